@@ -42,8 +42,8 @@ impl CompositionSource {
             .map_err(|diagnostics| diagnostics_failure(path, text, &diagnostics, colour))
     }
 
-    /// Parses the composition at `path`, and the files that it uses. Each is taken from `given_files`, from the folder of
-    /// `path`, or from the shipped files, in this order.
+    /// Parses the composition at `path`, and the files that it uses. Each is taken from `given_files`, from the folder
+    /// of `path`, or from the shipped files, in this order.
     ///
     /// # Errors
     /// All errors of the composition; an error in a used file is reported at its use.

@@ -143,8 +143,8 @@ impl Explorer {
         }))
     }
 
-    /// Shortest path to a violation, searching at most `max_states` states. If there is none, `way` is null, `looked` is the
-    /// number of states searched, and `all` is true unless the limit was reached.
+    /// Shortest path to a violation, searching at most `max_states` states. If there is none, `way` is null, `looked`
+    /// is the number of states searched, and `all` is true unless the limit was reached.
     pub fn nearest_wrong(&self, max_states: usize) -> Value {
         let system = self.system();
         let steps = match explore(&system, State::new(&system), max_states) {

@@ -194,8 +194,8 @@ fn own_table(protocol: &Protocol, kind: KindId) -> KindId {
     protocol.kind_of(protocol.kinds[kind.index()].initial)
 }
 
-/// Returns the access that performs a write. Only writes with [`StoreVariant::Text`] use the protocol's release; the thread
-/// orders other releases.
+/// Returns the access that performs a write. Only writes with [`StoreVariant::Text`] use the protocol's release; the
+/// thread orders other releases.
 pub(crate) fn write(accesses: &Accesses, via: StoreVariant, release: bool) -> Option<Access> {
     match via {
         StoreVariant::Text if release => accesses.release,

@@ -422,8 +422,8 @@ struct Running {
 }
 
 impl Running {
-    /// Returns the difference between a word of the simulator and the value of location `location`. The simulator chooses the
-    /// initial words.
+    /// Returns the difference between a word of the simulator and the value of location `location`. The simulator
+    /// chooses the initial words.
     fn difference(&self, location: u8) -> u64 {
         let line = self.lines[usize::from(location)];
         let initial = self.test.program.initial[usize::from(location)] as u64;

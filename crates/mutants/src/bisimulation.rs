@@ -23,8 +23,8 @@ pub enum Bisimulation {
 
 type Pair = [World<Current>; 2];
 
-/// Compares at most `max_pairs` pairs of states of two systems. The search is depth-first, so that an incomplete search also
-/// reaches deep states.
+/// Compares at most `max_pairs` pairs of states of two systems. The search is depth-first, so that an incomplete search
+/// also reaches deep states.
 pub fn bisimulation(systems: [&System; 2], max_pairs: usize) -> Bisimulation {
     let begin = systems.map(World::new);
     if !have_equal_observables(systems, &begin) {

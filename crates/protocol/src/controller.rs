@@ -21,13 +21,13 @@
 //! carries the line fills the buffer if the next state holds the line. Sending a message that carries the line copies
 //! the buffer as it was before the rule, or as the taken message filled it. A store that hits writes the buffer. So
 //! does a store or non-caching write whose row leads from a state with write permission to another one, after the row's
-//! statements. `Statement::Done` completes the pending access: [`crate::pending_access`] defines with which bytes, and which
-//! bytes a message with those of a write carries.
+//! statements. `Statement::Done` completes the pending access: [`crate::pending_access`] defines with which bytes, and
+//! which bytes a message with those of a write carries.
 //!
 //! A hand-written home has memory without latency: sending a message that carries the line reads memory, and
 //! [`Statement::WriteMemory`] writes the taken message's line to memory. The bytes of a write may be deferred
-//! ([`Statement::DeferStore`]) and written later ([`Statement::CommitDeferred`]). A constructed home has asynchronous memory
-//! with one operation in progress per line: [`Statement::StartRead`], [`Statement::StartWrite`] and
+//! ([`Statement::DeferStore`]) and written later ([`Statement::CommitDeferred`]). A constructed home has asynchronous
+//! memory with one operation in progress per line: [`Statement::StartRead`], [`Statement::StartWrite`] and
 //! [`Statement::StartStore`] start it, and [`Event::MemoryData`] or [`Event::MemoryDone`] completes it.
 
 use crate::remotes::KindId;
@@ -371,9 +371,9 @@ pub enum Statement {
     DeferStore,
     /// Write the deferred bytes to memory, without latency (hand-written homes).
     CommitDeferred,
-    /// Complete the pending access, as [`crate::pending_access`] defines (remotes). A read returns the bytes of the current
-    /// message or of the copy. A write whose bytes were sent is not performed again. Any other write is performed in
-    /// the line buffer.
+    /// Complete the pending access, as [`crate::pending_access`] defines (remotes). A read returns the bytes of the
+    /// current message or of the copy. A write whose bytes were sent is not performed again. Any other write is
+    /// performed in the line buffer.
     Done,
     /// Retry: the row does not perform its access, which is retried in the next state (remotes). Execution does
     /// nothing, because any access that reaches a stable state without being performed is retried.

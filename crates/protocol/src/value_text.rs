@@ -1,7 +1,7 @@
 //! Text of values, messages and states, the same in every chart, trace, timeline and message.
 //!
-//! `M owner=cache 1 sharers={cache 0, cache 2} stores[cache 1]=3`: the name of the state, then each variable that is not
-//! zero, `none`, false or the empty set. An array has one assignment for each such element.
+//! `M owner=cache 1 sharers={cache 0, cache 2} stores[cache 1]=3`: the name of the state, then each variable that is
+//! not zero, `none`, false or the empty set. An array has one assignment for each such element.
 
 use std::borrow::Cow;
 use std::fmt::Write;

@@ -76,7 +76,8 @@ pub trait RemoteContext {
 
 /// Applies the acts of a remote's row. Returns the remote's new copy.
 ///
-/// `old_copy` is the remote's copy, or the default if it has none. `carried_copy` is the copy in the current message, if any.
+/// `old_copy` is the remote's copy, or the default if it has none. `carried_copy` is the copy in the current message,
+/// if any.
 ///
 /// # Errors
 /// The first violated property.

@@ -554,8 +554,8 @@ impl<'p> System<'p> {
         out
     }
 
-    /// Returns true if a message of a flow is in flight to the current agent; with `stale_only`, only one with a stale copy of
-    /// the line.
+    /// Returns true if a message of a flow is in flight to the current agent; with `stale_only`, only one with a stale
+    /// copy of the line.
     fn in_flight_to(
         &mut self,
         flow: usize,

@@ -13,18 +13,20 @@ use generate::{ARRAYS, ASIDE, COMBINED, JOINED, POSTED};
 use judge::{case, home, modelled_as, rumur, safety, Agreed, Found, Judged, Trouble};
 use std::collections::BTreeSet;
 
-const TEXTS: u64 = 200;
+/// Number of protocols of the basic generator.
+const PROTOCOL_COUNT: u64 = 200;
 
+/// Returns the command that repeats a comparison.
 fn rerun_command(seed: u64, against: &str) -> String {
     format!("cargo run -p cohkit-check --example fuzz_protocols -- --seed {seed} --count 1 --against {against}")
 }
 
 #[test]
-fn execution_and_every_form_of_the_model_agree_on_random_texts() {
+fn execution_and_every_form_of_the_model_agree_on_random_protocols() {
     let mut agreed = Vec::new();
     // The invariant of the last one has a sum of so many counters that the printed model was nested too deeply to be
     // read.
-    for seed in (0..TEXTS)
+    for seed in (0..PROTOCOL_COUNT)
         .chain([13_269])
         .chain(ARRAYS..ARRAYS + 40)
         .chain(JOINED..JOINED + 40)
@@ -61,7 +63,7 @@ fn all_engines_agree_on_random_designs() {
     let mut verdicts = Vec::new();
     let mut rejected = 0;
     let mut networks = 0;
-    for seed in COMBINED..COMBINED + TEXTS {
+    for seed in COMBINED..COMBINED + PROTOCOL_COUNT {
         let text = generate::protocol(seed);
         match judge::ours(&text, seed) {
             Ok(judged) => {
@@ -125,7 +127,7 @@ fn rumur_agrees_on_random_protocols() {
 #[test]
 fn random_protocols_detect_seeded_lowering_faults() {
     let mut undetected: Vec<&faults::Fault> = FAULTS.iter().collect();
-    for seed in (0..TEXTS).chain(COMBINED..COMBINED + TEXTS) {
+    for seed in (0..PROTOCOL_COUNT).chain(COMBINED..COMBINED + PROTOCOL_COUNT) {
         let Ok(case) = case(&generate::protocol(seed)) else {
             continue;
         };
@@ -136,8 +138,8 @@ fn random_protocols_detect_seeded_lowering_faults() {
             continue;
         }
         undetected.retain(|fault| {
-            let seeded = fault.seeded(&case.protocol);
-            let model = safety(&seeded, home(&seeded), case.remotes);
+            let faulty = fault.apply(&case.protocol);
+            let model = safety(&faulty, home(&faulty), case.remotes);
             let model = model.unwrap_or_else(|reason| panic!("{}: {reason:?}", fault.name));
             modelled_as(&case, &model).is_ok()
         });
@@ -149,7 +151,7 @@ fn random_protocols_detect_seeded_lowering_faults() {
 #[test]
 fn random_protocols_use_every_row_construct() {
     let mut covered: BTreeSet<&str> = BTreeSet::new();
-    let words = [
+    let constructs = [
         ":=",
         "+=",
         "-=",
@@ -215,24 +217,28 @@ fn random_protocols_use_every_row_construct() {
         "one := any sharers",
         "write deferred, send Written to wants",
     ];
-    for seed in (0..TEXTS)
+    for seed in (0..PROTOCOL_COUNT)
         .chain(ARRAYS..ARRAYS + 40)
         .chain(ASIDE..ASIDE + 40)
         .chain(POSTED..POSTED + 40)
-        .chain(COMBINED..COMBINED + TEXTS)
+        .chain(COMBINED..COMBINED + PROTOCOL_COUNT)
     {
         let text = generate::protocol(seed);
-        covered.extend(words.iter().filter(|word| text.contains(**word)));
+        covered.extend(
+            constructs
+                .iter()
+                .filter(|construct| text.contains(**construct)),
+        );
     }
-    let missing: Vec<&&str> = words
+    let missing: Vec<&&str> = constructs
         .iter()
-        .filter(|word| !covered.contains(*word))
+        .filter(|construct| !covered.contains(*construct))
         .collect();
     assert!(missing.is_empty(), "{missing:?}");
 }
 
-/// The controllers of a protocol, without source positions.
-fn effects(text: &str) -> Vec<Effect> {
+/// Returns the effects of all rows of a protocol, which have no source positions.
+fn row_effects(text: &str) -> Vec<Effect> {
     let protocol = cohkit_protocol::text::parse(text).expect("protocol without errors");
     let rules = [&protocol.remote, home(&protocol)].map(|agent| agent.rules.clone());
     rules
@@ -242,7 +248,8 @@ fn effects(text: &str) -> Vec<Effect> {
         .collect()
 }
 
-fn ours(text: &str) -> Agreed {
+/// Returns the verdict on which all engines agree.
+fn engine_verdict(text: &str) -> Agreed {
     match judge::case(text).and_then(|case| judge::models(&case)) {
         Ok(agreed) => agreed,
         Err(Trouble::Refused(reason) | Trouble::Differ(reason)) => panic!("{reason}\n{text}"),
@@ -254,7 +261,7 @@ fn ours(text: &str) -> Agreed {
 #[test]
 fn operators_agree_between_model_and_execution() {
     for case in &operators::TYPES {
-        let verdict = ours(&operators::expression_protocol(case));
+        let verdict = engine_verdict(&operators::expression_protocol(case));
         assert!(
             matches!(verdict, Agreed::Verified(_)),
             "{}: {verdict:?}",
@@ -264,15 +271,15 @@ fn operators_agree_between_model_and_execution() {
             let [short, long] = [true, false].map(|short| {
                 operators::assignment_protocol(case, (operator, range_condition), short)
             });
-            assert_eq!(effects(&short), effects(&long), "{short}");
-            let verdict = ours(&short);
+            assert_eq!(row_effects(&short), row_effects(&long), "{short}");
+            let verdict = engine_verdict(&short);
             assert!(
                 matches!(verdict, Agreed::Verified(_)),
                 "{verdict:?}\n{short}"
             );
             if case.name != "set of remote" {
                 for text in operators::out_of_range_protocols(case, operator, true) {
-                    assert_eq!(ours(&text), Agreed::Violated, "{text}");
+                    assert_eq!(engine_verdict(&text), Agreed::Violated, "{text}");
                 }
             }
         }

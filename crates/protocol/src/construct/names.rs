@@ -117,8 +117,8 @@ impl<'e, 'a> Namer<'e, 'a> {
         names
     }
 
-    /// Returns the part after the dot: memory slot, local operation, lock. A read or store for the request that is already in the
-    /// name is `rd` or `st`.
+    /// Returns the part after the dot: memory slot, local operation, lock. A read or store for the request that is
+    /// already in the name is `rd` or `st`.
     fn status_suffix(&self, base: &str, slots: &[u16]) -> String {
         let policy = self.environment.policy();
         let protocol = self.environment.protocol;

@@ -467,7 +467,8 @@ impl<'a> ProgramBuilder<'a> {
         );
     }
 
-    /// Returns statements that send the first applicable grant of a request. `eligible` selects grants by whether they carry the line.
+    /// Returns statements that send the first applicable grant of a request. `eligible` selects grants by whether they
+    /// carry the line.
     fn first_grant(
         &mut self,
         request: &RequestPolicy,
@@ -527,8 +528,8 @@ impl<'a> ProgramBuilder<'a> {
         ]
     }
 
-    /// Returns the statements that follow every change of knowledge. If the memory slot is free, they pursue the goal of the
-    /// request in progress, or else of the local operation in progress.
+    /// Returns the statements that follow every change of knowledge. If the memory slot is free, they pursue the goal
+    /// of the request in progress, or else of the local operation in progress.
     fn advance_request(&mut self) -> Vec<Statement> {
         let policy = self.policy;
         let mut locals = Vec::new();
@@ -557,8 +558,8 @@ impl<'a> ProgramBuilder<'a> {
         )]
     }
 
-    /// Returns the first step of serving a request whose goal is met: a grant without data, or else a memory operation. A local
-    /// operation that waited behind a request served at once is then pursued.
+    /// Returns the first step of serving a request whose goal is met: a grant without data, or else a memory operation.
+    /// A local operation that waited behind a request served at once is then pursued.
     fn start_service(&mut self, request: &RequestPolicy, locals: &[Statement]) -> Vec<Statement> {
         if request.write {
             let message = self.protocol.message(request.message);
@@ -635,7 +636,8 @@ impl<'a> ProgramBuilder<'a> {
     }
 }
 
-/// Returns the forward that downgrades a remote to a permission: the one that reaches the highest permission not above it.
+/// Returns the forward that downgrades a remote to a permission: the one that reaches the highest permission not above
+/// it.
 pub fn forward_for(policy: &Policy, ensure: Right) -> Option<MessageId> {
     let candidates = policy
         .downgrades

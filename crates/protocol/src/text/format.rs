@@ -13,8 +13,8 @@ use super::diagnostic::{check_is_text, Sink};
 use super::lexer::{lex_lines, Token};
 use super::{Diagnostic, Span};
 
-/// For each column of a table, the maximum width of a cell that widens the column, in characters. The last cell of a row
-/// has no column.
+/// For each column of a table, the maximum width of a cell that widens the column, in characters. The last cell of a
+/// row has no column.
 const MAX_CELL_WIDTHS: [usize; 3] = [24, 40, 72];
 /// Maximum width of the first entry of a declaration that widens its column, in characters.
 const MAX_NAME_WIDTH: usize = 24;

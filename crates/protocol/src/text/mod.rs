@@ -34,8 +34,8 @@ pub const MAX_FILE_BYTES: usize = 4 << 20;
 ///
 /// # Errors
 ///
-/// All errors of the file, in the order of their spans; at most [`Diagnostic::MAX_COUNT`], of which the last one states how
-/// many more there are.
+/// All errors of the file, in the order of their spans; at most [`Diagnostic::MAX_COUNT`], of which the last one states
+/// how many more there are.
 pub fn parse(text: &str) -> Result<Protocol, Vec<Diagnostic>> {
     let analysis = analyse(text);
     analysis.protocol.ok_or(analysis.diagnostics)

@@ -7,8 +7,9 @@
 //!
 //! With more than [`MAX_KEPT_REMOTES`] remotes, variables and messages that name a remote hardly ever recur. Then only
 //! transitions of rules that read neither the sender nor the agent's own number are kept. All others are executed on
-//! each request, and their acts are valid until [`Program::discard_acts`]. A configuration with a value for each remote,
-//! such as a sharer set, gets one number per line. Numbers that no line uses are reused after a [`Program::sweep`].
+//! each request, and their acts are valid until [`Program::discard_acts`]. A configuration with a value for each
+//! remote, such as a sharer set, gets one number per line. Numbers that no line uses are reused after a
+//! [`Program::sweep`].
 
 use cohkit_base::memory::prefetch;
 use cohkit_protocol::controller::{

@@ -259,7 +259,8 @@ fn ignored_invalidation_of_host_memory_is_detected() {
     }
 }
 
-/// Scenario: a device and threads that access the same words of the host's memory at random, and lines of the device as well.
+/// Scenario: a device and threads that access the same words of the host's memory at random, and lines of the device as
+/// well.
 #[derive(Clone)]
 struct RandomAccesses {
     threads: u32,

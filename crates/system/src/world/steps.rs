@@ -835,8 +835,8 @@ impl<D: Data> World<D> {
         }
     }
 
-    /// Returns an error if one of the messages that a row sends finds no room in a network. A row waits for all of its room
-    /// before it does anything.
+    /// Returns an error if one of the messages that a row sends finds no room in a network. A row waits for all of its
+    /// room before it does anything.
     fn check_room<'a>(
         &self,
         system: &System,
@@ -1131,8 +1131,8 @@ impl<D: Data> World<D> {
         self.apply_home_event_with(system, line, trigger, input, (None, 0))
     }
 
-    /// Like [`Self::apply_home_event`], with the ticket of the event's store, and the index of the member that a choosing row
-    /// takes.
+    /// Like [`Self::apply_home_event`], with the ticket of the event's store, and the index of the member that a
+    /// choosing row takes.
     fn apply_home_event_with(
         &mut self,
         system: &System,

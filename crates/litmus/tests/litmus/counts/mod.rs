@@ -1,7 +1,8 @@
-//! Faults in how protocols count stores, acknowledgements and epochs, each refuted by the programs that judge a guarantee.
+//! Faults in how protocols count stores, acknowledgements and epochs, each refuted by the programs that judge a
+//! guarantee.
 //!
-//! A guarantee was once judged by programs with two accesses per thread, which one acknowledgement, one count and one epoch
-//! satisfy: `verdicts/g01_onebit.coh` and the first fault of `cord` below were verified.
+//! A guarantee was once judged by programs with two accesses per thread, which one acknowledgement, one count and one
+//! epoch satisfy: `verdicts/g01_onebit.coh` and the first fault of `cord` below were verified.
 
 use crate::texts::{home, read};
 use cohkit_litmus::axioms::{allowed, Model};

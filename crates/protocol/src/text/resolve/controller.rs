@@ -94,8 +94,8 @@ impl<'a> Resolver<'a, '_> {
         (controller, names, initial)
     }
 
-    /// Resolves one block into a controller. Returns the names of its states, and how completely the block was resolved. If
-    /// remotes have several tables, the states of each are prefixed with its name.
+    /// Resolves one block into a controller. Returns the names of its states, and how completely the block was
+    /// resolved. If remotes have several tables, the states of each are prefixed with its name.
     fn resolve_table(
         &mut self,
         agent: &Agent<'a>,

@@ -103,7 +103,8 @@ fn check(template: &str, place: &str, fillings: &[(&str, &str)], case: Expect) {
     case.assert_eq(&annotate(&lines, first_line, &text));
 }
 
-/// Annotates the lines of a case, which begin at line `first_line` of the file, with the file's diagnostics as comments.
+/// Annotates the lines of a case, which begin at line `first_line` of the file, with the file's diagnostics as
+/// comments.
 fn annotate(lines: &[String], first_line: u32, text: &str) -> String {
     let mut comments = vec![String::new(); lines.len()];
     let mut elsewhere = String::new();
