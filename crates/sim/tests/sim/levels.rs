@@ -41,7 +41,7 @@ fn l1_source() -> String {
     source("mesi-l1")
 }
 
-fn value(statistics: &Statistics, name: &str) -> f64 {
+fn statistic(statistics: &Statistics, name: &str) -> f64 {
     statistics.get(name).expect("known statistic")
 }
 
@@ -53,7 +53,7 @@ fn l1_source_for(upper: &Protocol) -> String {
 
 #[test]
 fn two_levels_stay_coherent_under_evictions() {
-    let (mut recalled, mut evicted) = (0.0, 0);
+    let (mut recalls, mut evictions) = (0.0, 0);
     let mut rejected = Vec::new();
     for name in protocols() {
         let upper = protocol(&name);
@@ -74,7 +74,7 @@ fn two_levels_stay_coherent_under_evictions() {
                 ),
             };
             let access_counts =
-                ["accesses", "accesses_skipped"].map(|name| value(&statistics, name));
+                ["accesses", "accesses_skipped"].map(|name| statistic(&statistics, name));
             assert_eq!(
                 access_counts.iter().sum::<f64>(),
                 setup.workload.accesses as f64
@@ -83,10 +83,10 @@ fn two_levels_stay_coherent_under_evictions() {
                 access_counts[1] < access_counts[0] / 10.0,
                 "{access_counts:?}"
             );
-            recalled += value(&statistics, "locals_acknowledged");
+            recalls += statistic(&statistics, "locals_acknowledged");
             let upper_statistics = statistics.above.expect("statistics of both levels");
             let puts = ["PutS", "PutE", "PutM"];
-            evicted += puts
+            evictions += puts
                 .iter()
                 .filter_map(|put| upper_statistics.sent(put))
                 .sum::<u64>();
@@ -94,11 +94,11 @@ fn two_levels_stay_coherent_under_evictions() {
     }
     // These caches send stores to the home and could not perform those of the level below; the first has rows about all
     // lines.
-    let written_through = ["self-invalidate", "write-through", "write-through-two-step"];
-    assert_eq!(rejected, written_through);
+    let unsupported = ["self-invalidate", "write-through", "write-through-two-step"];
+    assert_eq!(rejected, unsupported);
     assert!(
-        recalled > 10_000.0 && evicted > 3_000,
-        "{recalled} {evicted}"
+        recalls > 10_000.0 && evictions > 3_000,
+        "{recalls} {evictions}"
     );
 }
 
@@ -123,8 +123,8 @@ fn framed_links_of_both_levels_lose_nothing() {
             .above
             .as_deref()
             .expect("statistics of both levels");
-        replayed[0] += value(upper_statistics, "link_units_replayed");
-        replayed[1] += value(&statistics, "link_units_replayed");
+        replayed[0] += statistic(upper_statistics, "link_units_replayed");
+        replayed[1] += statistic(&statistics, "link_units_replayed");
     }
     assert!(replayed.iter().all(|count| *count > 20.0), "{replayed:?}");
 }
@@ -166,7 +166,7 @@ fn read_through_both_levels_takes_the_sum_of_its_parts() {
         parts.iter().map(|part| part.1).sum::<u64>() - platform.home.latency.value
     });
     for latency in ["latency_mean_ns", "latency_max_ns"] {
-        let measured = (value(&statistics, latency) * 1000.0).round();
+        let measured = (statistic(&statistics, latency) * 1000.0).round();
         assert_eq!(
             measured as u64,
             parts.iter().sum::<u64>(),
@@ -188,8 +188,8 @@ fn upper_device_accesses_lines_cached_at_both_levels() {
             panic!("COHKIT_SEED={seed} cargo test -p cohkit-sim --test sim levels::upper_device_accesses\n{failure}")
         });
         let upper_statistics = statistics.above.expect("statistics of both levels");
-        let local_counts =
-            ["locals_acknowledged", "locals_refused"].map(|name| value(&upper_statistics, name));
+        let local_counts = ["locals_acknowledged", "locals_refused"]
+            .map(|name| statistic(&upper_statistics, name));
         assert_eq!(
             local_counts.iter().sum::<f64>(),
             setup.device.operations as f64
@@ -200,7 +200,8 @@ fn upper_device_accesses_lines_cached_at_both_levels() {
 
 /// Returns the failures that one change of the lower protocol causes within some seeds.
 fn failures_after_change(from: &str, to: &str) -> Vec<FailureKind> {
-    // A system with lent memory rejects the change itself; without it, only the simulation can detect the fault.
+    // A system with a backing permission rejects the change itself; without it, only the simulation can detect the
+    // fault.
     let text = l1_source().replace("; parent any }", " }");
     assert_eq!(text.matches(from).count(), 1, "{from}");
     let text = text.replace(from, to);

@@ -17,16 +17,17 @@ use std::sync::Arc;
 
 /// Stage at which a mistake is detected.
 #[derive(Debug, PartialEq)]
-enum Shows {
+enum DetectionStage {
     /// No home can be constructed.
-    AtConstruction,
+    Construction,
     /// A run fails.
-    InARun(FailureKind),
+    Run(FailureKind),
     /// Not detected in these runs.
-    No,
+    Undetected,
 }
 
-fn detection_stage(mistake: &Mistake) -> Shows {
+/// Returns the stage at which a mistake is detected.
+fn detection_stage(mistake: &Mistake) -> DetectionStage {
     let remotes = if mistake.system.starts_with("one") {
         1
     } else {
@@ -37,7 +38,7 @@ fn detection_stage(mistake: &Mistake) -> Shows {
     let home = match &protocol.home {
         Home::Controller(home) => home.clone(),
         Home::Policy(_) => match (construct(&protocol), remotes) {
-            (Err(_), _) => return Shows::AtConstruction,
+            (Err(_), _) => return DetectionStage::Construction,
             (Ok(construction), 1) => construction.flat(true),
             (Ok(construction), _) => construction.factored(true),
         },
@@ -48,12 +49,12 @@ fn detection_stage(mistake: &Mistake) -> Shows {
             Ok(_) => {}
             Err(RunError::Failure(failure)) => {
                 assert!(!failure.sequence.steps.is_empty(), "{}", mistake.name);
-                return Shows::InARun(failure.kind);
+                return DetectionStage::Run(failure.kind);
             }
             Err(error) => panic!("{}: {error}", mistake.name),
         }
     }
-    Shows::No
+    DetectionStage::Undetected
 }
 
 #[test]
@@ -62,7 +63,7 @@ fn every_mistake_is_detected() {
     for mistake in MISTAKES {
         let stage = detection_stage(mistake);
         println!("{}: {stage:?} (checker: {})", mistake.name, mistake.found);
-        if stage == Shows::No {
+        if stage == DetectionStage::Undetected {
             missed.push(format!("{}: {}", mistake.name, mistake.story));
         }
     }

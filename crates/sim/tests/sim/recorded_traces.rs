@@ -461,7 +461,7 @@ fn recorded_traces_are_coherent_on_every_protocol() {
                 )
             };
             let statistics = run(&setup).unwrap_or_else(|failure| {
-                panic!("COHKIT_SEED={seed} cargo test -p cohkit-sim --test sim recorded:: # {name}\n{failure}")
+                panic!("COHKIT_SEED={seed} cargo test -p cohkit-sim --test sim recorded_traces:: # {name}\n{failure}")
             });
             let performed =
                 statistics.get("accesses").unwrap() + statistics.get("accesses_skipped").unwrap();

@@ -20,6 +20,7 @@ use cohkit_sim::simulation::{Setup, Simulation};
 use setups::{protocol, seeds};
 use std::sync::{Arc, OnceLock};
 
+/// Returns a setup that runs scenarios behind one device. Its home is constructed once.
 fn machine(parts: Vec<Arc<dyn Playable>>, seed: u64) -> Setup {
     static MACHINE: OnceLock<Setup> = OnceLock::new();
     let setup = MACHINE.get_or_init(|| {
@@ -39,6 +40,7 @@ fn machine(parts: Vec<Arc<dyn Playable>>, seed: u64) -> Setup {
     setup
 }
 
+/// Runs a setup to its end.
 fn play(setup: &Setup) -> Result<Tally, String> {
     let mut simulation = Simulation::new(setup, None).map_err(|error| format!("setup: {error}"))?;
     simulation.run().map_err(|failure| failure.to_string())?;
@@ -112,7 +114,7 @@ fn combined_applications_complete() {
         let chosen_parts =
             (0..part_count).map(|n| Arc::clone(&applications[(seed as usize + n * 5) % 7]));
         let tally = play(&machine(chosen_parts.collect(), seed)).unwrap_or_else(|failure| {
-            panic!("COHKIT_SEED={seed} cargo test -p cohkit-sim --test sim several::combined_applications_complete\n{failure}")
+            panic!("COHKIT_SEED={seed} cargo test -p cohkit-sim --test sim combined_scenarios::combined_applications_complete\n{failure}")
         });
         let count = |name| tally.counts.get(name).copied().unwrap_or(0);
         let includes =

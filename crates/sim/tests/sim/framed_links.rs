@@ -162,7 +162,7 @@ fn every_protocol_is_coherent_on_every_framing() {
                     let reasons = ["which links of", "has no class, but links of", "links do not carry", "which are unordered"];
                     assert!(reasons.iter().any(|reason| error.contains(reason)), "{name}: {error}");
                 }
-                Err(failure) => panic!("COHKIT_SEED={seed} cargo test -p cohkit-sim --test sim framed::\n{name} {framing}: {failure}"),
+                Err(failure) => panic!("COHKIT_SEED={seed} cargo test -p cohkit-sim --test sim framed_links::\n{name} {framing}: {failure}"),
             }
         }
     }
@@ -303,7 +303,9 @@ fn snoops_wait_for_the_go_of_their_line() {
         setup.workload.accesses = 300;
         setup.oracle = Level::Bytes;
         let statistics = run(&setup).unwrap_or_else(|failure| {
-            panic!("COHKIT_SEED={seed} cargo test -p cohkit-sim --test sim framed::\n{failure}")
+            panic!(
+                "COHKIT_SEED={seed} cargo test -p cohkit-sim --test sim framed_links::\n{failure}"
+            )
         });
         assert!(statistics.get("link_units_replayed").unwrap() > 0.0);
         assert!(statistics.sent("SnpInv").unwrap() > 0);
@@ -339,7 +341,7 @@ fn link_failures_lose_no_message() {
             setup.oracle = Level::Bytes;
             let statistics = run(&setup).unwrap_or_else(|failure| {
                 panic!(
-                    "COHKIT_SEED={seed} cargo test -p cohkit-sim --test sim framed::\n{name}: {failure}"
+                    "COHKIT_SEED={seed} cargo test -p cohkit-sim --test sim framed_links::\n{name}: {failure}"
                 )
             });
             let get = |name: &str| statistics.get(name).unwrap();
