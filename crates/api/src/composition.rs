@@ -5,7 +5,7 @@ use crate::outcome::{ExitStatus, Failure};
 use crate::source::{diagnostics_failure, InputError, Source};
 use crate::{files, shipped};
 use cohkit_diagnostics::{line_column, suggestion};
-use cohkit_protocol::composition::{Composition, Joint, LevelBinding};
+use cohkit_protocol::composition::{Composition, JointSystem, LevelBinding};
 use cohkit_protocol::protocol::Protocol;
 use cohkit_protocol::text::{self, Diagnostic};
 use cohkit_sim::platform::Platform;
@@ -85,7 +85,7 @@ impl CompositionSource {
     ///
     /// # Errors
     /// A name is unknown.
-    pub fn named_systems(&self, names: &[String]) -> Result<Vec<&Joint>, InputError> {
+    pub fn named_systems(&self, names: &[String]) -> Result<Vec<&JointSystem>, InputError> {
         let systems = &self.composition.systems;
         let find = |name: &String| {
             let system = systems.iter().find(|system| system.name == *name);
@@ -117,7 +117,7 @@ impl CompositionSource {
     }
 
     /// Files used, each with its part of the system.
-    pub fn parts<'c>(&'c self, system: &'c Joint) -> impl Iterator<Item = Source> + 'c {
+    pub fn parts<'c>(&'c self, system: &'c JointSystem) -> impl Iterator<Item = Source> + 'c {
         let parts = self.sources.iter().zip(&system.parts);
         parts.map(|(source, part)| {
             let mut source = source.clone();
@@ -129,7 +129,7 @@ impl CompositionSource {
     /// Explores each pair of levels of a system together, up to `max_states` states; `cancel` ends it early.
     pub fn levels<'c>(
         &'c self,
-        system: &'c Joint,
+        system: &'c JointSystem,
         max_states: Option<u64>,
         cancel: &'c AtomicBool,
     ) -> impl Iterator<Item = JointVerdict> + 'c {
@@ -142,7 +142,7 @@ impl CompositionSource {
     /// Returns the verdicts of [`CompositionSource::levels`] as JSON.
     pub fn levels_json<'c>(
         &'c self,
-        system: &'c Joint,
+        system: &'c JointSystem,
         max_states: Option<u64>,
         cancel: &'c AtomicBool,
     ) -> impl Iterator<Item = Value> + 'c {
@@ -218,7 +218,7 @@ impl CompositionSource {
 
     /// Summary of the verdicts on all parts. Parts are independent, so the number of states of the whole is the product
     /// of theirs. Two levels count as one part; their verdict comes after those on the parts.
-    pub fn product_summary(&self, system: &Joint, results: &[(ExitStatus, u128)]) -> String {
+    pub fn product_summary(&self, system: &JointSystem, results: &[(ExitStatus, u128)]) -> String {
         let name = format!("{} {}", self.composition.name, system.name);
         let worst_outcome = results.iter().map(|(outcome, _)| *outcome).max();
         let (spaces, levels) = (&self.composition.spaces, &self.composition.levels);

@@ -55,7 +55,11 @@ impl Explorer {
     pub fn new(source: &Source, systems: &Systems) -> Result<Explorer, ExplorerError> {
         let systems = systems.of(source).map_err(ExplorerError::Input)?;
         let system = &systems[0];
-        let protocol = system.sized.as_deref().unwrap_or(&source.protocol).clone();
+        let protocol = system
+            .resized_protocol
+            .as_deref()
+            .unwrap_or(&source.protocol)
+            .clone();
         let home = home(&protocol, system.remotes.total()).map_err(ExplorerError::NoHome)?;
         Ok(Explorer {
             name: format!("{} {}", protocol.name, system.name),

@@ -3,7 +3,7 @@
 use crate::outcome::ExitStatus;
 use cohkit_base::words::counted;
 use cohkit_engine::report::Status;
-use cohkit_protocol::composition::{Composition, Joint, LevelBinding};
+use cohkit_protocol::composition::{Composition, JointSystem, LevelBinding};
 use cohkit_protocol::construct::home;
 use cohkit_system::world::{explore_levels, Clusters, Found, Levels, Search, StepError, System};
 use serde_json::{json, Value};
@@ -44,7 +44,7 @@ enum SearchOutcome {
 /// Explores all states of two levels of a system, up to `max_states` of them.
 pub(crate) fn judge(
     composition: &Composition,
-    system: &Joint,
+    system: &JointSystem,
     level: LevelBinding,
     max_states: Option<u64>,
     cancel: &AtomicBool,

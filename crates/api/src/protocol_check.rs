@@ -142,7 +142,7 @@ fn with_lines(base: &System, lines: u8) -> System {
 
 /// Returns the protocol with the parameters of one of its systems.
 fn sized_protocol<'p>(protocol: &'p Protocol, system: &'p System) -> &'p Protocol {
-    system.sized.as_deref().unwrap_or(protocol)
+    system.resized_protocol.as_deref().unwrap_or(protocol)
 }
 
 /// Systems to check, and the limits of the check.
@@ -297,7 +297,7 @@ fn judge_guarantee(
     let mut verdict = guarantee::judge(&source.protocol, model, states, &home, cancel);
     let mut checked_sizes = vec![Vec::new()];
     for system in &source.protocol.systems {
-        let Some(protocol) = &system.sized else {
+        let Some(protocol) = &system.resized_protocol else {
             continue;
         };
         if checked_sizes.contains(&system.sizes) {

@@ -161,7 +161,10 @@ impl Source {
     pub(crate) fn by_sizes(&self) -> Vec<Source> {
         let systems = self.protocol.systems.chunk_by(|a, b| a.sizes == b.sizes);
         let resized = systems.map(|systems| {
-            let protocol = systems[0].sized.as_deref().unwrap_or(&self.protocol);
+            let protocol = systems[0]
+                .resized_protocol
+                .as_deref()
+                .unwrap_or(&self.protocol);
             let mut source = Source {
                 protocol: protocol.clone(),
                 ..self.clone()
@@ -184,7 +187,7 @@ impl Source {
             let message = format!("error: no system is named `{name}`\n  help: {help}");
             return Err(Failure::new(ExitStatus::BadInput, message));
         };
-        let resized = system.sized.as_deref().cloned();
+        let resized = system.resized_protocol.as_deref().cloned();
         Ok(Source {
             protocol: resized.unwrap_or_else(|| self.protocol.clone()),
             ..self

@@ -11,7 +11,7 @@ use cohkit_api::protocol_check::{simulation, Request, Systems};
 use cohkit_api::shell_word::quoted;
 use cohkit_engine::model::{Deadlock, Model};
 use cohkit_murphi::Dialect;
-use cohkit_protocol::composition::Joint;
+use cohkit_protocol::composition::JointSystem;
 use std::path::Path;
 use std::time::Duration;
 
@@ -72,7 +72,7 @@ pub(crate) fn systems(options: &Check) -> Systems {
 pub(crate) fn composition_systems<'c>(
     options: &Check,
     composition: &'c CompositionSource,
-) -> Result<Vec<&'c Joint>, Failure> {
+) -> Result<Vec<&'c JointSystem>, Failure> {
     reject_unsuitable_options(options, composition.path())?;
     if options.systems.is_empty() {
         return Ok(composition.composition().systems.iter().collect());

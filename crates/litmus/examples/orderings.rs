@@ -110,7 +110,10 @@ impl RunOptions {
             let protocol = parse(text).expect("a protocol file");
             let keeps_guarantee = !matches!(name, "mp" | "tso/mp");
             let accesses = Accesses::of(&protocol);
-            let has_variants = accesses.back.or(accesses.acknowledged).is_some();
+            let has_variants = accesses
+                .write_back
+                .or(accesses.acknowledged_write)
+                .is_some();
             let tables = name.ends_with("cord");
             let is_selected = self.only.as_ref().is_none_or(|only| only == name);
             if !is_selected
@@ -124,7 +127,8 @@ impl RunOptions {
                 true => {
                     let mut systems = protocol.systems.into_iter();
                     let two_line_system = systems.find(|system| system.name == "two");
-                    let sized = two_line_system.and_then(|two_line_system| two_line_system.sized);
+                    let sized = two_line_system
+                        .and_then(|two_line_system| two_line_system.resized_protocol);
                     Protocol::clone(&sized.expect("a system with small tables"))
                 }
             };

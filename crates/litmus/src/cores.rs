@@ -161,7 +161,7 @@ impl FenceSupport {
     /// Returns the fences and acquires that a protocol's caches execute, for cores that request an acquiring read and
     /// its acquire separately.
     pub fn of(accesses: &Accesses) -> FenceSupport {
-        let acquired = accesses.acquired.is_some();
+        let acquired = accesses.acquire_fence.is_some();
         FenceSupport {
             fences: accesses.fence.is_some(),
             loads: acquired,

@@ -204,8 +204,8 @@ pub(crate) fn write_access(
     match via {
         StoreVariant::ProtocolDefault if release => accesses.release,
         StoreVariant::ProtocolDefault => accesses.write,
-        StoreVariant::WriteBack => accesses.back,
-        StoreVariant::Acknowledged => accesses.acknowledged,
+        StoreVariant::WriteBack => accesses.write_back,
+        StoreVariant::Acknowledged => accesses.acknowledged_write,
     }
 }
 
@@ -232,7 +232,7 @@ fn needed_access(
         Instruction::Atomic {
             via: StoreVariant::ProtocolDefault,
             ..
-        } => (accesses.update, description(StoreVariant::ProtocolDefault)),
+        } => (accesses.atomic, description(StoreVariant::ProtocolDefault)),
         Instruction::Atomic { via, .. } => (write_access(accesses, via, false), description(via)),
         Instruction::LoadReserved { .. } | Instruction::StoreConditional { .. } => {
             (None, "reserves a line and writes it if no other cache has")

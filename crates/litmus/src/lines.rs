@@ -369,7 +369,7 @@ impl<'p> Lines<'p> {
             MemoryRequest::Update(_, update, StoreVariant::ProtocolDefault) => {
                 (accesses.update, update)
             }
-            MemoryRequest::Update(_, update, via) => (write_access(accesses, via, false), update),
+            MemoryRequest::Update(_, atomic, via) => (write_access(accesses, via, false), atomic),
         };
         let access = access.expect("programs without a row for an access are rejected");
         self.begin_cached(line, within, thread, (access, update))
@@ -388,7 +388,7 @@ impl<'p> Lines<'p> {
         let accesses = &self.accesses[usize::from(thread)];
         let access = match fence {
             FenceKind::Fence => accesses.fence,
-            FenceKind::Acquired => accesses.acquired,
+            FenceKind::Acquired => accesses.acquire_fence,
         };
         let access = access.expect("threads request only fences that the cache executes");
         let begun = self.begin_cached(line, 0, thread, (access, Update::FetchAdd(0)))?;

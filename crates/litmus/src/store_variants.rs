@@ -26,8 +26,8 @@ pub fn optional_variants(protocol: &Protocol) -> Vec<&'static str> {
     let accesses = Accesses::of(protocol);
     let has = |via: StoreVariant| match via {
         StoreVariant::ProtocolDefault => false,
-        StoreVariant::WriteBack => accesses.back.is_some(),
-        StoreVariant::Acknowledged => accesses.acknowledged.is_some(),
+        StoreVariant::WriteBack => accesses.write_back.is_some(),
+        StoreVariant::Acknowledged => accesses.acknowledged_write.is_some(),
     };
     let variants = VARIANTS.iter().filter(|(via, ..)| has(*via));
     variants.map(|&(_, _, words)| words).collect()
@@ -52,12 +52,12 @@ fn variants_by_write(
         let mut variants = vec![StoreVariant::ProtocolDefault];
         match instruction {
             Instruction::Store { .. } => {
-                variants.extend(accesses.back.map(|_| StoreVariant::WriteBack));
-                variants.extend(accesses.acknowledged.map(|_| StoreVariant::Acknowledged));
+                variants.extend(accesses.write_back.map(|_| StoreVariant::WriteBack));
+                variants.extend(accesses.acknowledged_write.map(|_| StoreVariant::Acknowledged));
             }
             // A write that the home performs without returning the old value cannot implement an atomic access.
-            Instruction::Atomic { .. } if accesses.update == Some(Access::Atomic) => {
-                variants.extend(accesses.back.map(|_| StoreVariant::WriteBack));
+            Instruction::Atomic { .. } if accesses.atomic == Some(Access::Atomic) => {
+                variants.extend(accesses.write_back.map(|_| StoreVariant::WriteBack));
             }
             _ => {}
         }

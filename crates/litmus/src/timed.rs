@@ -274,7 +274,7 @@ fn check_atomics(
         let mut states = (0..).zip(&protocol.remote.states);
         let has_writable_copy =
             states.any(|(index, state)| state.right >= Right::Write && is_of_kind(StateId(index)));
-        if atomic && !has_writable_copy && accesses.update != Some(Access::Atomic) {
+        if atomic && !has_writable_copy && accesses.atomic != Some(Access::Atomic) {
             let name = &protocol.name;
             return Err(ObserveError::Cannot(format!(
                 "simulated threads perform atomic accesses in the copies of their caches, and the caches of {name} have no writable copy"

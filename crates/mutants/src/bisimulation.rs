@@ -158,7 +158,7 @@ fn have_equal_observables(systems: [&System; 2], pair: &Pair) -> bool {
                 let state = &states[usize::from(remote.configuration.state)];
                 let current =
                     state.right > Right::None && Current.current(number as u8, &remote.copy);
-                (state.right, current, state.stable(), operation)
+                (state.right, current, state.is_stable(), operation)
             });
             remotes.collect::<Vec<_>>()
         })

@@ -143,12 +143,12 @@ impl Type {
     }
 
     /// Returns true if the type is an array.
-    pub fn array(self) -> bool {
+    pub fn is_array(self) -> bool {
         matches!(self, Type::Array { .. })
     }
 
     /// Returns true if the type is `set of home`.
-    pub fn set_of_homes(self) -> bool {
+    pub fn is_home_set(self) -> bool {
         let member = Element::Member;
         matches!(self, Type::Array { of: element, .. } if element == member)
     }

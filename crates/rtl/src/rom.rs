@@ -740,11 +740,11 @@ impl Compiler<'_> {
             Statement::StartWrite | Statement::StartStore { .. } => {
                 Err("the row writes data that the current message does not carry".into())
             }
-            Statement::Acknowledge(_) | Statement::Unlocked => {
+            Statement::Acknowledge(_) | Statement::AcknowledgeUnlock => {
                 row.acknowledge = true;
                 Ok(())
             }
-            Statement::WriteMemory | Statement::SetAside | Statement::WriteAside => Err(
+            Statement::WriteMemory | Statement::DeferStore | Statement::CommitDeferred => Err(
                 "the row assumes zero-latency memory writes; the hardware's memory has latency"
                     .into(),
             ),

@@ -773,7 +773,7 @@ impl TraceChecker<'_> {
         for actor in (0..line.remotes.len()).map(Some).chain([None]) {
             let (table, agent) = self.table_and_agent(actor, line);
             let state = &table.controller.states[agent.state];
-            if !state.stable() {
+            if !state.is_stable() {
                 return Err(format!(
                     "at the end {} is in {}",
                     self.name(actor),

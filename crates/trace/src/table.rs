@@ -33,12 +33,12 @@ impl Value {
             Value::Set(remotes) => {
                 Contents::Members(remotes.iter().map(|&remote| remote as u16 - 1).collect())
             }
-            Value::Array(elements) if ty.set_of_homes() => {
+            Value::Array(elements) if ty.is_home_set() => {
                 let members = (0..).zip(elements).filter(|(_, &inside)| inside != 0);
                 Contents::Members(members.map(|(home, _)| home).collect())
             }
             Value::Array(elements) => {
-                Contents::Each(elements.iter().map(|&element| element as u16).collect())
+                Contents::Elements(elements.iter().map(|&element| element as u16).collect())
             }
         }
     }
@@ -211,7 +211,7 @@ impl Table<'_> {
             }
             return Ok(Some(match &row.effect {
                 Effect::Never => Response::NoRow,
-                Effect::Leave => Response::Stall,
+                Effect::Stall => Response::Stall,
                 Effect::Refuse => Response::Refuse,
                 Effect::Take { body, next } => {
                     interpreter.execute_all(body)?;
@@ -338,19 +338,19 @@ impl RowInterpreter<'_> {
                 return self.execute_all(if holds { then } else { otherwise });
             }
             Statement::Retry => return Ok(()),
-            Statement::Every { from, to } => RowEffect::Every {
+            Statement::BulkTransition { from, to } => RowEffect::Every {
                 from: *from,
                 to: *to,
             },
             Statement::WriteMemory => RowEffect::WriteMemory,
-            Statement::SetAside => RowEffect::SetAside,
-            Statement::WriteAside => RowEffect::WriteAside,
+            Statement::DeferStore => RowEffect::SetAside,
+            Statement::CommitDeferred => RowEffect::WriteAside,
             Statement::Done => RowEffect::Done,
             Statement::StartRead => RowEffect::StartRead,
             Statement::StartWrite => RowEffect::StartWrite,
             Statement::StartStore { whole } => RowEffect::StartStore { whole: *whole },
             Statement::Acknowledge(local) => RowEffect::Acknowledge(*local),
-            Statement::Unlocked => RowEffect::Unlocked,
+            Statement::AcknowledgeUnlock => RowEffect::Unlocked,
         };
         self.effects.push(effect);
         Ok(())
@@ -514,7 +514,7 @@ impl RowInterpreter<'_> {
             Expression::All(condition) => (!self.exists_remote(condition, false)?).into(),
             Expression::Any(condition) => self.exists_remote(condition, true)?.into(),
             Expression::Not(condition) => (self.evaluate(condition)? == 0).into(),
-            Expression::Round(number, size) => self.evaluate(number)? % i64::from(*size),
+            Expression::Modulo(number, size) => self.evaluate(number)? % i64::from(*size),
             Expression::Binary(operator, a, b) => {
                 let a = self.evaluate(a)?;
                 // The right operand may have no meaning if the left one decides the result.

@@ -112,7 +112,7 @@ pub fn may_stop(protocol: &Protocol, accesses: &[Access]) -> bool {
                 || rows(remote, access, state).any(|row| row.guard.is_none())
         })
     };
-    let mut at_rest = (0..remote.states.len()).filter(|&state| remote.states[state].stable());
+    let mut at_rest = (0..remote.states.len()).filter(|&state| remote.states[state].is_stable());
     at_rest.any(|state| !begins(state) && can_begin_any(protocol, accesses, state))
 }
 
@@ -154,7 +154,7 @@ fn is_permitted(access: Access, right: Right) -> bool {
         | Access::Release
         | Access::WriteBack
         | Access::Atomic => right == Right::Write,
-        Access::Evict | Access::Demote | Access::Clean | Access::Fence | Access::Acquired => false,
+        Access::Evict | Access::Demote | Access::Clean | Access::Fence | Access::AcquireFence => false,
     }
 }
 
@@ -167,7 +167,7 @@ pub(super) fn has_done(body: &[Statement]) -> bool {
 /// True if a home may refuse an operation that the device requests at quiescence. It may if, in a stable state, a row
 /// refuses the operation under a guard that does not imply the lock.
 fn refuses_at_rest(home: &Controller, local: u8) -> bool {
-    let mut at_rest = (0..home.states.len()).filter(|&state| home.states[state].stable());
+    let mut at_rest = (0..home.states.len()).filter(|&state| home.states[state].is_stable());
     at_rest.any(|state| {
         let rows_of = |event: Event| {
             let rows = home.rules.iter();
@@ -252,12 +252,12 @@ impl<'p> AccessFlow<'p> {
         let is_performable = is_permitted(self.access, definition.right);
         match self.access {
             Access::Load | Access::Store | Access::Atomic if is_performable => Goal::Always,
-            Access::Evict if definition.stable() && definition.right == Right::None => Goal::Always,
-            Access::Demote if definition.stable() && definition.right <= Right::Read => {
+            Access::Evict if definition.is_stable() && definition.right == Right::None => Goal::Always,
+            Access::Demote if definition.is_stable() && definition.right <= Right::Read => {
                 Goal::Always
             }
-            Access::Clean if definition.stable() && !definition.dirty => Goal::Always,
-            Access::Clean if definition.stable() && self.never_clean => Goal::Outstanding,
+            Access::Clean if definition.is_stable() && !definition.dirty => Goal::Always,
+            Access::Clean if definition.is_stable() && self.never_clean => Goal::Outstanding,
             _ if is_performable && rows(remote, self.access, state).next().is_some() => {
                 Goal::Always
             }
@@ -284,7 +284,7 @@ impl<'p> AccessFlow<'p> {
         let posted = row.event == Event::Access(self.access) && self.posts(body);
         Some(if has_done(body) || self.goal(to) != Goal::Not {
             End::Performed
-        } else if !self.protocol.remote.states[to].stable() {
+        } else if !self.protocol.remote.states[to].is_stable() {
             End::Outstanding(to)
         } else if posted {
             End::Performed

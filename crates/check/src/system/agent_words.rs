@@ -69,7 +69,7 @@ impl Agents<'_> {
                 row.collect()
             }
         });
-        if ty.set_of_homes() {
+        if ty.is_home_set() {
             return vec![set(elements.map(|member| member.is_not(0)).collect())];
         }
         let elements = self.frame.names.indices(ty).into_iter().zip(elements);

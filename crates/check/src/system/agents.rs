@@ -69,7 +69,7 @@ impl<'p> Side<'p> {
         let rights = scope.range("right", 0, 2);
         let codes = controller.states.iter().map(|s| right_code(s.right));
         let right = scope.table(format!("{name}_right"), states, rights, codes);
-        let stable = controller.states.iter().map(|s| i32::from(s.stable()));
+        let stable = controller.states.iter().map(|s| i32::from(s.is_stable()));
         Side {
             controller,
             states,

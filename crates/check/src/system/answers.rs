@@ -2,7 +2,7 @@
 
 use cohkit_engine::model::{Expr, Piece, Place, Stmt};
 use cohkit_protocol::controller::{Access, Event, Statement};
-use cohkit_protocol::pending_access::Ending;
+use cohkit_protocol::pending_access::CompletionKind;
 use cohkit_system::plan::CompletionEffect;
 use cohkit_system::stores::StoreSend;
 
@@ -165,7 +165,7 @@ impl Effects<'_, '_> {
             out.extend(self.copies.mark_stale(&context.line, true));
             out.push(own_copy.set(true));
         } else if trigger.incoming_copy.is_some()
-            || case.done == CompletionEffect::Ends(Ending::Write)
+            || case.done == CompletionEffect::Ends(CompletionKind::Write)
         {
             out.push(own_copy.set(copy));
         }

@@ -6,7 +6,7 @@
 use cohkit_protocol::controller::{
     Access, Controller, Effect, Event, Expression, Rule as Row, Set, Statement,
 };
-use cohkit_protocol::pending_access::Ending;
+use cohkit_protocol::pending_access::CompletionKind;
 use cohkit_system::plan::{CompletionEffect, Plan, ProtocolFacts};
 
 use super::options::SystemError;
@@ -141,7 +141,7 @@ fn case<'c>(
         },
         done: plan.done,
         is_partial_write: plan.is_partial_write
-            && plan.done == CompletionEffect::Ends(Ending::Write),
+            && plan.done == CompletionEffect::Ends(CompletionKind::Write),
         gives_up: plan.gives_up,
     };
     Ok((case, next))

@@ -3,7 +3,7 @@
 use cohkit_engine::build::{assert, choose, when};
 use cohkit_engine::model::{Expr, Stmt, Violation};
 use cohkit_protocol::controller::Statement;
-use cohkit_protocol::pending_access::Ending;
+use cohkit_protocol::pending_access::CompletionKind;
 use cohkit_protocol::protocol::{Carries, Right, StateId};
 use cohkit_protocol::unroll::Homes;
 use cohkit_system::agent::PARTIAL_WRITE_TO_STALE_COPY;
@@ -100,12 +100,12 @@ impl<'s, 'p> Effects<'s, 'p> {
                 out.push(self.conditional(execution, statement)?)
             }
             Statement::WriteMemory => self.write_memory(execution, out)?,
-            Statement::SetAside => out.extend(self.defer_store(execution)?),
-            Statement::WriteAside => out.extend(self.write_deferred(execution)?),
+            Statement::DeferStore => out.extend(self.defer_store(execution)?),
+            Statement::CommitDeferred => out.extend(self.write_deferred(execution)?),
             Statement::Done => self.done(execution, out),
             // The search tries every access in every state anyway.
             Statement::Retry => {}
-            Statement::Every { from, to } => match &context.remote {
+            Statement::BulkTransition { from, to } => match &context.remote {
                 Some(remote) => out.push(self.bulk_transition(remote, *from, *to)),
                 None => return Err(self.unsupported("gives lines up", context)),
             },
@@ -124,7 +124,7 @@ impl<'s, 'p> Effects<'s, 'p> {
                 self.start_memory_operation(context, operation, out)?;
             }
             Statement::Acknowledge(index) => self.acknowledge(context, *index, out)?,
-            Statement::Unlocked => {
+            Statement::AcknowledgeUnlock => {
                 let Some(device) = &self.layout.device else {
                     let action = "unlocks a line that it can never lock";
                     return Err(self.unsupported(action, context));
@@ -233,7 +233,7 @@ impl<'s, 'p> Effects<'s, 'p> {
     fn done(&self, execution: &mut Execution, out: &mut Vec<Stmt>) {
         let (context, line) = (execution.context, execution.context.line.clone());
         match execution.done {
-            CompletionEffect::Ends(Ending::Write) => {
+            CompletionEffect::Ends(CompletionKind::Write) => {
                 out.extend(self.stores.assert_store_order(context, true));
                 if self.frame.facts.coherent && execution.is_partial_write {
                     let violation = Violation::new("data value", PARTIAL_WRITE_TO_STALE_COPY);
@@ -248,11 +248,11 @@ impl<'s, 'p> Effects<'s, 'p> {
                 out.extend(self.copies.mark_stale(&line, true));
                 execution.copy = Expr::Bool(true);
             }
-            CompletionEffect::Ends(Ending::Sent) => {
+            CompletionEffect::Ends(CompletionKind::Sent) => {
                 out.extend(self.stores.assert_store_performed(context))
             }
             // The copy of a message was checked when it was sent.
-            CompletionEffect::Ends(Ending::Read)
+            CompletionEffect::Ends(CompletionKind::Read)
                 if self.frame.facts.coherent && execution.incoming_copy.is_none() =>
             {
                 out.extend(self.stores.assert_store_order(context, false));

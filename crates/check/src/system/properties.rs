@@ -14,10 +14,10 @@ pub(super) fn add_properties(layout: &Layout) {
     let frame = &layout.frame;
     let all_lines =
         |claim: &dyn Fn(&Layout, &Expr) -> Expr| frame.all_lines(|line| claim(layout, line));
-    let add = |property: &str, description: &str, holds: Expr| {
+    let add = |property: &str, description: &str, claim: Expr| {
         frame
             .scope
-            .invariant(Violation::new(property, description), holds);
+            .invariant(Violation::new(property, description), claim);
     };
     if frame.remotes > 1 && frame.facts.coherent {
         let description = "another agent still has read or write permission";
@@ -47,17 +47,17 @@ pub(super) fn add_properties(layout: &Layout) {
         );
     }
     for invariant in &frame.protocol.invariants {
-        let holds = all_lines(&|layout, line| claim(layout, &invariant.holds, line));
-        frame.scope.invariant(&invariant.name, holds);
+        let claim = all_lines(&|layout, line| claim(layout, &invariant.claim, line));
+        frame.scope.invariant(&invariant.name, claim);
     }
     if let Some(bound) = frame.protocol.bounds.in_flight {
         let limit = i32::from(bound.limit);
-        let holds = all_lines(&|layout, line| {
+        let claim = all_lines(&|layout, line| {
             let remotes = 0..frame.remotes;
             let counts = remotes.map(|r| layout.channels.in_flight_of(line, r).le(limit));
             Expr::conjunction(counts.collect::<Vec<_>>())
         });
-        frame.scope.invariant(bound.violation_name(), holds);
+        frame.scope.invariant(bound.violation_name(), claim);
     }
     add_quiescence(layout);
 }

@@ -151,7 +151,7 @@ impl Effects<'_, '_> {
         let (context, line) = (execution.context, &execution.context.line);
         let frame = self.frame;
         let mut out = Vec::new();
-        if frame.facts.used_once[message.index()] {
+        if frame.facts.is_single_use[message.index()] {
             let name = &frame.protocol.message(message).name;
             let message =
                 format!("{name} carries a stale copy for an access that does not cache it");

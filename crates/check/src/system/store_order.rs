@@ -65,7 +65,7 @@ impl PendingStores<'_> {
         copy: &Expr,
     ) -> Vec<Stmt> {
         let mut out = Vec::new();
-        let used_once = self.frame.facts.used_once[message.index()];
+        let used_once = self.frame.facts.is_single_use[message.index()];
         if let (true, Some(posted)) = (used_once, self.variables.posted) {
             let no_posted = posted.at(line).at(to).is(0);
             out.push(assert(

@@ -107,7 +107,7 @@ fn agent_remarks(layout: &Layout, home: bool) -> Vec<Remark> {
     let r = (!home).then(|| frame.remote_parameter());
     let context = Context::new(&line, r.map(Expr::from));
     let states = controller.states.iter().enumerate();
-    let waiting = states.filter(|(_, state)| !state.stable());
+    let waiting = states.filter(|(_, state)| !state.is_stable());
     let remarks = waiting.map(|(number, state)| {
         let agent = frame.agent(context.remote.as_ref(), &line);
         let mut words = vec![Piece::Agent(agent), text(" in ")];

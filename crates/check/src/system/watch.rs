@@ -83,7 +83,7 @@ impl<'p> Watch<'p> {
         let performed = || vec![self.wanted.set(false), remote.outstanding.set(false)];
         let mut changes_every_line = false;
         Statement::visit(body, &mut |s| {
-            changes_every_line |= matches!(s, Statement::Every { .. })
+            changes_every_line |= matches!(s, Statement::BulkTransition { .. })
         });
         // A row that changes every line changes the watched line.
         let line = match changes_every_line {

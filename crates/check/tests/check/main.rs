@@ -1,7 +1,7 @@
 //! Tests of `cohkit-check` through its public interface and against independent references, in one binary.
 
 mod backing_permission;
-mod changed;
+mod changed_protocols;
 mod cxl_bias;
 mod cxl_mem;
 mod faults;

@@ -15,18 +15,20 @@ use judge::{
 };
 use std::collections::BTreeSet;
 
-const TEXTS: u64 = 200;
+/// Number of protocols of the basic generator.
+const PROTOCOL_COUNT: u64 = 200;
 
+/// Returns the command that repeats a comparison.
 fn rerun_command(seed: u64, against: &str) -> String {
     format!("cargo run -p cohkit-check --example fuzz_protocols -- --seed {seed} --count 1 --against {against}")
 }
 
 #[test]
-fn execution_and_every_form_of_the_model_agree_on_random_texts() {
+fn execution_and_every_form_of_the_model_agree_on_random_protocols() {
     let mut agreed = Vec::new();
     // The invariant of the last one has a sum of so many counters that the printed model was nested too deeply to be
     // read.
-    for seed in (0..TEXTS)
+    for seed in (0..PROTOCOL_COUNT)
         .chain([13_269])
         .chain(ARRAYS..ARRAYS + 40)
         .chain(COUPLED_LINES..COUPLED_LINES + 40)
@@ -66,7 +68,7 @@ fn all_engines_agree_on_random_designs() {
     let mut verdicts = Vec::new();
     let mut rejected = 0;
     let mut networks = 0;
-    for seed in COMBINED..COMBINED + TEXTS {
+    for seed in COMBINED..COMBINED + PROTOCOL_COUNT {
         let text = generate::protocol(seed);
         match judge::compare_engines(&text, seed) {
             Ok(judged) => {
@@ -110,7 +112,7 @@ fn all_engines_agree_on_random_designs() {
 }
 
 #[test]
-fn an_independent_checker_agrees_on_random_texts() {
+fn rumur_agrees_on_random_protocols() {
     if !rumur::require("rumur") {
         return;
     }
@@ -143,9 +145,9 @@ fn an_independent_checker_agrees_on_random_texts() {
 
 /// The first fault was real: the lowering lost the set in `x += e`.
 #[test]
-fn random_texts_notice_faults_that_are_seeded_into_the_lowering() {
+fn random_protocols_detect_seeded_lowering_faults() {
     let mut undetected: Vec<&faults::Fault> = FAULTS.iter().collect();
-    for seed in (0..TEXTS).chain(COMBINED..COMBINED + TEXTS) {
+    for seed in (0..PROTOCOL_COUNT).chain(COMBINED..COMBINED + PROTOCOL_COUNT) {
         let Ok(case) = case(&generate::protocol(seed)) else {
             continue;
         };
@@ -156,8 +158,8 @@ fn random_texts_notice_faults_that_are_seeded_into_the_lowering() {
             continue;
         }
         undetected.retain(|fault| {
-            let seeded = fault.seeded(&case.protocol);
-            let model = safety(&seeded, home(&seeded), case.remotes);
+            let faulty = fault.apply(&case.protocol);
+            let model = safety(&faulty, home(&faulty), case.remotes);
             let model = model.unwrap_or_else(|reason| panic!("{}: {reason:?}", fault.name));
             check_model(&case, &model).is_ok()
         });
@@ -169,7 +171,7 @@ fn random_texts_notice_faults_that_are_seeded_into_the_lowering() {
 #[test]
 fn random_protocols_use_every_row_construct() {
     let mut covered: BTreeSet<&str> = BTreeSet::new();
-    let words = [
+    let constructs = [
         ":=",
         "+=",
         "-=",
@@ -235,25 +237,29 @@ fn random_protocols_use_every_row_construct() {
         "one := any sharers",
         "write deferred, send Written to wants",
     ];
-    for seed in (0..TEXTS)
+    for seed in (0..PROTOCOL_COUNT)
         .chain(ARRAYS..ARRAYS + 40)
         .chain(DEFERRED_STORES..DEFERRED_STORES + 40)
         .chain(POSTED..POSTED + 40)
-        .chain(COMBINED..COMBINED + TEXTS)
+        .chain(COMBINED..COMBINED + PROTOCOL_COUNT)
     {
         let text = generate::protocol(seed);
-        covered.extend(words.iter().filter(|word| text.contains(**word)));
+        covered.extend(
+            constructs
+                .iter()
+                .filter(|construct| text.contains(**construct)),
+        );
     }
-    let missing: Vec<&&str> = words
+    let missing: Vec<&&str> = constructs
         .iter()
-        .filter(|word| !covered.contains(*word))
+        .filter(|construct| !covered.contains(*construct))
         .collect();
     assert!(missing.is_empty(), "{missing:?}");
 }
 
-/// The controllers of a protocol, without source positions.
-fn effects(text: &str) -> Vec<Effect> {
-    let protocol = cohkit_protocol::text::parse(text).expect("a sound text");
+/// Returns the effects of all rows of a protocol, which have no source positions.
+fn row_effects(text: &str) -> Vec<Effect> {
+    let protocol = cohkit_protocol::text::parse(text).expect("protocol without errors");
     let rules = [&protocol.remote, home(&protocol)].map(|agent| agent.rules.clone());
     rules
         .into_iter()
@@ -262,7 +268,7 @@ fn effects(text: &str) -> Vec<Effect> {
         .collect()
 }
 
-fn ours(text: &str) -> AgreedVerdict {
+fn engine_verdict(text: &str) -> AgreedVerdict {
     match judge::case(text).and_then(|case| judge::models(&case)) {
         Ok(agreed) => agreed,
         Err(JudgeError::Rejected(reason) | JudgeError::Disagreement(reason)) => {
@@ -275,25 +281,26 @@ fn ours(text: &str) -> AgreedVerdict {
 /// `crates/protocol/tests/execute.rs` tests execution itself.
 #[test]
 fn operators_agree_between_model_and_execution() {
-    for tried in &operators::TYPES {
-        let verdict = ours(&operators::values(tried));
+    for case in &operators::TYPES {
+        let verdict = engine_verdict(&operators::expression_protocol(case));
         assert!(
             matches!(verdict, AgreedVerdict::Verified(_)),
             "{}: {verdict:?}",
-            tried.words
+            case.name
         );
-        for &(operator, fits) in tried.changes {
-            let [short, long] =
-                [true, false].map(|short| operators::changes(tried, (operator, fits), short));
-            assert_eq!(effects(&short), effects(&long), "{short}");
-            let verdict = ours(&short);
+        for &(operator, range_condition) in case.assignments {
+            let [short, long] = [true, false].map(|short| {
+                operators::assignment_protocol(case, (operator, range_condition), short)
+            });
+            assert_eq!(row_effects(&short), row_effects(&long), "{short}");
+            let verdict = engine_verdict(&short);
             assert!(
                 matches!(verdict, AgreedVerdict::Verified(_)),
                 "{verdict:?}\n{short}"
             );
-            if tried.words != "set of remote" {
-                for text in operators::too_much(tried, operator, true) {
-                    assert_eq!(ours(&text), AgreedVerdict::Violated, "{text}");
+            if case.name != "set of remote" {
+                for text in operators::out_of_range_protocols(case, operator, true) {
+                    assert_eq!(engine_verdict(&text), AgreedVerdict::Violated, "{text}");
                 }
             }
         }

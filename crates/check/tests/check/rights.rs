@@ -8,7 +8,7 @@ use cohkit_protocol::protocol::{Home, Protocol, Right};
 use cohkit_protocol::text::parse;
 
 /// One writer or several readers. Each holds some of three tokens: `%cache%` is the cache's table.
-const TEXT: &str = r#"protocol p "p"
+const PROTOCOL_TEMPLATE: &str = r#"protocol p "p"
 line 64 bytes
 channels { ask remote -> home; give home -> remote; back remote -> home; recall home -> remote
   ordered give, recall per line }
@@ -31,7 +31,7 @@ home counter {
 "#;
 
 /// The cache with one state whose permission depends on a number.
-const ONE: &str = "
+const CONDITIONAL_CACHE: &str = "
   states { T reads if has > 0, writes if has == 3 and not asked; W waits Tokens }
   variables { has: 0..3; asked: bool }
   T | load store if has == 0 | send Get | W
@@ -42,7 +42,8 @@ const ONE: &str = "
   T | Recall if has > 0 | send Give (n = has), has := 0, asked := false | stay
   T W | Recall | send None | stay
 ";
-const SEVERAL: &str = "
+/// The cache with one state per permission.
+const SEPARATE_STATES_CACHE: &str = "
   states { N; R reads; M writes; W waits Tokens }
   variables { has: 0..3; asked: bool }
   N | load store | send Get | W
@@ -54,8 +55,9 @@ const SEVERAL: &str = "
   N W | Recall | send None | stay
 ";
 
+/// Returns the protocol with this table of the cache.
 fn protocol(cache: &str) -> Protocol {
-    let text = TEXT.replace("%cache%", cache);
+    let text = PROTOCOL_TEMPLATE.replace("%cache%", cache);
     parse(&text).unwrap_or_else(|errors| {
         let messages = errors
             .iter()
@@ -64,10 +66,10 @@ fn protocol(cache: &str) -> Protocol {
     })
 }
 
-/// Result of a search with this number of caches: outcome, states, transitions, depth.
+/// Returns the result of a search with this number of caches: outcome, states, transitions, depth.
 fn search_result(protocol: &Protocol, remotes: u16) -> (Outcome, u128, u128, u64) {
     let Home::Controller(home) = &protocol.home else {
-        panic!("a home by hand")
+        panic!("hand-written home")
     };
     let modelled =
         system::modelled(protocol, home, remotes, 1, &system::Options::default()).unwrap();
@@ -82,7 +84,8 @@ fn search_result(protocol: &Protocol, remotes: u16) -> (Outcome, u128, u128, u64
 
 #[test]
 fn conditional_permission_equals_separate_states() {
-    let (conditional, separate_states) = (protocol(ONE), protocol(SEVERAL));
+    let (conditional, separate_states) =
+        (protocol(CONDITIONAL_CACHE), protocol(SEPARATE_STATES_CACHE));
     for remotes in [1, 2, 3] {
         let results =
             [&conditional, &separate_states].map(|protocol| search_result(protocol, remotes));
@@ -93,7 +96,7 @@ fn conditional_permission_equals_separate_states() {
 
 #[test]
 fn conditional_permission_splits_a_state_per_permission() {
-    let protocol = protocol(ONE);
+    let protocol = protocol(CONDITIONAL_CACHE);
     let states: Vec<(&str, Right)> = (protocol.remote.states.iter())
         .map(|state| (state.name.as_str(), state.right))
         .collect();

@@ -120,7 +120,7 @@ fn consequence(mistake: &Mistake) -> (String, String) {
 }
 
 #[test]
-fn every_mistake_is_found_and_shown() {
+fn every_mistake_is_detected_with_its_chart() {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/mutations");
     let mut failures = Vec::new();
     for mistake in MISTAKES {

@@ -311,7 +311,7 @@ fn by_program(protocol: &Protocol, program: &Program) -> Option<String> {
 fn by_system(protocol: &Protocol, name: &str) -> Option<String> {
     let system = protocol.systems.iter().find(|system| system.name == name);
     let system = system.unwrap_or_else(|| panic!("no system {name}"));
-    let sized = system.sized.as_deref().unwrap_or(protocol);
+    let sized = system.resized_protocol.as_deref().unwrap_or(protocol);
     let remotes = system.remotes.total();
     let model = model(
         sized,

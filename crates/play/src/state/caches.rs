@@ -287,7 +287,7 @@ where
                 let (name, message) =
                     (self.static_model.remote_name(flight.remote), flight.message);
                 return match outcome {
-                    Outcome::Leave => Ok(false),
+                    Outcome::Stall => Ok(false),
                     _ => Err(format!(
                         "{name} has no rule for {} of line {line}",
                         self.static_model.message_name(message)

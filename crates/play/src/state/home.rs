@@ -97,7 +97,7 @@ where
         )?;
         let Some(reaction) = reaction else {
             return match outcome {
-                Outcome::Leave => Ok(false),
+                Outcome::Stall => Ok(false),
                 _ => {
                     let state = &model.home.states[usize::from(configuration.state)].name;
                     let event = event_words(model.protocol, model.home, trigger.event);

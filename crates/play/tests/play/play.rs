@@ -47,14 +47,14 @@ where
     S::Application: Clone + Eq + Hash + Debug,
     S::Thread: Clone + Eq + Hash + Debug,
 {
-    let protocol = parse(&eci()).expect("it is right");
+    let protocol = parse(&eci()).expect("protocol without errors");
     let system = ((lines, words), (units, waiting, reads));
     explore_protocol(&protocol, &Bounds::default(), scenario, remotes, system)
 }
 
 fn eci() -> String {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../protocols/eci.coh");
-    std::fs::read_to_string(path).expect("it is there")
+    std::fs::read_to_string(path).expect("ECI")
 }
 
 /// Explores a given protocol, whose home is constructed without these bounds.
@@ -69,7 +69,7 @@ where
     S::Application: Clone + Eq + Hash + Debug,
     S::Thread: Clone + Eq + Hash + Debug,
 {
-    let construction = construct(protocol).expect("there is a home");
+    let construction = construct(protocol).expect("protocol with a home");
     let bounded_protocol = Protocol {
         bounds: bounds.clone(),
         ..protocol.clone()
@@ -131,7 +131,7 @@ fn no_increment_of_a_shared_table_is_lost() {
 }
 
 #[test]
-fn two_caches_share_a_table() {
+fn shared_table_of_two_caches_is_verified() {
     let table = SharedTable {
         cached: false,
         threads: 2,
@@ -141,7 +141,7 @@ fn two_caches_share_a_table() {
 }
 
 #[test]
-fn lines_are_invalidated() {
+fn invalidation_is_verified() {
     for (dirty, held) in [(true, true), (false, true), (false, false)] {
         let engine = Invalidation {
             lines: 1,
@@ -156,7 +156,7 @@ fn lines_are_invalidated() {
 }
 
 #[test]
-fn reads_are_answered_by_a_prefetcher() {
+fn prefetcher_is_verified() {
     for (blocks, burst) in [(0, 1), (1, 1), (1, 2), (2, 2)] {
         let prefetch = Prefetch {
             lines: 2,
@@ -235,7 +235,7 @@ fn messages_over_a_bus_are_not_explored() {
 /// A view of one line, two synchronisation addresses and the base table: one row in two lines of one word, or rows in
 /// lines of two words. One or two transactions append the rows.
 #[test]
-fn a_view_is_brought_up_to_date() {
+fn view_update_is_verified() {
     let order = Order {
         customer: 1,
         price: 5,
@@ -388,7 +388,7 @@ fn applications_may_withhold_one_or_two_lines() {
 /// Two caches pass a line to each other through memory, which takes a memory read. If the application takes that line
 /// while it withholds another, and the unit has only one outstanding read, the system deadlocks.
 #[test]
-fn a_withheld_read_keeps_its_place() {
+fn withheld_read_keeps_its_position() {
     let withholding = Withholding {
         locks: false,
         threads: [(1, 1), (1, 2)],
@@ -512,7 +512,7 @@ where
 }
 
 #[test]
-fn mistakes_of_applications_are_found() {
+fn application_mistakes_are_detected() {
     let calls = Calls::new(1, 1, Some(2));
     let violations = [
         violation(&table(1), Slip::NeverUnlocks),
@@ -641,7 +641,7 @@ fn bound(limit: u16) -> Bound {
 fn access_bytes_equal_the_last_write() {
     let threads = Steps(vec![vec![STORE], vec![LOAD]]);
     let explore_text = |text: &str| {
-        let protocol = parse(text).expect("it is right");
+        let protocol = parse(text).expect("protocol without errors");
         explore_protocol(&protocol, &Bounds::default(), &threads, 2, ONE_LINE)
     };
     let Ending::Violated {
@@ -657,10 +657,10 @@ fn access_bytes_equal_the_last_write() {
 
 /// A store that first gives up a permission and is retried is performed once, for any interleaving.
 #[test]
-fn accesses_that_are_to_be_tried_again_are_performed_once() {
+fn retried_accesses_are_performed_once() {
     let retrying_text = retried_store(&eci());
     let threads = Steps(vec![vec![LOAD, STORE, LOAD], vec![LOAD, STORE]]);
-    let protocol = parse(&retrying_text).expect("it is right");
+    let protocol = parse(&retrying_text).expect("protocol without errors");
     let bounds = Bounds::default();
     assert_verified(&explore_protocol(&protocol, &bounds, &threads, 2, ONE_LINE));
     assert_verified(&explore_protocol(
@@ -675,12 +675,12 @@ fn accesses_that_are_to_be_tried_again_are_performed_once() {
 /// Regression: prefetches formerly ignored the bounds. Here the bounds permit no ReadShared, so nothing happens.
 #[test]
 fn hints_keep_the_bounds_of_the_text() {
-    let protocol = parse(&eci()).expect("it is right");
+    let protocol = parse(&eci()).expect("protocol without errors");
     let read = protocol
         .message_ids()
         .find(|&id| protocol.message(id).name == "ReadShared");
     let no_reads = Bounds {
-        per_message: vec![(read.expect("it is there"), bound(0))],
+        per_message: vec![(read.expect("ECI"), bound(0))],
         ..Bounds::default()
     };
     let prefetch_line = Steps(vec![vec![Step::Prefetch { line: 0 }]]);
@@ -699,8 +699,8 @@ fn hints_keep_the_bounds_of_the_text() {
 
 /// The error has the same wording as those of the checker and the simulator.
 #[test]
-fn messages_in_flight_are_counted_in_games_too() {
-    let protocol = parse(&eci()).expect("it is right");
+fn explorations_count_messages_in_flight() {
+    let protocol = parse(&eci()).expect("protocol without errors");
     let at_most = |limit| Bounds {
         in_flight: Some(bound(limit)),
         ..Bounds::default()
@@ -722,18 +722,18 @@ fn messages_in_flight_are_counted_in_games_too() {
 /// Regression: the consumed message was removed only after the home had sent. By then its position belonged to another
 /// message if the protocol file names the sent message first.
 #[test]
-fn the_order_of_messages_in_the_text_makes_no_difference() {
+fn declaration_order_of_messages_has_no_effect() {
     let text = eci();
-    let (head, rest) = text.split_once("  request:  ").expect("requests");
-    let (requests, rest) = rest.split_once("  grant:    ").expect("grants");
-    let (grants, tail) = rest.split_once("\n}").expect("an end");
+    let (head, rest) = text.split_once("  request:  ").expect("`request:` line");
+    let (requests, rest) = rest.split_once("  grant:    ").expect("`grant:` line");
+    let (grants, tail) = rest.split_once("\n}").expect("end of the messages block");
     let swapped = format!(
         "{head}  grant:    {grants}\n  request:  {}\n}}{tail}",
         requests.trim_end()
     );
     let threads = Steps(vec![vec![STORE, LOAD], vec![LOAD, STORE]]);
     let [original_states, swapped_states] = [&text, &swapped].map(|text| {
-        let protocol = parse(text).expect("it is right");
+        let protocol = parse(text).expect("protocol without errors");
         assert_verified(&explore_protocol(
             &protocol,
             &Bounds::default(),

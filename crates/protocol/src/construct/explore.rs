@@ -7,7 +7,7 @@ use super::knowledge::{Knowledge, KnowledgeError, KnowledgeId};
 use super::program::{Entry, LazyTables, Slot, CURRENT_REQUEST, KNOWN, LOCAL, MEMORY, REQUESTER};
 use crate::controller::{Controller, Event};
 use crate::execute::{Act, Configuration, Machine, Outcome, Receiver, Trigger};
-use crate::policy::{Policy, Stall, When};
+use crate::policy::{GrantCondition, Policy, Stall};
 use crate::protocol::{Carries, Class, MessageId, Right};
 use cohkit_base::words::counted;
 use rustc_hash::FxHashMap;
@@ -111,7 +111,7 @@ pub fn inputs(knowledge: &Knowledge, remotes: u16) -> Vec<Input> {
         .requests
         .iter()
         .flat_map(|request| &request.grants)
-        .any(|grant| grant.when == When::Chosen);
+        .any(|grant| grant.condition == GrantCondition::Chosen);
     inputs.extend((0..=u8::from(has_choice)).map(|choice| (Event::MemoryData(choice), None)));
     inputs.push((Event::MemoryDone, None));
     inputs
@@ -250,7 +250,7 @@ impl Explorer<'_, '_> {
                 Event::Message(message) => return Err(self.stuck_fault(state, input, message)),
                 _ => return Ok(()),
             },
-            Ok(Outcome::Leave) => {
+            Ok(Outcome::Stall) => {
                 self.note_doubtful_wait(state, input);
                 Cell::Leave
             }

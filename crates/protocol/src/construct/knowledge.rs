@@ -194,7 +194,7 @@ impl<'a> Knowledge<'a> {
         let policy = self.environment.policy();
         let needs_acknowledgement = |message: &MessageId| {
             policy
-                .awaits
+                .acknowledgement_rules
                 .iter()
                 .any(|rule| rule.grants.contains(message))
         };

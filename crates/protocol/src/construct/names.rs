@@ -41,7 +41,7 @@ impl<'e, 'a> Namer<'e, 'a> {
             let states = &protocol.remote.states;
             states
                 .iter()
-                .find(|state| state.right == permission && state.stable())
+                .find(|state| state.right == permission && state.is_stable())
                 .map_or(String::new(), |state| state.name.clone())
         };
         let mut answers = vec![(Right::Write, true); protocol.messages.len()];
@@ -54,7 +54,7 @@ impl<'e, 'a> Namer<'e, 'a> {
             for message in sent_messages(body) {
                 let answer = &mut answers[message.index()];
                 answer.0 = answer.0.min(state.right);
-                answer.1 &= !state.stable() && state.right > Right::None;
+                answer.1 &= !state.is_stable() && state.right > Right::None;
                 let word = &mut victims[message.index()];
                 if word.is_empty() {
                     let next = &protocol.remote.states[next.unwrap_or(rule.state).index()];
@@ -87,7 +87,7 @@ impl<'e, 'a> Namer<'e, 'a> {
             let base = self.knowledge_name(knowledge, graph.knowledge(state, 0));
             format!(
                 "{base}{}",
-                self.status(&base, &graph.states[state as usize].slots)
+                self.status_suffix(&base, &graph.states[state as usize].slots)
             )
         };
         let mut names: Vec<String> = members
@@ -117,9 +117,9 @@ impl<'e, 'a> Namer<'e, 'a> {
         names
     }
 
-    /// Part after the dot: memory slot, local operation, lock. A read or store for the request that is already in the
-    /// name is `rd` or `st`.
-    fn status(&self, base: &str, slots: &[u16]) -> String {
+    /// Returns the part after the dot: memory slot, local operation, lock. A read or store for the request that is
+    /// already in the name is `rd` or `st`.
+    fn status_suffix(&self, base: &str, slots: &[u16]) -> String {
         let policy = self.environment.policy();
         let protocol = self.environment.protocol;
         let request = |index: u16| {
@@ -151,7 +151,7 @@ impl<'e, 'a> Namer<'e, 'a> {
         status
     }
 
-    /// Part before the dot: knowledge about the remote.
+    /// Returns the part before the dot: knowledge about the remote.
     fn knowledge_name(&self, knowledge: &Knowledge, id: KnowledgeId) -> String {
         let environment = self.environment;
         let settings: Vec<(StateId, Vec<MessageId>)> = knowledge
@@ -197,9 +197,9 @@ impl<'e, 'a> Namer<'e, 'a> {
                 .copied()
                 .collect();
             let mut has_forward = false;
-            for reach in &environment.policy().reach {
-                if in_flight.contains(&reach.forward) {
-                    name.push_str(&self.permission_names[reach.right as usize]);
+            for downgrade in &environment.policy().downgrades {
+                if in_flight.contains(&downgrade.forward) {
+                    name.push_str(&self.permission_names[downgrade.right as usize]);
                     has_forward = true;
                 }
             }
@@ -222,7 +222,7 @@ impl<'e, 'a> Namer<'e, 'a> {
             }
         }
 
-        let owed: BTreeSet<BTreeSet<&str>> = settings
+        let owed_victims: BTreeSet<BTreeSet<&str>> = settings
             .iter()
             .map(|(_, messages)| {
                 messages
@@ -232,32 +232,32 @@ impl<'e, 'a> Namer<'e, 'a> {
                     .collect()
             })
             .collect();
-        let minimal: Vec<_> = owed
+        let minimal_sets: Vec<_> = owed_victims
             .iter()
             .filter(|set| {
-                !owed
+                !owed_victims
                     .iter()
                     .any(|other| other != *set && other.is_subset(set))
             })
             .collect();
-        if !minimal.iter().any(|set| set.is_empty()) {
-            let words: Vec<String> = minimal
+        if !minimal_sets.iter().any(|set| set.is_empty()) {
+            let words: Vec<String> = minimal_sets
                 .iter()
                 .map(|set| set.iter().copied().collect::<Vec<_>>().join("+"))
                 .collect();
             name.push_str("_w");
             name.push_str(&words.join("|"));
         }
-        name.push_str(&self.request(&settings, highest, granted.is_empty()));
+        name.push_str(&self.request_suffix(&settings, highest, granted.is_empty()));
         name
     }
 
-    /// Part for the remote's request: `:R`, `+R`, `+R?` or nothing.
-    fn request(
+    /// Returns the part for the remote's request: `:R`, `+R`, `+R?` or nothing.
+    fn request_suffix(
         &self,
         settings: &[(StateId, Vec<MessageId>)],
         highest: Right,
-        no_grant: bool,
+        has_no_grant: bool,
     ) -> String {
         let environment = self.environment;
         let request_name =
@@ -289,7 +289,7 @@ impl<'e, 'a> Namer<'e, 'a> {
                 && self.pending_requests[state.index()].contains(&request)
         };
         for request in environment.protocol.message_ids() {
-            if environment.class(request) != Class::Request || !self.upgrades(request) {
+            if environment.class(request) != Class::Request || !self.is_upgrade(request) {
                 continue;
             }
             if settings.iter().all(|(state, messages)| {
@@ -298,7 +298,7 @@ impl<'e, 'a> Namer<'e, 'a> {
                 return format!("+{}", request_name(&request));
             }
             if highest == Right::None
-                && no_grant
+                && has_no_grant
                 && settings
                     .iter()
                     .any(|(state, _)| lost_permission(*state, request))
@@ -310,11 +310,12 @@ impl<'e, 'a> Namer<'e, 'a> {
     }
 
     /// Returns true if a request is sent only from states with a permission.
-    fn upgrades(&self, request: MessageId) -> bool {
+    fn is_upgrade(&self, request: MessageId) -> bool {
         self.answers[request.index()].0 > Right::None
     }
 }
 
+/// Returns the messages that statements send.
 fn sent_messages(body: &[Statement]) -> impl Iterator<Item = MessageId> + '_ {
     body.iter().filter_map(|statement| match statement {
         Statement::Send { message, .. } => Some(*message),
@@ -335,7 +336,7 @@ fn pending_requests(protocol: &Protocol) -> Vec<BTreeSet<MessageId>> {
             else {
                 continue;
             };
-            if protocol.remote.states[next.index()].stable() {
+            if protocol.remote.states[next.index()].is_stable() {
                 continue;
             }
             let mut requests = pending[rule.state.index()].clone();
@@ -353,7 +354,7 @@ fn pending_requests(protocol: &Protocol) -> Vec<BTreeSet<MessageId>> {
     }
 }
 
-/// a, b, ..., z, aa, ab, ...
+/// Returns the suffix with this number: a, b, ..., z, aa, ab, ...
 fn suffix(mut count: usize) -> String {
     let mut letters = Vec::new();
     loop {

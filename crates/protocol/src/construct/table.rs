@@ -115,7 +115,7 @@ impl HomeTable {
             let slots = &graph.states[self.states[index].members[0] as usize].slots;
             for (event, cell) in rows {
                 let effect = match cell {
-                    Cell::Leave => Effect::Leave,
+                    Cell::Leave => Effect::Stall,
                     Cell::Refuse => Effect::Refuse,
                     Cell::Take { acts, to } => Effect::Take {
                         body: acts.iter().map(to_statement).collect(),
@@ -172,10 +172,10 @@ fn to_statement(act: &Act) -> Statement {
             fields: Vec::new(),
         },
         Act::WriteMemory => Statement::WriteMemory,
-        Act::SetAside => Statement::SetAside,
-        Act::WriteAside => Statement::WriteAside,
+        Act::DeferStore => Statement::DeferStore,
+        Act::CommitDeferred => Statement::CommitDeferred,
         Act::Done => Statement::Done,
-        Act::Every { from, to } => Statement::Every {
+        Act::BulkTransition { from, to } => Statement::BulkTransition {
             from: *from,
             to: *to,
         },
@@ -183,7 +183,7 @@ fn to_statement(act: &Act) -> Statement {
         Act::StartWrite => Statement::StartWrite,
         Act::StartStore { whole } => Statement::StartStore { whole: *whole },
         Act::Acknowledge(local) => Statement::Acknowledge(*local),
-        Act::Unlocked => Statement::Unlocked,
+        Act::AcknowledgeUnlock => Statement::AcknowledgeUnlock,
     }
 }
 

@@ -1,7 +1,7 @@
 //! The syntax tree: the file's structure before names are resolved.
 
 use crate::controller::Operator;
-use crate::policy::{Acceptance, Stall, UnderLock};
+use crate::policy::{Acceptance, LockConflict, Stall};
 use crate::protocol::{Carries, Class, Comparison, End, Guarantee, Type};
 use cohkit_diagnostics::Span;
 
@@ -47,7 +47,7 @@ pub(super) enum Item<'a> {
     Use(Use<'a>),
     /// A node's parts, each with the cache that backs it, if any.
     Node(Name<'a>, Block<(Part<'a>, Option<Part<'a>>)>),
-    Joint(Name<'a>, Block<AgentCount<'a>>),
+    JointSystem(Name<'a>, Block<AgentCount<'a>>),
     Invariant {
         name: Name<'a>,
         claim: Claim<'a>,
@@ -280,7 +280,7 @@ pub(super) enum PolicyItem<'a> {
     },
     Stall(Stall),
     Accept(Acceptance),
-    UnderLock(UnderLock),
+    UnderLock(LockConflict),
     ServePast(Vec<Name<'a>>),
     ServeUnderForwards,
     Await {

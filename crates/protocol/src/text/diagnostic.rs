@@ -139,7 +139,7 @@ impl Diagnostic {
         self
     }
     /// Adds a reference to another span.
-    pub(super) fn see(mut self, span: Span, note: impl Into<String>) -> Self {
+    pub(super) fn note_at(mut self, span: Span, note: impl Into<String>) -> Self {
         self.notes.push((Some(span), note.into()));
         self
     }
@@ -181,7 +181,7 @@ impl Sink {
         }
     }
     /// Returns true if a diagnostic would be shown, not only counted. Otherwise its text need not be composed.
-    pub(super) fn shows(&self, code: Code, span: Span) -> bool {
+    pub(super) fn would_show(&self, code: Code, span: Span) -> bool {
         self.list.len() < Diagnostic::MAX_COUNT && !self.reported.contains(&(code, span))
     }
     pub(super) fn count(&self) -> usize {
@@ -202,12 +202,12 @@ impl Sink {
 }
 
 /// Reports input that is too long or not text, with one diagnostic. Returns true if the input can be parsed.
-pub(super) fn readable(text: &str, sink: &mut Sink) -> bool {
+pub(super) fn check_is_text(text: &str, sink: &mut Sink) -> bool {
     let span_between = |start: usize, end: usize| Span {
         start: start as u32,
         end: end as u32,
     };
-    let is_strange = |character: char| {
+    let is_not_text = |character: char| {
         (character.is_control() && !"\n\t\r\u{c}".contains(character)) || character == '\u{fffd}'
     };
     // Most files are plain ASCII, and bytes are faster to test than characters.
@@ -227,7 +227,7 @@ pub(super) fn readable(text: &str, sink: &mut Sink) -> bool {
         return true;
     } else if let Some((position, character)) = text
         .char_indices()
-        .find(|&(_, character)| is_strange(character))
+        .find(|&(_, character)| is_not_text(character))
     {
         sink.push(
             Diagnostic::new(

@@ -18,7 +18,7 @@ proptest! {
     }
 
     #[test]
-    fn changed_protocols(number: u64) {
+    fn mutated_protocols_do_not_crash(number: u64) {
         let text = mutate_text::Corpus::load().input(number);
         prop_assert_eq!(mutate_text::check(&text, true).err(), None);
     }

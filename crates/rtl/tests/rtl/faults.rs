@@ -183,7 +183,7 @@ fn is_caught(name: &str) {
         return;
     };
     let index = FAULTS.iter().position(|fault| fault.name == name);
-    let index = index.expect("it is in the list");
+    let index = index.expect("fault with this name");
     let Some((seed, mismatch)) = find_mismatch(&built, index + 1) else {
         panic!("nothing is noticed of {name}");
     };

@@ -76,7 +76,7 @@ fn undetected_mutations(built: &Built, step: usize) -> Vec<(usize, usize)> {
     rows.filter(|&(state, event)| {
         !setup
             .detects_mutation(state, event, 0)
-            .expect("the library is there")
+            .expect("built library")
     })
     .collect()
 }
@@ -124,7 +124,7 @@ fn rtl_messages_bytes_and_rows_match_the_controllers() {
 #[test]
 fn other_home_shapes_match_the_controllers() {
     for (name, seeds) in [(SHIPPED, 6), ("mixed", 20)] {
-        let shape = named(name).expect("there is such a shape");
+        let shape = named(name).expect("home shape with this name");
         let Some(built) = built(compiled("eci.coh"), SOURCES, shape) else {
             return;
         };
@@ -177,7 +177,7 @@ fn row_mutation_is_deterministic() {
             let field = differs
                 .iter()
                 .position(|&differs| differs)
-                .expect("it is spoilt");
+                .expect("mutated row");
             assert_eq!(differs.iter().filter(|&&differs| differs).count(), 1);
             // The hardware ignores the other fields of a row that consumes nothing.
             assert!(field == 0 || row.effect == Effect::Take);
@@ -189,7 +189,7 @@ fn row_mutation_is_deterministic() {
 }
 
 #[test]
-fn a_spoilt_row_is_noticed() {
+fn mutated_row_is_detected() {
     let Some(built) = eci() else {
         return;
     };
@@ -198,7 +198,7 @@ fn a_spoilt_row_is_noticed() {
 
 /// Another protocol, with different messages, circuits and lines, an ordered circuit and no lock.
 #[test]
-fn a_second_home_passes_through_the_same_rtl() {
+fn second_home_passes_with_the_same_rtl() {
     let home = compiled("back-invalidate.coh");
     let Some(built) = built(home, SOURCES, Shape::default()) else {
         return;
@@ -214,10 +214,10 @@ fn a_second_home_passes_through_the_same_rtl() {
 
 /// A home that relies on the protocol's bounds: a second victim of a kind waits until the first one has arrived.
 #[test]
-fn bounds_of_the_text_are_kept_to() {
+fn bounds_of_the_protocol_are_respected() {
     let file = "../../protocols/eci.coh";
     let text = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(file));
-    let text = text.expect("the text is there");
+    let text = text.expect("readable protocol file");
     // A read is served while the victim that the reader sent earlier is in flight, so a second victim is possible.
     let policy = "reach I with ForwardInvalid\n";
     let bounds = "bounds {\n  VictimShared 1\n}\n\nremote cpu";
@@ -228,7 +228,7 @@ fn bounds_of_the_text_are_kept_to() {
     let mut unbounded = home.protocol.clone();
     unbounded.bounds.per_message.clear();
     let unbounded_graph = ReachabilityGraph::new(&unbounded, &home.home, &home.rom)
-        .expect("a line has few situations");
+        .expect("small reachability graph");
     assert!(unbounded_graph.line_states() > home.graph.line_states());
     let Some(built) = built(home, SOURCES, Shape::default()) else {
         return;
@@ -261,7 +261,7 @@ fn bounds_of_the_text_are_kept_to() {
 /// Both control lines of an application in one unit with the maximum of deferred requests. The application answers only
 /// after a third line of that unit was used.
 #[test]
-fn an_application_that_answers_late_stops_no_other_line() {
+fn late_application_blocks_no_other_line() {
     let Some(built) = eci() else {
         return;
     };
@@ -271,7 +271,7 @@ fn an_application_that_answers_late_stops_no_other_line() {
 
 /// Withheld reads occupy read entries of the unit, so the unit needs one more entry.
 #[test]
-fn an_application_may_withhold_all_reads_of_a_unit_but_one() {
+fn application_may_withhold_all_but_one_read_of_a_unit() {
     let with_reads = |reads| {
         let shape = Shape {
             reads,
@@ -302,7 +302,7 @@ fn trace_check_accepts_runs_and_rejects_faults() {
     let (mut rows, mut values, mut refused) = (0, 0, 0);
     for seed in 0..6 {
         let run = Run::new(seed, 2000);
-        let sequences = built.setup().traces(run).expect("nothing is wrong");
+        let sequences = built.setup().traces(run).expect("run without mismatch");
         for sequence in sequences.into_iter().take(8) {
             let at_rest = true;
             let (trace, description) = (Trace { sequence, at_rest }, format!("seed {seed}"));
@@ -330,7 +330,7 @@ fn runs_repeat_themselves() {
     };
     let cycles = || {
         let report = built.setup().run(Run::new(6, 1000), None);
-        report.expect("no mismatch").cycles
+        report.expect("run without mismatch").cycles
     };
     assert_eq!(cycles(), cycles());
 }
@@ -346,10 +346,10 @@ fn verilator_lint_has_no_warnings() {
         let package = format!("{}_pkg", compiled.protocol.name);
         let package_file = format!("{package}.sv");
         std::fs::write(folder.path().join(&package_file), &compiled.package)
-            .expect("it can be written");
+            .expect("writable file");
         let mut files = vec!["home_pkg.sv", &package_file];
         for (name, text) in SOURCES {
-            std::fs::write(folder.path().join(name), text).expect("it can be written");
+            std::fs::write(folder.path().join(name), text).expect("writable file");
             assert!(!text.contains("lint_off"), "{name} waives a warning");
             if *name != "home_pkg.sv" {
                 files.push(name);
@@ -378,7 +378,7 @@ fn verilator_lint_has_no_warnings() {
                 .args(&files)
                 .current_dir(folder.path())
                 .output()
-                .expect("verilator starts");
+                .expect("running Verilator");
             let output_text = String::from_utf8_lossy(&output.stderr);
             assert!(
                 output.status.success() && output_text.is_empty(),
@@ -412,7 +412,7 @@ endmodule
 ";
 
 #[test]
-fn a_parameter_out_of_range_is_named() {
+fn parameter_out_of_range_is_reported() {
     if !require("verilator") {
         return;
     }
@@ -420,7 +420,7 @@ fn a_parameter_out_of_range_is_named() {
     let package = compiled("eci.coh").package;
     let sources = [("eci_pkg.sv", package.as_str()), ("top.sv", TOP)];
     for (name, text) in HOME.iter().chain(&sources) {
-        std::fs::write(folder.path().join(name), text).expect("it can be written");
+        std::fs::write(folder.path().join(name), text).expect("writable file");
     }
     let modules = HOME.iter().map(|(name, _)| *name);
     let files: Vec<&str> = ["home_pkg.sv", "eci_pkg.sv"]
@@ -439,7 +439,7 @@ fn a_parameter_out_of_range_is_named() {
             .args(&files)
             .current_dir(folder.path())
             .output()
-            .expect("verilator starts");
+            .expect("running Verilator");
         let output_text = String::from_utf8_lossy(&output.stderr).into_owned();
         (output.status.success(), output_text)
     };
@@ -503,7 +503,7 @@ fn a_parameter_out_of_range_is_named() {
 /// Latency in cycles from the request's header to the header of its answer, with an idle home and memory that answers
 /// in the next cycle.
 #[test]
-fn a_read_of_a_line_nobody_holds_takes_at_most_20_cycles() {
+fn read_of_an_unshared_line_takes_at_most_20_cycles() {
     let Some(built) = eci() else {
         return;
     };
@@ -514,18 +514,18 @@ fn a_read_of_a_line_nobody_holds_takes_at_most_20_cycles() {
     inputs.reset = 1;
     model
         .step(&inputs, &mut outputs)
-        .expect("no assertion fails");
+        .expect("cycle without failed assertions");
     inputs.reset = 0;
     for _ in 0..50 {
         model
             .step(&inputs, &mut outputs)
-            .expect("no assertion fails");
+            .expect("cycle without failed assertions");
     }
     let request = built
         .compiled
         .rom
         .event("ReadShared")
-        .expect("it is a request") as u64;
+        .expect("event ReadShared") as u64;
     let mut beats = 0..0;
     let mut departure_cycle = None;
     for cycle in 0..100 {
@@ -537,7 +537,7 @@ fn a_read_of_a_line_nobody_holds_takes_at_most_20_cycles() {
         inputs.r_last[0] = u64::from(beat == Some(1));
         model
             .step(&inputs, &mut outputs)
-            .expect("no assertion fails");
+            .expect("cycle without failed assertions");
         if outputs.ar_valid[0] != 0 {
             inputs.r_id[0] = outputs.ar_id[0];
             beats = 0..2;

@@ -22,7 +22,7 @@ fn prover() -> Option<Prover> {
 }
 
 #[test]
-fn every_claim_about_the_rtl_is_proven() {
+fn every_rtl_claim_is_proven() {
     let Some(prover) = prover() else {
         return;
     };
@@ -158,7 +158,7 @@ const FAULTS: &[(&str, &str, &str, &str)] = &[
 ];
 
 #[test]
-fn a_fault_in_the_rtl_refutes_its_proof() {
+fn rtl_fault_refutes_its_proof() {
     let Some(prover) = prover() else {
         return;
     };
@@ -167,11 +167,11 @@ fn a_fault_in_the_rtl_refutes_its_proof() {
         let proof: &Proof = PROOFS
             .iter()
             .find(|proof| proof.name == name)
-            .expect("there is such a proof");
+            .expect("proof with this name");
         let text = rtl_source(file);
         assert_eq!(text.matches(original).count(), 1, "{file}: {original}");
         let text = text.replace(original, fault);
-        let size = proof.sizes.last().expect("it has a size");
+        let size = proof.sizes.last().expect("size of the proof");
         let size = if name == "fifo_proof" {
             &proof.sizes[2]
         } else {

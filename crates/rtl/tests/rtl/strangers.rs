@@ -482,7 +482,7 @@ fn check_waiting_locks(built: &Built) {
     // Any two of the lines are locked, and the operations without a lock are done.
     let is_locked = |home: &Home, line| home.device_answers.contains(&answer_word(LOCK, line));
     let waiting_line = locked.into_iter().find(|&line| !is_locked(&home, line));
-    let waiting_line = waiting_line.expect("only two are locked at a time");
+    let waiting_line = waiting_line.expect("line without a lock");
     let locks = home
         .device_answers
         .iter()
@@ -494,7 +494,7 @@ fn check_waiting_locks(built: &Built) {
     );
     // A lock on a locked line is refused at once; it does not wait for a free lock.
     let locked_line = locked.into_iter().find(|&line| is_locked(&home, line));
-    let locked_line = locked_line.expect("two are locked");
+    let locked_line = locked_line.expect("locked line");
     home.request_local(LOCK, locked_line);
     home.cycles(100);
     assert_eq!(
@@ -556,7 +556,7 @@ fn check_unused_message_numbers(built: &Built) {
         .events
         .iter()
         .position(|event| event.payload && event.circuit == 1);
-    let victim = victim.expect("a victim has bytes") as u64;
+    let victim = victim.expect("event of a victim with data") as u64;
     let mut home = Home::new(built.model());
     home.request(victim, 4, 2);
     home.request(READ_SHARED, 12, 1);

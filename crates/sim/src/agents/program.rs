@@ -7,8 +7,9 @@
 //!
 //! With more than [`MAX_KEPT_REMOTES`] remotes, variables and messages that name a remote hardly ever recur. Then only
 //! transitions of rules that read neither the sender nor the agent's own number are kept. All others are executed on
-//! each request, and their acts are valid until [`Program::discard_acts`]. A configuration with a value for each remote,
-//! such as a sharer set, gets one number per line. Numbers that no line uses are reused after a [`Program::sweep`].
+//! each request, and their acts are valid until [`Program::discard_acts`]. A configuration with a value for each
+//! remote, such as a sharer set, gets one number per line. Numbers that no line uses are reused after a
+//! [`Program::sweep`].
 
 use cohkit_base::memory::prefetch;
 use cohkit_protocol::controller::{
@@ -167,7 +168,7 @@ impl ConfigProperties {
         ConfigProperties {
             right: state.right,
             holds_line: state.holds_line,
-            stable: state.stable(),
+            stable: state.is_stable(),
         }
     }
 }
@@ -826,7 +827,7 @@ impl Program {
                 self.store_acts(&mut transition, &acts);
             }
             Ok(Outcome::Unexpected) => transition.answer = Answer::Unexpected,
-            Ok(Outcome::Leave) => transition.answer = Answer::Leave,
+            Ok(Outcome::Stall) => transition.answer = Answer::Leave,
             Ok(Outcome::Refuse) => transition.answer = Answer::Refuse,
             Ok(Outcome::Taken { rule, acts }) => {
                 self.apply_rule(&mut transition, rule, &acts);

@@ -94,7 +94,7 @@ impl Context<'_> {
     /// Checks that bytes for a single use, which the receiver does not cache, are current when they are sent.
     #[inline]
     pub fn check_single_use(&mut self, line: Line, kind: usize, copy: Copy) {
-        if self.tables.kinds[kind].used_once {
+        if self.tables.kinds[kind].is_single_use {
             if let (version, false) = self.currency(line, copy) {
                 let text = format!(
                     "{} is sent with the data of write {version} of the line, but write {} was the last",

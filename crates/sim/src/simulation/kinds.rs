@@ -36,8 +36,8 @@ pub(crate) struct Kind {
     pub network: Option<u8>,
     /// Index of its virtual circuit.
     pub circuit: u8,
-    /// True if a remote performs an access with the bytes without caching them: [`Protocol::used_once`].
-    pub used_once: bool,
+    /// True if a remote performs an access with the bytes without caching them: [`Protocol::is_single_use`].
+    pub is_single_use: bool,
 }
 
 impl Kind {
@@ -164,7 +164,7 @@ fn kinds_of_protocol(protocol: &Protocol, hosts: Option<&platform::Hosts>) -> Ve
                     position.map(|position| position as u8)
                 }),
                 circuit: group.unwrap_or(protocol.orders.len() + message.channel.index()) as u8,
-                used_once: protocol.used_once(id),
+                is_single_use: protocol.is_single_use(id),
             }
         })
         .collect()

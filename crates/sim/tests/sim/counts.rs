@@ -37,7 +37,7 @@ fn messages_of_a_sequential_read() {
         Platform::shipped("thunderx1-2s").unwrap(),
     ] {
         let statistics = run(&setup(platform, Pattern::Sequential, Access::Load)).unwrap();
-        let (lines, victims) = (u64::from(LINES), u64::from(LINES - CACHED));
+        let (lines, victims) = (u64::from(LINES), u64::from(LINES - LLC_LINES));
         let expected = [
             ("ReadShared", lines),
             ("VictimShared", victims),
@@ -56,7 +56,7 @@ fn messages_of_a_sequential_read() {
 #[test]
 fn messages_of_a_whole_gibibyte() {
     let lines = 1u64 << 30 >> 7;
-    let victims = lines - u64::from(CACHED);
+    let victims = lines - u64::from(LLC_LINES);
     let run_pass = |access| {
         let platform = Platform::shipped("enzian-dc-ddr").unwrap();
         let workload = Workload::pass(Pattern::Sequential, access, lines as u32, 16, 4);
@@ -89,7 +89,7 @@ fn messages_of_a_sequential_write() {
         Access::Store,
     );
     let statistics = run(&setup).unwrap();
-    let (lines, victims) = (u64::from(LINES), u64::from(LINES - CACHED));
+    let (lines, victims) = (u64::from(LINES), u64::from(LINES - LLC_LINES));
     let expected = [
         ("ReadExclusive", lines),
         ("VictimDirty", victims),
@@ -138,7 +138,7 @@ fn messages_of_all_cores() {
                 ],
             };
             assert_eq!(sent(&statistics), expected, "{name}");
-            assert!(victims >= lines - u64::from(CACHED), "{name}");
+            assert!(victims >= lines - u64::from(LLC_LINES), "{name}");
         }
     }
 }
@@ -283,7 +283,7 @@ fn changed_row_changes_the_messages() {
     setup.protocol = parse(&changed);
     setup.home = cohkit_sim::simulation::home(&setup.protocol, 1).unwrap();
     let statistics = run(&setup).unwrap();
-    let victims = u64::from(LINES - CACHED);
+    let victims = u64::from(LINES - LLC_LINES);
     assert_eq!(statistics.sent("VictimFull"), Some(victims));
     let up = statistics.get("link_bytes_to_home").unwrap();
     assert_eq!(up as u64, u64::from(LINES) * 8 + victims * (8 + 128));

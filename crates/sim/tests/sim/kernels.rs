@@ -273,7 +273,7 @@ fn atomics_are_performed_at_homes_under_jitter() {
 
 /// A home that answers with the value it has written, or does not perform the access, is detected.
 #[test]
-fn atomic_accesses_that_are_answered_wrongly_are_found_out() {
+fn wrong_atomic_responses_are_detected() {
     let row = "L | Atomic if count(readers - { sender }) == 0 | send Old, write,";
     for (faulty, kind, expected) in [
         (
@@ -356,7 +356,7 @@ fn host_is_notified_once_for_all_its_threads() {
 
 /// A kernel uses the graph of a file; kernels without a graph reject one.
 #[test]
-fn graphs_are_taken_from_files() {
+fn graphs_are_read_from_files() {
     let text = include_str!("../../../../tests/graphs/two-rings.mtx");
     let edges = Arc::new(matrix_market::read(text).unwrap());
     let lines_used = |name, parameters: &[(&str, u64)]| {
@@ -394,7 +394,7 @@ fn graphs_are_taken_from_files() {
 /// Stores of host 0 to the memory of host 5 arrive late, after their reader has learnt of them from other hosts. Posted
 /// stores do not keep such an order, nor do releases that commit without the notifications that they need.
 #[test]
-fn stores_overtaken_by_a_flag_are_found() {
+fn stores_overtaken_by_a_flag_are_detected() {
     let mut platform = machine();
     let hosts = platform.hosts.as_mut().unwrap();
     (hosts.late_from.value, hosts.late_to.value) = (0, 5);
@@ -482,7 +482,7 @@ impl Kernel for Looks {
 }
 
 #[test]
-fn an_acquire_waits_for_an_earlier_release() {
+fn acquire_waits_for_an_earlier_release() {
     for (name, protocol) in orderings(8) {
         let setup = setup(&protocol, &machine(), Arc::new(KernelScenario(Looks)));
         let played = play_while(&setup, &mut |_| true).unwrap_or_else(|e| panic!("{name}: {e}"));

@@ -64,7 +64,7 @@ fn latencies_are_the_sums_of_their_parts() {
 
 /// A change of a part's quantity changes the latency as much as the sum; no other quantity affects it.
 #[test]
-fn no_part_is_left_out() {
+fn read_latency_covers_every_part() {
     let workload = Workload::pass(Pattern::Sequential, Access::Load, 200, 1, 1);
     let template = Platform::torture(1);
     let template = Setup::new(setups::protocol("eci"), template, workload).unwrap();

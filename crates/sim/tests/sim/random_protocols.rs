@@ -101,7 +101,7 @@ fn verified_random_protocols_survive_torture() {
 /// Found by this test: an access to a line in its initial state was treated as one to an absent line, which did
 /// nothing.
 #[test]
-fn rows_of_an_access_to_a_line_that_is_not_there_are_executed() {
+fn rows_of_an_access_to_an_absent_line_are_executed() {
     for access in ["evict", "demote", "clean"] {
         let text = format!(
             "protocol asks

@@ -43,18 +43,22 @@ fn translation(seed: u64) -> Translation {
     quantities
 }
 
-fn play_or_panic(name: &str, setup: &Setup) -> Performance {
+/// Runs a setup. A failure names the command that repeats the test with its seed.
+fn play_or_panic(setup: &Setup) -> Performance {
     play_while(setup, &mut |_| true).unwrap_or_else(|error| {
         let seed = setup.seed;
-        panic!("COHKIT_SEED={seed} cargo test -p cohkit-sim --test sim refusals::{name}\n{error}")
+        let thread = std::thread::current();
+        let test = thread.name().unwrap_or("refusals::");
+        panic!("COHKIT_SEED={seed} cargo test -p cohkit-sim --test sim {test}\n{error}")
     })
 }
 
+/// Returns the kind and the text of the failure of a run.
 fn failure(setup: &Setup) -> (FailureKind, String) {
     match play_while(setup, &mut |_| true) {
         Err(RunError::Failure(failure)) => (failure.kind, failure.text),
         Err(error) => panic!("{error}"),
-        Ok(_) => panic!("it comes to an end"),
+        Ok(_) => panic!("the run ends without a failure"),
     }
 }
 
@@ -100,7 +104,7 @@ fn engines_with_virtual_addresses_do_the_same_and_take_longer() {
         let name = ["ccix", "cxl-cache", "eci-near"][(seed % 3) as usize];
         for (end, addresses) in ends.iter_mut().zip([None, Some(translation(seed))]) {
             let setup = with_engines(name, Arc::new(locks.clone()), seed, addresses);
-            let played = play_or_panic("engines", &setup);
+            let played = play_or_panic(&setup);
             let count = |count_name| played.tally.counts[count_name];
             assert_eq!(count("host locks"), 30 * u64::from(locks.threads));
             assert_eq!(count("device locks"), 30 * u64::from(locks.device));
@@ -359,7 +363,7 @@ fn walks(seed: u64, reaction: AfterRefusal) -> Setup {
 fn threads_are_notified_of_refusals_and_continue() {
     for seed in seeds(60) {
         let setup = walks(seed, AfterRefusal::GoesOn);
-        let played = play_or_panic("threads_are_notified_of_refusals_and_continue", &setup);
+        let played = play_or_panic(&setup);
         let play = setup.play.unwrap();
         let lines = 0..play.scenario.line_count();
         let refused: u32 = lines
@@ -430,7 +434,7 @@ fn combined_threads_see_only_their_own_refusals() {
         let threads = 2 + 2 * (seed % 2);
         // Two pages in twelve are absent, and two others are read-only.
         let refused = threads * u64::from(PAGE) * (2 * 2 + 2);
-        let played = play_or_panic("combined_threads_see_only_their_own_refusals", &setup);
+        let played = play_or_panic(&setup);
         assert_eq!(get(&played, "translation_faults"), refused as f64);
     }
 }
@@ -488,8 +492,8 @@ fn fences_are_not_translated() {
 }
 
 #[test]
-fn a_thread_may_end_with_what_is_refused() {
-    let played = play_or_panic("a_thread_may_end", &walks(3, AfterRefusal::Ends));
+fn thread_may_end_at_a_refusal() {
+    let played = play_or_panic(&walks(3, AfterRefusal::Ends));
     assert!(get(&played, "translation_faults") <= 4.0);
 }
 
@@ -512,7 +516,7 @@ fn failed_thread_reports_its_refusal() {
 }
 
 #[test]
-fn a_thread_that_tries_again_and_again_gets_nowhere() {
+fn endless_retries_are_no_progress() {
     let (kind, report) = failure(&walks(0, AfterRefusal::TriesAgain));
     assert_eq!(kind, FailureKind::NoProgress, "{report}");
 }

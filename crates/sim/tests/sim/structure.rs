@@ -41,8 +41,8 @@ const COMPONENT_FILES: [&str; 5] = [
 ];
 
 fn collect_sources(folder: &Path, files: &mut Vec<PathBuf>) {
-    for entry in std::fs::read_dir(folder).expect("a folder") {
-        let path = entry.expect("an entry").path();
+    for entry in std::fs::read_dir(folder).expect("source folder") {
+        let path = entry.expect("folder entry").path();
         match path.is_dir() {
             true => collect_sources(&path, files),
             false => files.push(path),
@@ -56,7 +56,7 @@ fn sources() -> BTreeMap<String, String> {
     let mut files = Vec::new();
     collect_sources(&root, &mut files);
     let read = |file: PathBuf| {
-        let text = std::fs::read_to_string(&file).expect("a text");
+        let text = std::fs::read_to_string(&file).expect("source file");
         let path = file.strip_prefix(&root).expect("a file of the sources");
         let code = text.split("\n#[cfg(test)]\n").next().unwrap_or_default();
         (path.display().to_string(), code.to_string())
@@ -72,8 +72,8 @@ fn field_count(sources: &BTreeMap<String, String>, name: &str) -> usize {
         let mut heads = heads.iter();
         heads.find_map(|head| text.split_once(head.as_str()))
     });
-    let (_, rest) = definitions.next().expect("the struct is defined");
-    let (fields, _) = rest.split_once("\n}\n").expect("the definition ends");
+    let (_, rest) = definitions.next().expect("definition of Simulation");
+    let (fields, _) = rest.split_once("\n}\n").expect("end of the definition");
     let is_field = |line: &&str| !line.trim_start().starts_with("//") && line.contains(": ");
     fields.lines().filter(is_field).count()
 }

@@ -35,7 +35,8 @@ fn trace_check_accepts_simulations_and_rejects_faults() {
         }
         for seed in setups::seeds(6) {
             let label = format!("{name}, COHKIT_SEED={seed}");
-            let mut setup = setups::torture(protocol.clone(), 3, seed).expect("there is a home");
+            let mut setup =
+                setups::torture(protocol.clone(), 3, seed).expect("protocol with a home");
             setup.workload.accesses = 300;
             setup.device.operations = 60;
             let (_, sequence) = trace(&setup, Side::Device, 0)
@@ -116,7 +117,7 @@ fn stale_copy_words_are_compared_with_their_source() {
     let (mut values, mut detected) = (0, 0);
     for seed in setups::seeds(10) {
         let label = format!("COHKIT_SEED={seed}");
-        let mut setup = setups::torture(protocol.clone(), 3, seed).expect("there is a home");
+        let mut setup = setups::torture(protocol.clone(), 3, seed).expect("protocol with a home");
         setup.workload.mix = vec![(Access::Load, 4), (Access::Store, 4), (Access::Evict, 2)];
         setup.workload.accesses = 400;
         let (_, sequence) =

@@ -151,7 +151,7 @@ mod tests {
     /// The first violated property after `leave_out` has weakened the rules.
     fn first_violation(leave_out: impl FnOnce(&mut System)) -> Option<String> {
         let text = include_str!("../../../../protocols/mesi-l1.coh");
-        let protocol = parse(text).expect("it ships");
+        let protocol = parse(text).expect("shipped file");
         let home = construct::home(&protocol, 2).expect("a home");
         let mut system = System::new(&protocol, &home, 2u16, 1, 7).with_backing_permission();
         leave_out(&mut system);

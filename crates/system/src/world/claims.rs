@@ -30,7 +30,7 @@ impl<D: Data> World<D> {
             ));
         }
         for invariant in &system.protocol.invariants {
-            if !self.claim(&invariant.holds, number) {
+            if !self.claim(&invariant.claim, number) {
                 return Err(Violation::new(invariant.name.clone(), "it does not hold"));
             }
         }

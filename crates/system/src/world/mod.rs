@@ -279,7 +279,7 @@ impl<D: Data> World<D> {
     /// True if the system is quiescent: nothing is outstanding, in flight or locked.
     pub fn quiescent(&self, system: &System) -> bool {
         let stable = |controller: &Controller, configuration: &Configuration| {
-            controller.states[usize::from(configuration.state)].stable()
+            controller.states[usize::from(configuration.state)].is_stable()
         };
         self.network.is_empty()
             && self.lines.iter().all(|line| {

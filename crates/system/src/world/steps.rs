@@ -549,7 +549,7 @@ impl<D: Data> World<D> {
     ) -> Result<(), StepError> {
         let facts = &system.facts;
         let remote_state = &self.lines[usize::from(line)].remotes[usize::from(remote)];
-        if facts.used_once[message.index()] && remote_state.stores.posted > 0 {
+        if facts.is_single_use[message.index()] && remote_state.stores.posted > 0 {
             return Err(stores::program_order(stores::OWN_STORE_MISSED).into());
         }
         let atomic = facts.answers_atomic[message.index()]
@@ -697,7 +697,7 @@ impl<D: Data> World<D> {
                 self.apply_row(system, line, remote, row, carried_copy, extent, completed)?;
                 Ok(true)
             }
-            Outcome::Leave => Ok(false),
+            Outcome::Stall => Ok(false),
             Outcome::Refuse | Outcome::Unexpected => {
                 Err(RowOwner::Remote(remote).unexpected(system, event))
             }
@@ -835,8 +835,8 @@ impl<D: Data> World<D> {
         }
     }
 
-    /// Returns an error if one of the messages that a row sends finds no room in a network. A row waits for all of its room
-    /// before it does anything.
+    /// Returns an error if one of the messages that a row sends finds no room in a network. A row waits for all of its
+    /// room before it does anything.
     fn check_room<'a>(
         &self,
         system: &System,
@@ -1131,8 +1131,8 @@ impl<D: Data> World<D> {
         self.apply_home_event_with(system, line, trigger, input, (None, 0))
     }
 
-    /// Like [`Self::apply_home_event`], with the ticket of the event's store, and the index of the member that a choosing row
-    /// takes.
+    /// Like [`Self::apply_home_event`], with the ticket of the event's store, and the index of the member that a
+    /// choosing row takes.
     fn apply_home_event_with(
         &mut self,
         system: &System,
@@ -1150,7 +1150,7 @@ impl<D: Data> World<D> {
                 self.check_room(system, line, RowOwner::Home, &acts)?;
                 acts
             }
-            Outcome::Leave => return Ok(Answer::Waits),
+            Outcome::Stall => return Ok(Answer::Waits),
             Outcome::Refuse => return Ok(Answer::Refused),
             Outcome::Unexpected => return Ok(Answer::None),
         };

@@ -32,7 +32,9 @@ fn below<D: Data<Copy = bool>>(world: &World<D>, system: &System, right: Right) 
     let mut home = line.home.clone();
     let variables = &system.home.variables;
     let writes = variables.iter().position(|v| v.name == "memory writes");
-    let writes = system.slots_of_home(writes.expect("it asks") as u16).start;
+    let writes = system
+        .slots_of_home(writes.expect("home that reads `memory writes`") as u16)
+        .start;
     home.slots[writes] = u16::from(right == Right::Write);
     home.slots.push(home.state);
     let remotes = line.remotes.iter().map(|remote| {

@@ -548,7 +548,7 @@ fn agents(protocol: &Protocol, world: &World<Current>) -> BTreeMap<String, Strin
                         values.insert(format!("{variable_name}[{remote}]"), member.to_string());
                     }
                 }
-                ty if ty.set_of_homes() => {
+                ty if ty.is_home_set() => {
                     let value = slot();
                     for home in 0..ty.extent(0)[0] {
                         values.insert(

@@ -281,7 +281,7 @@ impl TraceChecker<'_> {
         // An access that reaches a stable state without completion is retried. Its sent write is abandoned, unless a
         // message is still to come.
         let remote = &mut line.remotes[remote_index];
-        if to.stable()
+        if to.is_stable()
             || performed_access.is_some()
             || to.right > Right::None && access.is_none() && written
         {

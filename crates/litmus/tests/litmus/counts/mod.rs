@@ -331,7 +331,7 @@ fn first_refutation(protocol: &Protocol, programs: &[TestRun]) -> Option<String>
     let model = protocol.guarantee.model.expect("a guarantee");
     let mut readings = vec![protocol];
     for system in &protocol.systems {
-        let sized = system.sized.as_deref();
+        let sized = system.resized_protocol.as_deref();
         let is_known = |known: &&Protocol| sized.is_none_or(|sized| *known == sized);
         readings.extend(sized.filter(|_| !readings.iter().any(is_known)));
     }

@@ -140,7 +140,7 @@ fn lost_access_error(controller: &Controller, row: &Rule) -> Option<Diagnostic> 
     let attribute = permission_attribute(access);
     let diagnostic = Diagnostic::new(Code::NeverPerformed, row.span, text)
         .label("it sends nothing and waits for nothing")
-        .see(
+        .note_at(
             lacking_state.span,
             format!("to perform it, this state needs `{attribute}`"),
         )
@@ -222,7 +222,7 @@ impl<'c> Accesses<'c> {
             | Access::Release
             | Access::WriteBack
             | Access::Atomic => permission == Right::Write,
-            Access::Fence | Access::Acquired => false,
+            Access::Fence | Access::AcquireFence => false,
             Access::Evict | Access::Demote | Access::Clean => self.can_start_from(state),
         }
     }

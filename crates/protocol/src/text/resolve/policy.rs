@@ -3,8 +3,8 @@
 use super::*;
 use crate::controller::{Controller, State};
 use crate::policy::{
-    Acceptance, Await, Expectation, Grant, LocalPolicy, Policy, Reach, RequestPolicy, Stall,
-    UnderLock, When,
+    Acceptance, AcknowledgementRule, DowngradeRule, Expectation, Grant, GrantCondition,
+    LocalPolicy, LockConflict, Policy, RequestPolicy, Stall,
 };
 use crate::protocol::{Carries, Right};
 
@@ -17,7 +17,7 @@ pub(super) fn is_policy(agent: &Agent) -> bool {
         .any(|item| matches!(item, AgentItem::Row(_) | AgentItem::States(_)))
 }
 
-/// Permission that a name stands for: that of a stable state of the remote.
+/// Returns the permission of the stable state of the remote with this name.
 fn named_permission(name: Name, states: &[State], names: &Names, sink: &mut Sink) -> Option<Right> {
     let kind = "stable state";
     let stable = || {
@@ -25,7 +25,7 @@ fn named_permission(name: Name, states: &[State], names: &Names, sink: &mut Sink
             .list
             .iter()
             .zip(states)
-            .filter(|(_, state)| state.stable())
+            .filter(|(_, state)| state.is_stable())
             .map(|(name, _)| name.text)
     };
     let Some(index) = names.get(name, sink) else {
@@ -44,7 +44,7 @@ fn named_permission(name: Name, states: &[State], names: &Names, sink: &mut Sink
         );
         return None;
     }
-    if !state.stable() {
+    if !state.is_stable() {
         sink.push(
             Diagnostic::new(
                 Code::NotARight,
@@ -60,7 +60,7 @@ fn named_permission(name: Name, states: &[State], names: &Names, sink: &mut Sink
 }
 
 impl<'a> Resolver<'a, '_> {
-    /// Local operations of a home, one for each form offered.
+    /// Resolves the local operations of a home, one for each form offered.
     pub(super) fn resolve_locals(
         &mut self,
         agent: &Agent<'a>,
@@ -106,7 +106,7 @@ impl<'a> Resolver<'a, '_> {
                     self.sink.push(
                         Diagnostic::new(Code::DuplicateName, item.name.span, message)
                             .label("declared again")
-                            .see(first.span, "declared here"),
+                            .note_at(first.span, "declared here"),
                     );
                 } else if locals.len() == usize::from(u8::MAX) {
                     report_too_many("local operation", item.name.span, locals.len(), self.sink);
@@ -145,6 +145,7 @@ impl<'a> Resolver<'a, '_> {
         locals
     }
 
+    /// Resolves a home that is written as goals.
     pub(super) fn resolve_policy(
         &mut self,
         agent: &Agent<'a>,
@@ -158,13 +159,13 @@ impl<'a> Resolver<'a, '_> {
         let mut policy = Policy {
             requests: Vec::new(),
             locals: self.resolve_locals(agent, remote),
-            reach: Vec::new(),
+            downgrades: Vec::new(),
             stall: Stall::Proven,
             acceptance: Acceptance::Always,
-            under_lock: UnderLock::Refuse,
+            lock_conflict: LockConflict::Refuse,
             serve_past: Vec::new(),
             serve_under_forwards: false,
-            awaits: Vec::new(),
+            acknowledgement_rules: Vec::new(),
             expectations: Vec::new(),
             span: agent.body.keyword,
         };
@@ -216,8 +217,9 @@ impl<'a> Resolver<'a, '_> {
                     }
                 }
                 PolicyItem::Reach { right, forward } => {
-                    let reach = self.resolve_reach(*right, *forward, span, rights, &policy.reach);
-                    policy.reach.extend(reach);
+                    let downgrade =
+                        self.resolve_reach(*right, *forward, span, rights, &policy.downgrades);
+                    policy.downgrades.extend(downgrade);
                 }
                 PolicyItem::Stall(stall) => {
                     check_once(0, "`stall`", self.sink);
@@ -227,9 +229,9 @@ impl<'a> Resolver<'a, '_> {
                     check_once(1, "`accept local`", self.sink);
                     policy.acceptance = *acceptance;
                 }
-                PolicyItem::UnderLock(under_lock) => {
+                PolicyItem::UnderLock(lock_conflict) => {
                     check_once(2, "`under lock`", self.sink);
-                    policy.under_lock = *under_lock;
+                    policy.lock_conflict = *lock_conflict;
                 }
                 PolicyItem::ServePast(victims) => {
                     let passable = victims
@@ -245,8 +247,8 @@ impl<'a> Resolver<'a, '_> {
                     acknowledgement,
                     grants,
                 } => {
-                    let awaits = self.resolve_await(*acknowledgement, grants, span);
-                    policy.awaits.extend(awaits);
+                    let rule = self.resolve_await(*acknowledgement, grants, span);
+                    policy.acknowledgement_rules.extend(rule);
                 }
                 PolicyItem::Expect {
                     answer,
@@ -264,12 +266,13 @@ impl<'a> Resolver<'a, '_> {
         policy
     }
 
+    /// Resolves `await ACK after GRANT, ...`.
     fn resolve_await(
         &mut self,
         acknowledgement: Name<'a>,
         grants: &[Name<'a>],
         span: Span,
-    ) -> Option<Await> {
+    ) -> Option<AcknowledgementRule> {
         let acknowledgement_reason = "a grant is confirmed by an acknowledgement";
         let grant_reason = "an acknowledgement confirms grants";
         let acknowledgement = self.message_of_class(
@@ -281,13 +284,14 @@ impl<'a> Resolver<'a, '_> {
         let grants =
             grants.filter_map(|&grant| self.message_of_class(grant, Class::Grant, grant_reason));
         let grants = grants.collect();
-        Some(Await {
+        Some(AcknowledgementRule {
             acknowledgement: acknowledgement?,
             grants,
             span,
         })
     }
 
+    /// Resolves `assert ANSWER implies STATE`.
     fn resolve_expectation(
         &mut self,
         answer: Name<'a>,
@@ -329,7 +333,7 @@ impl<'a> Resolver<'a, '_> {
             self.sink.push(
                 Diagnostic::new(Code::Duplicate, name.span, text)
                     .label("again")
-                    .see(first, "served here"),
+                    .note_at(first, "served here"),
             );
             return false;
         }
@@ -345,14 +349,14 @@ impl<'a> Resolver<'a, '_> {
         forward: Name<'a>,
         span: Span,
         (states, names): (&[State], &Names<'a>),
-        existing: &[Reach],
-    ) -> Option<Reach> {
+        existing: &[DowngradeRule],
+    ) -> Option<DowngradeRule> {
         let right = named_permission(permission, states, names, self.sink);
         let reason = "a permission is reached with a forward";
         let forward = self.message_of_class(forward, Class::Forward, reason)?;
-        self.sent[forward.index()] = true;
+        self.is_sent[forward.index()] = true;
         let right = right?;
-        if let Some(first) = existing.iter().find(|reach| reach.right == right) {
+        if let Some(first) = existing.iter().find(|downgrade| downgrade.right == right) {
             let text = format!(
                 "a second forward for the permission of `{}`",
                 permission.text
@@ -360,11 +364,11 @@ impl<'a> Resolver<'a, '_> {
             self.sink.push(
                 Diagnostic::new(Code::Duplicate, permission.span, text)
                     .label("again")
-                    .see(first.span, "the first one"),
+                    .note_at(first.span, "the first one"),
             );
             return None;
         }
-        Some(Reach {
+        Some(DowngradeRule {
             right,
             forward,
             span,
@@ -432,6 +436,7 @@ impl<'a> Resolver<'a, '_> {
         }
     }
 
+    /// Resolves `on REQUEST(r) { ... }`; records the permissions that it ensures in `goals`.
     fn resolve_request(
         &mut self,
         name: Name<'a>,
@@ -466,10 +471,10 @@ impl<'a> Resolver<'a, '_> {
                     let permission = permission.map_or(Some(Right::None), |permission| {
                         named_permission(permission, states, names, self.sink)
                     });
-                    let when = match *when {
-                        Condition::Always => When::Always,
-                        Condition::Held => When::Held,
-                        Condition::Chosen => When::Chosen,
+                    let condition = match *when {
+                        Condition::Always => GrantCondition::Always,
+                        Condition::Held => GrantCondition::Held,
+                        Condition::Chosen => GrantCondition::Chosen,
                         Condition::Others(name) => {
                             if named_permission(name, states, names, self.sink)
                                 .is_some_and(|right| right > Right::None)
@@ -481,7 +486,7 @@ impl<'a> Resolver<'a, '_> {
                                         .label("a state without permission"),
                                 );
                             }
-                            When::OthersNone
+                            GrantCondition::OthersNone
                         }
                     };
                     let Some(message) = self.message_named(*grant) else {
@@ -493,19 +498,20 @@ impl<'a> Resolver<'a, '_> {
                         Class::Grant,
                         "a request is answered with a grant",
                     );
-                    self.sent[message.index()] = true;
+                    self.is_sent[message.index()] = true;
                     grants.extend(permission.map(|right| Grant {
                         message,
                         right,
-                        when,
+                        condition,
                         span: *span,
                     }));
                 }
             }
         }
-        let complete = self.request_complete(name, message, statements, ensure.is_some(), write);
+        let is_complete =
+            self.is_request_complete(name, message, statements, ensure.is_some(), write);
         let ensure = ensure.and_then(|(right, _)| right);
-        complete.then_some(RequestPolicy {
+        is_complete.then_some(RequestPolicy {
             message: message?,
             ensure: ensure?,
             write: write.is_some(),
@@ -515,7 +521,7 @@ impl<'a> Resolver<'a, '_> {
     }
 
     /// Checks that a request's policy is complete, and that its order lets every part take effect.
-    fn request_complete(
+    fn is_request_complete(
         &mut self,
         name: Name<'a>,
         message: Option<MessageId>,
@@ -601,6 +607,7 @@ impl<'a> Resolver<'a, '_> {
         self.sink.count() == error_count
     }
 
+    /// Reports requests without an `on` block.
     fn report_unserved(&mut self, agent: &Agent<'a>, served: &FxHashMap<MessageId, Span>) {
         for index in 0..self.messages.len() {
             let message = MessageId(index as u16);
@@ -612,7 +619,7 @@ impl<'a> Resolver<'a, '_> {
                     format!("the home does not serve `{name}`"),
                 )
                 .label("a request")
-                .see(agent.body.keyword, format!("add `on {name}(r) {{ ... }}`"));
+                .note_at(agent.body.keyword, format!("add `on {name}(r) {{ ... }}`"));
                 self.sink.push(diagnostic);
             }
         }
@@ -626,7 +633,12 @@ impl<'a> Resolver<'a, '_> {
             .max()
             .unwrap_or(Right::None);
         for &(goal, span) in goals {
-            if goal < highest && !policy.reach.iter().any(|reach| reach.right <= goal) {
+            if goal < highest
+                && !policy
+                    .downgrades
+                    .iter()
+                    .any(|downgrade| downgrade.right <= goal)
+            {
                 self.sink.push(
                     Diagnostic::new(
                         Code::Unreached,

@@ -6,7 +6,7 @@
 //! the language do not see conditions.
 
 use super::loops::VariableUses;
-use super::scope::{Kind as Values, PermissionCondition, Reading, Scope, Side};
+use super::scope::{AgentTable, Kind as ValueKind, PermissionCondition, Scope, Side};
 use super::*;
 use crate::controller::{
     Access, Controller, Effect, Event, Expression, Initial, Operator, Rule, Statement,
@@ -30,9 +30,9 @@ impl PermissionCondition {
     }
 }
 
-/// Assumed value of a variable or field, and its number of values.
+/// Value that the analysis assumes for a variable or field, and the number of values of its type.
 #[derive(Clone, Copy, PartialEq)]
-struct Known {
+struct AssumedValue {
     source: PermissionSource,
     values: u16,
     value: u16,
@@ -44,13 +44,13 @@ enum PermissionSource {
     Field(u8),
 }
 
-/// Effect of a row on variables, so far.
+/// Effect of the statements of a row on variables, up to some statement.
 #[derive(Default)]
 struct VariableEffects {
     /// New values, as expressions over the values before the row.
     values: Vec<(VariableId, Expression)>,
     /// Variables with an unknown new value: set in a loop or condition, or not a single value.
-    unclear: Vec<VariableId>,
+    unknown: Vec<VariableId>,
 }
 
 impl VariableEffects {
@@ -64,7 +64,7 @@ impl VariableEffects {
                 latest.map_or_else(|| expression.clone(), |(_, value)| value.clone())
             }
             Expression::Not(inner) => Expression::Not(rewrite(inner)),
-            Expression::Round(inner, size) => Expression::Round(rewrite(inner), *size),
+            Expression::Modulo(inner, size) => Expression::Modulo(rewrite(inner), *size),
             Expression::Table(table, inner) => Expression::Table(*table, rewrite(inner)),
             Expression::Binary(operator, left, right) => {
                 Expression::Binary(*operator, rewrite(left), rewrite(right))
@@ -74,19 +74,19 @@ impl VariableEffects {
     }
 
     /// Returns true if the expression cannot be rewritten over the values before the row.
-    fn is_unclear(&self, expression: &Expression) -> bool {
+    fn is_unknown(&self, expression: &Expression) -> bool {
         match expression {
-            Expression::Variable(variable) => self.unclear.contains(variable),
-            Expression::Not(inner) | Expression::Round(inner, _) | Expression::Table(_, inner) => {
-                self.is_unclear(inner)
+            Expression::Variable(variable) => self.unknown.contains(variable),
+            Expression::Not(inner) | Expression::Modulo(inner, _) | Expression::Table(_, inner) => {
+                self.is_unknown(inner)
             }
-            Expression::Binary(_, left, right) => self.is_unclear(left) || self.is_unclear(right),
+            Expression::Binary(_, left, right) => self.is_unknown(left) || self.is_unknown(right),
             other => {
                 let mut uses = VariableUses::default();
-                uses.read(other);
+                uses.record_reads(other);
                 let is_assigned = |read| self.values.iter().any(|(assigned, _)| *assigned == read);
                 let mut variables = uses.variables();
-                variables.any(|read| is_assigned(read) || self.unclear.contains(&read))
+                variables.any(|read| is_assigned(read) || self.unknown.contains(&read))
             }
         }
     }
@@ -95,11 +95,11 @@ impl VariableEffects {
         for statement in body {
             match statement {
                 Statement::Assign(variable, value) => {
-                    let unclear = self.is_unclear(value);
+                    let unknown = self.is_unknown(value);
                     self.values.push((*variable, self.rewrite(value)));
-                    self.unclear.retain(|other| other != variable);
-                    if unclear {
-                        self.unclear.push(*variable);
+                    self.unknown.retain(|other| other != variable);
+                    if unknown {
+                        self.unknown.push(*variable);
                     }
                 }
                 _ => self.mark_unknown(std::slice::from_ref(statement)),
@@ -115,7 +115,7 @@ impl VariableEffects {
             | Statement::Choose(variable, _)
             | Statement::AssignElement(variable, ..)
             | Statement::AssignAll(variable, _)
-            | Statement::AssignHomes(variable, _) => self.unclear.push(*variable),
+            | Statement::AssignHomes(variable, _) => self.unknown.push(*variable),
             _ => {}
         });
     }
@@ -140,26 +140,26 @@ fn negation(operand: Expression) -> Expression {
 fn has_only_variables(expression: &Expression) -> bool {
     match expression {
         Expression::Constant(_) | Expression::Variable(_) => true,
-        Expression::Not(inner) | Expression::Round(inner, _) => has_only_variables(inner),
+        Expression::Not(inner) | Expression::Modulo(inner, _) => has_only_variables(inner),
         Expression::Binary(_, left, right) => has_only_variables(left) && has_only_variables(right),
         _ => false,
     }
 }
 
-/// Value of an expression, if the known values determine it.
-fn evaluate(expression: &Expression, known: &[Known]) -> Option<i32> {
+/// Returns the value of an expression, if the assumed values determine it.
+fn evaluate(expression: &Expression, assumed: &[AssumedValue]) -> Option<i32> {
     let value_of = |source: PermissionSource| {
-        let known = known.iter().find(|known| known.source == source)?;
-        Some(i32::from(known.value))
+        let assumed = assumed.iter().find(|assumed| assumed.source == source)?;
+        Some(i32::from(assumed.value))
     };
     match expression {
         Expression::Constant(constant) => Some(i32::from(*constant)),
         Expression::Variable(variable) => value_of(PermissionSource::Variable(*variable)),
         Expression::Field(field) => value_of(PermissionSource::Field(*field)),
-        Expression::Not(inner) => Some(i32::from(evaluate(inner, known)? == 0)),
-        Expression::Round(inner, size) => Some(evaluate(inner, known)? % i32::from(*size)),
+        Expression::Not(inner) => Some(i32::from(evaluate(inner, assumed)? == 0)),
+        Expression::Modulo(inner, size) => Some(evaluate(inner, assumed)? % i32::from(*size)),
         Expression::Binary(operator, left, right) => {
-            let (left, right) = (evaluate(left, known), evaluate(right, known));
+            let (left, right) = (evaluate(left, assumed), evaluate(right, assumed));
             match (operator, left, right) {
                 (Operator::And, Some(0), _) | (Operator::And, _, Some(0)) => return Some(0),
                 (Operator::Or, Some(1), _) | (Operator::Or, _, Some(1)) => return Some(1),
@@ -183,14 +183,17 @@ fn evaluate(expression: &Expression, known: &[Known]) -> Option<i32> {
     }
 }
 
-/// Calls `each` with all combinations of values until it returns false. Returns true if all were visited.
-fn for_all_values(known: &mut [Known], visit: &mut dyn FnMut(&[Known]) -> bool) -> bool {
-    known.iter_mut().for_each(|known| known.value = 0);
+/// Calls `visit` with all combinations of values until it returns false. Returns true if all were visited.
+fn for_all_values(
+    assumed: &mut [AssumedValue],
+    visit: &mut dyn FnMut(&[AssumedValue]) -> bool,
+) -> bool {
+    assumed.iter_mut().for_each(|assumed| assumed.value = 0);
     loop {
-        if !visit(known) {
+        if !visit(assumed) {
             return false;
         }
-        let mut next = known.iter_mut();
+        let mut next = assumed.iter_mut();
         loop {
             let Some(next) = next.next() else {
                 return true;
@@ -204,7 +207,7 @@ fn for_all_values(known: &mut [Known], visit: &mut dyn FnMut(&[Known]) -> bool) 
     }
 }
 
-/// Number of values of a type that a condition may depend on; `None` for other types.
+/// Returns the number of values of a type that a condition may depend on; `None` for other types.
 fn value_count(ty: Type) -> Option<u16> {
     match ty {
         Type::Range { max } => max.checked_add(1),
@@ -215,7 +218,7 @@ fn value_count(ty: Type) -> Option<u16> {
 }
 
 /// One of the states into which a state is split.
-struct Part {
+struct SplitState {
     state: StateId,
     /// Permission of the state; `None` if it was not split.
     permission: Option<Right>,
@@ -227,16 +230,16 @@ impl<'a> Resolver<'a, '_> {
         &mut self,
         state: StateId,
         item: &StateItem<'a>,
-        reading: &Reading<'a>,
+        table: &AgentTable<'a>,
     ) -> Option<PermissionCondition> {
-        let scope = reading.scope(Event::Access(Access::Load), false);
+        let scope = table.scope(Event::Access(Access::Load), false);
         let mut resolve_permission = |permission: &StatePermission<'a>| match permission {
             StatePermission::Never => Some(Expression::Constant(0)),
             StatePermission::Always => Some(Expression::Constant(1)),
             StatePermission::If(condition) => self.resolve_condition(condition, &scope),
         };
         let is_fixed = |permission: &StatePermission| !matches!(permission, StatePermission::If(_));
-        if reading.side == Side::Home || is_fixed(&item.reads) && is_fixed(&item.writes) {
+        if table.side == Side::Home || is_fixed(&item.reads) && is_fixed(&item.writes) {
             return None;
         }
         let (reads, writes) = (
@@ -245,13 +248,13 @@ impl<'a> Resolver<'a, '_> {
         );
         let (reads, writes) = (reads?, writes?);
         let mut uses = VariableUses::default();
-        uses.read(&reads);
-        uses.read(&writes);
+        uses.record_reads(&reads);
+        uses.record_reads(&writes);
         let mut variables: Vec<VariableId> = uses.variables().collect();
         variables.sort_unstable();
         variables.dedup();
         let sizes = variables.iter().map(|variable| {
-            let count = value_count(reading.variable_at(*variable).ty);
+            let count = value_count(table.variable_at(*variable).ty);
             usize::from(count.unwrap_or(1))
         });
         if sizes.product::<usize>() > MAX_VALUES {
@@ -280,15 +283,15 @@ impl<'a> Resolver<'a, '_> {
         condition: &Expr<'a>,
         scope: &Scope<'a, '_>,
     ) -> Option<Expression> {
-        let resolved = self.resolve_typed(condition, Values::Bool, scope)?;
+        let resolved = self.resolve_typed(condition, ValueKind::Bool, scope)?;
         let mut uses = VariableUses::default();
-        uses.read(&resolved);
+        uses.record_reads(&resolved);
         let mut problem = None;
         for variable in uses.variables() {
             let index = usize::from(variable.0 - scope.base);
             let reason = match scope.types[index] {
                 _ if scope.registers[index] => "a register, which is one for all lines",
-                Type::Array { .. } if scope.types[index].set_of_homes() => "a set",
+                Type::Array { .. } if scope.types[index].is_home_set() => "a set",
                 Type::Array { .. } => "an array",
                 Type::RemoteSet => "a set",
                 Type::Count => "a count, which has another range in each system",
@@ -323,7 +326,7 @@ impl<'a> Resolver<'a, '_> {
             let text = "a home written as goals, and a permission that depends on variables";
             let diagnostic = Diagnostic::new(Code::Misplaced, home.body.keyword, text)
                 .label("goals name permissions by the states that always give them")
-                .see(split.span, "gives a different permission for other values")
+                .note_at(split.span, "gives a different permission for other values")
                 .note("write the home as rows");
             self.sink.push(diagnostic);
         }
@@ -331,24 +334,24 @@ impl<'a> Resolver<'a, '_> {
 
     /// Splits each state with a conditional permission into one state per permission, and redirects rows to the state
     /// that fits.
-    pub(super) fn split(&mut self, first_rule: usize, reading: &mut Reading<'a>) {
-        let conditions = std::mem::take(&mut reading.permission_conditions);
+    pub(super) fn split(&mut self, first_rule: usize, table: &mut AgentTable<'a>) {
+        let conditions = std::mem::take(&mut table.permission_conditions);
         if conditions.is_empty() {
             return;
         }
-        let parts: Vec<Vec<Part>> = conditions
+        let split_states: Vec<Vec<SplitState>> = conditions
             .iter()
-            .map(|condition| self.parts(condition, reading))
+            .map(|condition| self.split_states(condition, table))
             .collect();
-        let rules = reading.controller.rules.split_off(first_rule);
-        let mut split = Split {
+        let rules = table.controller.rules.split_off(first_rule);
+        let mut split = SplitRows {
             conditions: &conditions,
-            parts: &parts,
+            split_states: &split_states,
             rules: Vec::new(),
             always_taken: FxHashSet::default(),
         };
         for rule in &rules {
-            if let Some(error) = split.rule(rule, reading, &self.messages) {
+            if let Some(error) = split.split_rule(rule, table, &self.messages) {
                 self.sink.push(error);
             }
         }
@@ -356,7 +359,7 @@ impl<'a> Resolver<'a, '_> {
             report_too_many("rule", rules[0].span, usize::from(u16::MAX), self.sink);
             split.rules.clear();
         }
-        let states = &reading.controller.states;
+        let states = &table.controller.states;
         for rule in &split.rules {
             if let Effect::Take { body, next } = &rule.effect {
                 let next = next.map(|next| &states[next.index()]);
@@ -369,27 +372,31 @@ impl<'a> Resolver<'a, '_> {
                 );
             }
         }
-        reading.controller.rules.append(&mut split.rules);
+        table.controller.rules.append(&mut split.rules);
     }
 
     /// States into which a state is split. The one with the initial permission takes its index.
-    fn parts(&mut self, condition: &PermissionCondition, reading: &mut Reading<'a>) -> Vec<Part> {
-        let mut known = condition.unknowns(reading, &[]);
+    fn split_states(
+        &mut self,
+        condition: &PermissionCondition,
+        table: &mut AgentTable<'a>,
+    ) -> Vec<SplitState> {
+        let mut assumed = condition.unknowns(table, &[]);
         let mut permissions = Vec::new();
-        for_all_values(&mut known, &mut |known| {
-            permissions.push(condition.permission(known));
+        for_all_values(&mut assumed, &mut |assumed| {
+            permissions.push(condition.permission(assumed));
             true
         });
         let initial = condition.variables.iter().map(|variable| {
-            let declared = reading.variable_at(*variable);
+            let declared = table.variable_at(*variable);
             let value = match declared.initial {
                 Initial::Number(number) => number,
                 Initial::All(_) => 0,
             };
             (PermissionSource::Variable(*variable), value)
         });
-        let initial: Vec<Known> = initial
-            .map(|(source, value)| Known {
+        let initial: Vec<AssumedValue> = initial
+            .map(|(source, value)| AssumedValue {
                 source,
                 values: 1,
                 value,
@@ -402,9 +409,9 @@ impl<'a> Resolver<'a, '_> {
                 possible.push(permission);
             }
         }
-        let unsplit = reading.resolved_state(condition.state).clone();
+        let unsplit = table.resolved_state(condition.state).clone();
         let is_split = possible.len() > 1;
-        let mut parts = Vec::new();
+        let mut split_states = Vec::new();
         for permission in possible {
             let mut state = unsplit.clone();
             state.right = permission;
@@ -416,12 +423,12 @@ impl<'a> Resolver<'a, '_> {
                 _ => "",
             });
             let permission = is_split.then_some(permission);
-            let id = match parts.is_empty() {
+            let id = match split_states.is_empty() {
                 true => {
-                    reading.controller.states[condition.state.index()] = state;
+                    table.controller.states[condition.state.index()] = state;
                     condition.state
                 }
-                false => match reading.add_state(condition.state, state) {
+                false => match table.add_state(condition.state, state) {
                     Some(id) => id,
                     None => {
                         report_too_many("state", unsplit.span, usize::from(u16::MAX), self.sink);
@@ -429,19 +436,19 @@ impl<'a> Resolver<'a, '_> {
                     }
                 },
             };
-            parts.push(Part {
+            split_states.push(SplitState {
                 state: id,
                 permission,
             });
         }
-        parts
+        split_states
     }
 }
 
 impl PermissionCondition {
     /// Permission for these values of the variables.
-    fn permission(&self, known: &[Known]) -> Right {
-        let is_true = |condition| evaluate(condition, known) == Some(1);
+    fn permission(&self, assumed: &[AssumedValue]) -> Right {
+        let is_true = |condition| evaluate(condition, assumed) == Some(1);
         match (is_true(&self.writes), is_true(&self.reads)) {
             (true, _) => Right::Write,
             (false, true) => Right::Read,
@@ -450,47 +457,52 @@ impl PermissionCondition {
     }
 
     /// Variables of the conditions, and these fields, as unknowns to enumerate.
-    fn unknowns(&self, reading: &Reading, fields: &[Known]) -> Vec<Known> {
-        let variables = self.variables.iter().map(|variable| Known {
+    fn unknowns(&self, table: &AgentTable, fields: &[AssumedValue]) -> Vec<AssumedValue> {
+        let variables = self.variables.iter().map(|variable| AssumedValue {
             source: PermissionSource::Variable(*variable),
-            values: value_count(reading.variable_at(*variable).ty).unwrap_or(1),
+            values: value_count(table.variable_at(*variable).ty).unwrap_or(1),
             value: 0,
         });
         variables.chain(fields.iter().copied()).collect()
     }
 }
 
-/// Rows of a table during the split.
-struct Split<'d> {
+/// Split of the rows of a table: the conditional states, and the rows so far.
+struct SplitRows<'d> {
     conditions: &'d [PermissionCondition],
-    parts: &'d [Vec<Part>],
+    split_states: &'d [Vec<SplitState>],
     rules: Vec<Rule>,
     /// States and events for which an earlier row always takes the event, so that later rows are not copied there.
     always_taken: FxHashSet<(StateId, Event)>,
 }
 
-impl<'d> Split<'d> {
+impl<'d> SplitRows<'d> {
     /// Conditions of a state, and the states into which it is split.
-    fn condition_and_parts(&self, state: StateId) -> Option<(&'d PermissionCondition, &'d [Part])> {
+    fn condition_and_split_states(
+        &self,
+        state: StateId,
+    ) -> Option<(&'d PermissionCondition, &'d [SplitState])> {
         let index = self
             .conditions
             .iter()
             .position(|condition| condition.state == state)?;
-        Some((&self.conditions[index], &self.parts[index]))
+        Some((&self.conditions[index], &self.split_states[index]))
     }
 
     /// Adds the split rows of a row: one from each state in which it can be taken, to each state that it can lead to.
-    fn rule(
+    fn split_rule(
         &mut self,
         rule: &Rule,
-        reading: &Reading,
+        table: &AgentTable,
         messages: &[p::Message],
     ) -> Option<Diagnostic> {
         let target = match &rule.effect {
-            Effect::Take { next, .. } => self.condition_and_parts(next.unwrap_or(rule.state)),
+            Effect::Take { next, .. } => {
+                self.condition_and_split_states(next.unwrap_or(rule.state))
+            }
             _ => None,
         };
-        let source = self.condition_and_parts(rule.state);
+        let source = self.condition_and_split_states(rule.state);
         if source.is_none() && target.is_none() {
             self.rules.push(rule.clone());
             return None;
@@ -500,36 +512,36 @@ impl<'d> Split<'d> {
             effects.apply(body);
         }
         let error = target
-            .and_then(|(target, _)| unknown_variable_error(target, &effects, rule.span, reading));
+            .and_then(|(target, _)| unknown_variable_error(target, &effects, rule.span, table));
         if error.is_some() {
             return error;
         }
-        let mut known = row_unknowns(rule, [source, target], reading, messages);
-        let unsplit = [Part {
+        let mut assumed = row_unknowns(rule, [source, target], table, messages);
+        let unsplit = [SplitState {
             state: rule.state,
             permission: None,
         }];
-        for part in source.map_or(&unsplit[..], |(_, parts)| parts) {
-            let source_condition = match (source, part.permission) {
+        for split_state in source.map_or(&unsplit[..], |(_, split_states)| split_states) {
+            let source_condition = match (source, split_state.permission) {
                 (Some((condition, _)), Some(permission)) => {
                     condition.condition_for(permission, &VariableEffects::default())
                 }
                 _ => Expression::Constant(1),
             };
-            if source.is_some() && self.always_taken.contains(&(part.state, rule.event)) {
+            if source.is_some() && self.always_taken.contains(&(split_state.state, rule.event)) {
                 continue;
             }
             let guard = rule.guard.clone().unwrap_or(Expression::Constant(1));
             if !may_hold(
                 &conjunction(source_condition.clone(), negation(guard.clone())),
-                &mut known,
+                &mut assumed,
             ) {
-                self.always_taken.insert((part.state, rule.event));
+                self.always_taken.insert((split_state.state, rule.event));
             }
             let enabled = conjunction(source_condition, guard);
-            let Some((condition, parts)) = target else {
-                if may_hold(&enabled, &mut known) {
-                    let state = part.state;
+            let Some((condition, split_states)) = target else {
+                if may_hold(&enabled, &mut assumed) {
+                    let state = split_state.state;
                     self.rules.push(Rule {
                         state,
                         ..rule.clone()
@@ -537,31 +549,31 @@ impl<'d> Split<'d> {
                 }
                 continue;
             };
-            for target_part in parts {
-                let target_condition = match target_part.permission {
+            for target_state in split_states {
+                let target_condition = match target_state.permission {
                     Some(permission) => condition.condition_for(permission, &effects),
                     None => Expression::Constant(1),
                 };
                 if !may_hold(
                     &conjunction(enabled.clone(), target_condition.clone()),
-                    &mut known,
+                    &mut assumed,
                 ) {
                     continue;
                 }
                 let otherwise = conjunction(enabled.clone(), negation(target_condition.clone()));
-                let guard = match (&rule.guard, may_hold(&otherwise, &mut known)) {
+                let guard = match (&rule.guard, may_hold(&otherwise, &mut assumed)) {
                     (guard, false) => guard.clone(),
                     (None, true) => Some(target_condition),
                     (Some(guard), true) => Some(conjunction(guard.clone(), target_condition)),
                 };
                 let mut rule = Rule {
-                    state: part.state,
+                    state: split_state.state,
                     guard,
                     ..rule.clone()
                 };
                 if let Effect::Take { next, .. } = &mut rule.effect {
-                    *next = (next.is_some() || target_part.state != part.state)
-                        .then_some(target_part.state);
+                    *next = (next.is_some() || target_state.state != split_state.state)
+                        .then_some(target_state.state);
                 }
                 self.rules.push(rule);
             }
@@ -575,13 +587,13 @@ fn unknown_variable_error(
     target: &PermissionCondition,
     effects: &VariableEffects,
     row: Span,
-    reading: &Reading,
+    table: &AgentTable,
 ) -> Option<Diagnostic> {
     let mut variables = target.variables.iter();
-    let variable = variables.find(|variable| effects.unclear.contains(variable))?;
-    let state = &reading.resolved_state(target.state).name;
+    let variable = variables.find(|variable| effects.unknown.contains(variable))?;
+    let state = &table.resolved_state(target.state).name;
     let state = state.split('.').next().unwrap_or_default();
-    let name = &reading.variable_at(*variable).name;
+    let name = &table.variable_at(*variable).name;
     let text = format!(
         "the permission of `{state}` depends on `{name}`, whose next value this row does not determine"
     );
@@ -592,15 +604,15 @@ fn unknown_variable_error(
 /// Variables and fields to enumerate for a row: as many as have at most [`MAX_VALUES`] combinations.
 fn row_unknowns(
     rule: &Rule,
-    states: [Option<(&PermissionCondition, &[Part])>; 2],
-    reading: &Reading,
+    states: [Option<(&PermissionCondition, &[SplitState])>; 2],
+    table: &AgentTable,
     messages: &[p::Message],
-) -> Vec<Known> {
-    let fields: Vec<Known> = match rule.event {
+) -> Vec<AssumedValue> {
+    let fields: Vec<AssumedValue> = match rule.event {
         Event::Message(message) => {
             let fields = (0..).zip(&messages[message.index()].fields);
             let unknowns = fields.filter_map(|(field, declared)| {
-                Some(Known {
+                Some(AssumedValue {
                     source: PermissionSource::Field(field),
                     values: value_count(declared.ty)?,
                     value: 0,
@@ -611,20 +623,25 @@ fn row_unknowns(
         _ => Vec::new(),
     };
     let states = states.into_iter().flatten();
-    let candidates = states.flat_map(|(condition, _)| condition.unknowns(reading, &fields));
-    let (mut known, mut product) = (Vec::<Known>::new(), 1);
+    let candidates = states.flat_map(|(condition, _)| condition.unknowns(table, &fields));
+    let (mut assumed, mut product) = (Vec::<AssumedValue>::new(), 1);
     for candidate in candidates {
         let combinations = product * usize::from(candidate.values);
-        if combinations <= MAX_VALUES && !known.iter().any(|known| known.source == candidate.source)
+        if combinations <= MAX_VALUES
+            && !assumed
+                .iter()
+                .any(|assumed| assumed.source == candidate.source)
         {
             product = combinations;
-            known.push(candidate);
+            assumed.push(candidate);
         }
     }
-    known
+    assumed
 }
 
 /// Returns true if a condition may hold.
-fn may_hold(condition: &Expression, known: &mut [Known]) -> bool {
-    !for_all_values(known, &mut |known| evaluate(condition, known) == Some(0))
+fn may_hold(condition: &Expression, assumed: &mut [AssumedValue]) -> bool {
+    !for_all_values(assumed, &mut |assumed| {
+        evaluate(condition, assumed) == Some(0)
+    })
 }

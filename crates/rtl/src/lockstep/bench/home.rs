@@ -191,7 +191,7 @@ impl Home<'_, '_> {
         let outcome = outcome.or_else(|fault| line_failure(line_index, fault))?;
         let (expected, acts) = match outcome {
             Outcome::Unexpected => (0, Vec::new()),
-            Outcome::Leave => (1, Vec::new()),
+            Outcome::Stall => (1, Vec::new()),
             Outcome::Refuse => (2, Vec::new()),
             Outcome::Taken { acts, .. } => (3, acts),
         };

@@ -264,7 +264,7 @@ impl<'a> Remote<'_, 'a> {
         let event = Event::Message(message.kind);
         let row = match self.step_controller(line_index, &mut remote, event)? {
             Outcome::Taken { rule, acts } => (rule, acts),
-            Outcome::Leave => {
+            Outcome::Stall => {
                 self.link.send(self.context, line_index, false, message);
                 return Ok(());
             }

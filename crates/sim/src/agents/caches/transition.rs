@@ -1,7 +1,7 @@
 //! Rows of caches: their effects on lines, messages and accesses, and the checks of their results.
 
 use cohkit_protocol::controller::Access;
-use cohkit_protocol::pending_access::Ending;
+use cohkit_protocol::pending_access::CompletionKind;
 use cohkit_system::plan::CompletionEffect;
 
 use super::super::program::{number_of, Act};
@@ -40,7 +40,7 @@ impl Caches {
                     &mut received_copy,
                     transition,
                 ),
-                Act::Every { from, to } => self.bulk_transitions.push((from, to)),
+                Act::BulkTransition { from, to } => self.bulk_transitions.push((from, to)),
                 _ => self.report_unsupported(
                     env,
                     cache,
@@ -218,13 +218,13 @@ impl Caches {
         let source = received_copy.or(transition.before.holds_line.then_some(entry.copy));
         let configuration = entry.configuration;
         match (transition.done, source) {
-            (CompletionEffect::Ends(Ending::Sent), source) => {
+            (CompletionEffect::Ends(CompletionKind::Sent), source) => {
                 self.complete_sent_write(env, &access, source, configuration)
             }
-            (CompletionEffect::Ends(Ending::Read), Some(copy)) => {
+            (CompletionEffect::Ends(CompletionKind::Read), Some(copy)) => {
                 complete_read(env, &access, copy, received_copy.is_none())
             }
-            (CompletionEffect::Ends(Ending::Write), Some(copy)) => {
+            (CompletionEffect::Ends(CompletionKind::Write), Some(copy)) => {
                 if transition.is_partial_write {
                     env.context.check_written(cache, line, copy);
                 }

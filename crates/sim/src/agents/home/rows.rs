@@ -113,7 +113,7 @@ impl Home {
     ) {
         let (program, line) = (&self.executor.program, message.line);
         let kind = env.context.tables.kind_of(message);
-        let keeps_bytes = |act| matches!(program.act(act), Act::WriteMemory | Act::SetAside);
+        let keeps_bytes = |act| matches!(program.act(act), Act::WriteMemory | Act::DeferStore);
         let is_dropped =
             kind.store && !program.keeps_store_bytes && !transition.acts().any(keeps_bytes);
         if kind.line || is_dropped {
@@ -171,19 +171,19 @@ impl Home {
                     None => self.write_back(env, line, message),
                 }
             }
-            Act::SetAside => self.defer_store(env, line, message),
-            Act::WriteAside => {
+            Act::DeferStore => self.defer_store(env, line, message),
+            Act::CommitDeferred => {
                 (env.memory).operate_for_unit(&mut env.context, ready, line);
                 self.commit_store(env, line, None);
             }
             Act::Acknowledge(_) if self.take_directory_eviction(line) => {}
             Act::Acknowledge(local) => self.complete_local_operation(env, line, local),
-            Act::Unlocked => match &mut self.upper_level {
+            Act::AcknowledgeUnlock => match &mut self.upper_level {
                 Some(above) => above.end_unlock(line),
                 None if env.application.is_some() => {}
                 None => env.device.end_operation(&mut env.context),
             },
-            Act::Done | Act::Every { .. } => {
+            Act::Done | Act::BulkTransition { .. } => {
                 let text = "the home executes an action that only a cache can execute";
                 env.context
                     .fail(FailureKind::Meaningless, line, text.into());
@@ -216,7 +216,7 @@ impl Home {
             env.context.contents.data.share(copy);
             env.context.check_single_use(line, kind.index(), copy);
             if !matches!(input.work, Work::Read(_)) {
-                if message_kind.used_once {
+                if message_kind.is_single_use {
                     env.context.check_memory_read(line);
                 }
                 // Memory is accessed without a delay in the controller's terms. Its latency is added here.

@@ -1,4 +1,4 @@
-//! Protocols with registers, rows about no line, several homes and networks, in time.
+//! Simulations of protocols with registers, lineless messages, several homes and shared input queues.
 
 use cohkit_testing::setups;
 mod networks;
@@ -13,10 +13,10 @@ use cohkit_sim::simulation::{run, Setup};
 use cohkit_units::Quantity;
 use setups::{parse, seeds};
 
-const ORDERED: &str = include_str!("../../../../tests/homes/ordered-at-homes.coh");
+const ORDERED_AT_HOMES: &str = include_str!("../../../../tests/homes/ordered-at-homes.coh");
 const ACCESSES: u64 = 600;
 
-/// Returns a short stress run whose cores make one access after the other.
+/// Returns a short stress run whose cores have one outstanding access.
 fn torture(protocol: Protocol, remotes: u16, seed: u64) -> Setup {
     let mut platform = Platform::torture(remotes);
     platform.home.count = Some(Quantity::given(protocol.homes.into(), "a test"));
@@ -44,23 +44,26 @@ fn torture(protocol: Protocol, remotes: u16, seed: u64) -> Setup {
     setup
 }
 
+/// Fails a test with the command that repeats the run.
+fn panic_with_seed(seed: u64, failure: impl std::fmt::Display) -> ! {
+    panic!("COHKIT_SEED={seed} cargo test -p cohkit-sim --test sim shared_queues::\n{failure}")
+}
+
 #[test]
 fn stores_ordered_at_homes_all_arrive() {
-    let protocol = parse(ORDERED);
+    let protocol = parse(ORDERED_AT_HOMES);
     let mut sent = [0; 4];
     let mut runs = 0;
     for seed in seeds(200) {
         let remotes = 1 + (seed % 4) as u16;
         let setup = torture(protocol.clone(), remotes, seed);
-        let statistics = run(&setup).unwrap_or_else(|failure| {
-            panic!("COHKIT_SEED={seed} cargo test -p cohkit-sim --test sim joined::\n{failure}")
-        });
+        let statistics = run(&setup).unwrap_or_else(|failure| panic_with_seed(seed, failure));
         assert_eq!(statistics.get("accesses"), Some(ACCESSES as f64), "{seed}");
         for (sum, name) in sent.iter_mut().zip(["Release", "Ask", "Notify", "Empty"]) {
             *sum += statistics.sent(name).unwrap();
         }
         runs += 1;
-        // Each request for a notification brings one, and each end of an epoch one acknowledgement.
+        // Each request for a notification is answered by one, and each end of an epoch by one acknowledgement.
         assert_eq!(statistics.sent("Ask"), statistics.sent("Notify"));
         let epoch_ends = ["Release", "Empty"].map(|name| statistics.sent(name).unwrap());
         assert_eq!(statistics.sent("Ack"), Some(epoch_ends[0] + epoch_ends[1]));
@@ -68,20 +71,25 @@ fn stores_ordered_at_homes_all_arrive() {
     assert!(sent.iter().all(|&sent| sent > 10 * runs), "{sent:?}");
 }
 
-/// A store that finds its count full would wait for a release, and a core that makes one access after the other never
-/// issues one.
+/// A store whose counter is at its maximum waits for a release, which a core with one outstanding access never issues.
 #[test]
-fn core_deadlocked_on_its_own_release_is_named() {
-    let row = ORDERED.find("  I | store if sent[home] == most").unwrap();
-    let end = ORDERED.find("  I | release").unwrap();
-    let text = format!("{}{}", &ORDERED[..row], &ORDERED[end..]);
+fn store_that_waits_for_a_later_release_deadlocks() {
+    let stall_row = ORDERED_AT_HOMES
+        .find("  I | store if sent[home] == most")
+        .unwrap();
+    let next_row = ORDERED_AT_HOMES.find("  I | release").unwrap();
+    let text = format!(
+        "{}{}",
+        &ORDERED_AT_HOMES[..stall_row],
+        &ORDERED_AT_HOMES[next_row..]
+    );
     let failure = run(&torture(parse(&text), 1, 4)).unwrap_err();
     let report = failure.to_string();
     assert!(report.contains("no progress"), "{report}");
 }
 
 #[test]
-fn faults_of_the_order_at_homes_are_found() {
+fn faults_of_stores_ordered_at_homes_are_detected() {
     for (label, original, faulty) in [
         (
             "an acknowledgement is forgotten",
@@ -110,14 +118,14 @@ fn faults_of_the_order_at_homes_are_found() {
         ),
     ] {
         let faulty = match faulty {
-            "to whom" => ORDERED.replacen(
+            "to whom" => ORDERED_AT_HOMES.replacen(
                 "(whose = sender, epoch = epoch) to at",
                 "(whose = sender, epoch = turn) to at",
                 1,
             ),
             _ => {
-                assert!(ORDERED.contains(original), "{label}");
-                ORDERED.replacen(original, faulty, 1)
+                assert!(ORDERED_AT_HOMES.contains(original), "{label}");
+                ORDERED_AT_HOMES.replacen(original, faulty, 1)
             }
         };
         let is_detected = seeds(20).any(|seed| run(&torture(parse(&faulty), 2, seed)).is_err());
@@ -125,12 +133,12 @@ fn faults_of_the_order_at_homes_are_found() {
     }
 }
 
-/// Name of an unsupported configuration, and the change that creates it.
-type Change = (&'static str, fn(&mut Setup));
+/// Part of the expected error, and the unsupported change of the setup that causes it.
+type UnsupportedChange = (&'static str, fn(&mut Setup));
 
 #[test]
 fn unsupported_settings_are_rejected_by_name() {
-    let changes: [Change; 3] = [
+    let changes: [UnsupportedChange; 3] = [
         ("set `home.count`", |setup| {
             setup.platform.home.count = Some(Quantity::given(1, "a test"));
         }),
@@ -140,7 +148,7 @@ fn unsupported_settings_are_rejected_by_name() {
         }),
     ];
     for (expected, change) in changes {
-        let mut setup = torture(parse(ORDERED), 2, 0);
+        let mut setup = torture(parse(ORDERED_AT_HOMES), 2, 0);
         change(&mut setup);
         let failure = run(&setup).unwrap_err().to_string();
         assert!(failure.contains(expected), "{failure}");
@@ -153,16 +161,14 @@ fn ordered_home_to_home_messages_arrive_in_order() {
     let text = include_str!("../../../../tests/homes/in-order.coh");
     let unordered = text.replace("  ordered pass\n", "");
     assert_ne!(text, unordered);
-    let (mut sent, mut overtaken) = (0, 0);
+    let (mut sent, mut reordered) = (0, 0);
     for seed in seeds(60) {
         let run_text = |text: &str| {
             let mut setup = torture(parse(text), 1 + (seed % 4) as u16, seed);
             setup.workload.mix = vec![(Access::Load, 1), (Access::Store, 4)];
             run(&setup)
         };
-        let statistics = run_text(text).unwrap_or_else(|failure| {
-            panic!("COHKIT_SEED={seed} cargo test -p cohkit-sim --test sim joined::\n{failure}")
-        });
+        let statistics = run_text(text).unwrap_or_else(|failure| panic_with_seed(seed, failure));
         let [first, last] = ["First", "Last"].map(|name| statistics.sent(name).unwrap());
         assert_eq!(first, last);
         sent += first;
@@ -171,18 +177,18 @@ fn ordered_home_to_home_messages_arrive_in_order() {
                 failure.to_string().contains("no unexpected message"),
                 "{failure}"
             );
-            overtaken += 1;
+            reordered += 1;
         }
     }
     assert!(
-        sent > 1000 && overtaken > 20,
-        "{sent} sent, {overtaken} of 60 loose"
+        sent > 1000 && reordered > 20,
+        "{sent} sent, {reordered} of 60 seeds reorder undeclared messages"
     );
 }
 
-/// A protocol whose cache stalls a message of one line. In an order of all lines this blocks later messages of other
-/// lines, which arrive in the end.
-const STALLED: &str = r#"protocol left "Stores that are acknowledged twice, the second time in an order of all lines"
+/// A protocol whose cache stalls a message of one line. In a channel ordered across lines this delays later messages of
+/// other lines.
+const STALLS_ACROSS_LINES: &str = r#"protocol left "Stores that are acknowledged twice, the second time in an order of all lines"
 line 64 bytes
 size homes 2
 channels {
@@ -212,12 +218,10 @@ system pair { remotes 1; lines 2; homes 1 }
 fn stalled_message_blocks_an_order_across_lines() {
     let mut stalls = 0.0;
     for seed in seeds(20) {
-        let mut setup = torture(parse(STALLED), 1 + (seed % 4) as u16, seed);
+        let mut setup = torture(parse(STALLS_ACROSS_LINES), 1 + (seed % 4) as u16, seed);
         setup.workload.cores *= 4;
         setup.workload.mix = vec![(Access::Load, 1), (Access::Store, 4)];
-        let statistics = run(&setup).unwrap_or_else(|failure| {
-            panic!("COHKIT_SEED={seed} cargo test -p cohkit-sim --test sim joined::\n{failure}")
-        });
+        let statistics = run(&setup).unwrap_or_else(|failure| panic_with_seed(seed, failure));
         assert_eq!(statistics.sent("First"), statistics.sent("Second"));
         stalls += statistics.get("stalls_left").unwrap();
     }

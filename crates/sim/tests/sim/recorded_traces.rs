@@ -87,7 +87,7 @@ proptest! {
     }
 
     #[test]
-    fn no_bytes_stop_the_readers_of_other_tools(
+    fn foreign_trace_readers_accept_any_bytes(
         bytes in prop::collection::vec(prop::sample::select(&b"0123456789abcdefxrwuRWLSMILDTEAP:,=# \n\xff"[..]), 0..200),
         format in 0..Format::FOREIGN.len(),
     ) {
@@ -96,7 +96,7 @@ proptest! {
     }
 
     #[test]
-    fn no_bytes_stop_the_reader(bytes in prop::collection::vec(any::<u8>(), 0..300), kind in 0usize..4) {
+    fn trace_reader_accepts_any_bytes(bytes in prop::collection::vec(any::<u8>(), 0..300), kind in 0usize..4) {
         let prefix: &[u8] = [&b""[..], &MAGIC[..], &[0x1f, 0x8b, 8, 0][..], &b"0 load "[..]][kind];
         let _ = read(&[prefix, &bytes[..]].concat()[..], &OPTIONS);
     }
@@ -417,7 +417,7 @@ fn trace_gaps_delay_accesses() {
 }
 
 #[test]
-fn every_access_of_a_trace_holds_on_every_text() {
+fn recorded_traces_are_coherent_on_every_protocol() {
     for name in setups::protocols() {
         for seed in setups::seeds(3) {
             let mut setup = setups::torture(protocol(&name), 2, seed).unwrap();
@@ -461,7 +461,7 @@ fn every_access_of_a_trace_holds_on_every_text() {
                 )
             };
             let statistics = run(&setup).unwrap_or_else(|failure| {
-                panic!("COHKIT_SEED={seed} cargo test -p cohkit-sim --test sim recorded:: # {name}\n{failure}")
+                panic!("COHKIT_SEED={seed} cargo test -p cohkit-sim --test sim recorded_traces:: # {name}\n{failure}")
             });
             let performed =
                 statistics.get("accesses").unwrap() + statistics.get("accesses_skipped").unwrap();

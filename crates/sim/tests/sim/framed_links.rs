@@ -63,7 +63,7 @@ fn eci_read_bandwidth_matches_its_formula() {
 
 /// A single read takes the sum of its parts: one block in each direction, and for a line the blocks of its 17 words.
 #[test]
-fn a_read_takes_its_blocks() {
+fn read_occupies_its_number_of_blocks() {
     let latency = |layer: &str| {
         let statistics = run_reads(
             "eci",
@@ -133,7 +133,7 @@ fn merging_two_links_takes_the_configured_time() {
 }
 
 #[test]
-fn every_protocol_holds_on_every_framing() {
+fn every_protocol_is_coherent_on_every_framing() {
     let mut completed = 0;
     for name in protocols() {
         for seed in seeds(5) {
@@ -163,7 +163,7 @@ fn every_protocol_holds_on_every_framing() {
                     let reasons = ["which links of", "has no class, but links of", "links do not carry", "which are unordered"];
                     assert!(reasons.iter().any(|reason| error.contains(reason)), "{name}: {error}");
                 }
-                Err(failure) => panic!("COHKIT_SEED={seed} cargo test -p cohkit-sim --test sim framed::\n{name} {framing}: {failure}"),
+                Err(failure) => panic!("COHKIT_SEED={seed} cargo test -p cohkit-sim --test sim framed_links::\n{name} {framing}: {failure}"),
             }
         }
     }
@@ -171,7 +171,7 @@ fn every_protocol_holds_on_every_framing() {
 }
 
 #[test]
-fn texts_and_machines_that_do_not_fit_a_framing_are_refused() {
+fn setups_that_do_not_fit_a_framing_are_rejected() {
     let setup_error = |name: &str, platform: &str, layer: &str| {
         let mut platform = Platform::shipped(platform).unwrap();
         platform.set("link.layer", layer).unwrap();
@@ -246,7 +246,7 @@ fn bandwidth_follows_lanes_and_bit_errors() {
 /// Consecutive lines fill both links, although lines of one parity occur at even steps: each circuit uses the link with
 /// the shorter queue.
 #[test]
-fn an_engine_fills_both_links() {
+fn engine_saturates_both_links() {
     let platform = Platform::shipped("enzian-cpu-home").unwrap();
     let mut setup = Setup::new(protocol("eci-near"), platform, Workload::idle()).unwrap();
     for access in [Access::ReadOnce, Access::WriteLine] {
@@ -304,7 +304,9 @@ fn snoops_wait_for_the_go_of_their_line() {
         setup.workload.accesses = 300;
         setup.oracle = Level::Bytes;
         let statistics = run(&setup).unwrap_or_else(|failure| {
-            panic!("COHKIT_SEED={seed} cargo test -p cohkit-sim --test sim framed::\n{failure}")
+            panic!(
+                "COHKIT_SEED={seed} cargo test -p cohkit-sim --test sim framed_links::\n{failure}"
+            )
         });
         assert!(statistics.get("link_units_replayed").unwrap() > 0.0);
         assert!(statistics.sent("SnpInv").unwrap() > 0);
@@ -314,7 +316,7 @@ fn snoops_wait_for_the_go_of_their_line() {
 /// Links go down, lose the messages in flight, and come up with fewer lanes or with all. No message is lost for good or
 /// delivered twice, as the data oracle checks, and reads return the last write.
 #[test]
-fn links_that_go_down_lose_nothing() {
+fn link_failures_lose_no_message() {
     let mut replayed = 0.0;
     let layers = [
         ("eci", "eci"),
@@ -340,7 +342,7 @@ fn links_that_go_down_lose_nothing() {
             setup.oracle = Level::Bytes;
             let statistics = run(&setup).unwrap_or_else(|failure| {
                 panic!(
-                    "COHKIT_SEED={seed} cargo test -p cohkit-sim --test sim framed::\n{name}: {failure}"
+                    "COHKIT_SEED={seed} cargo test -p cohkit-sim --test sim framed_links::\n{name}: {failure}"
                 )
             });
             let get = |name: &str| statistics.get(name).unwrap();

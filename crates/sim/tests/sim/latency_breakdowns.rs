@@ -12,8 +12,11 @@ use cohkit_units::Quantity;
 use std::collections::BTreeMap;
 
 fn run_with_breakdown(setup: &Setup) -> (Statistics, Explanation) {
-    let mut statistics = explain_while(setup, true, &mut |_| true).expect("it runs");
-    let explanation = statistics.explanation.take().expect("it was asked for");
+    let mut statistics = explain_while(setup, true, &mut |_| true).expect("run without violation");
+    let explanation = statistics
+        .explanation
+        .take()
+        .expect("recording enabled in the run");
     (statistics, *explanation)
 }
 
@@ -36,7 +39,7 @@ fn check_contiguous(transaction: &Transaction, label: &str) {
 /// Checks that each access has its measured latency, and that the breakdown does not affect the statistics.
 fn check(setup: &Setup, label: &str) -> Explanation {
     let (statistics, explanation) = run_with_breakdown(setup);
-    let plain = run(setup).expect("it runs");
+    let plain = run(setup).expect("run without violation");
     assert_eq!(
         format!("{statistics:?}"),
         format!("{plain:?}"),
@@ -84,7 +87,7 @@ fn check_parts(explanation: &Explanation, plain: &Statistics, label: &str) {
         .sum();
     assert_eq!(parts, explanation.latency, "{label}");
     assert_eq!(parts, latencies.total(), "{label}");
-    let slowest = explanation.slowest.as_ref().expect("there are accesses");
+    let slowest = explanation.slowest.as_ref().expect("slowest access");
     assert_eq!(slowest.latency(), latencies.max(), "{label}");
 }
 

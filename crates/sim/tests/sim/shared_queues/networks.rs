@@ -11,9 +11,10 @@ use cohkit_timeline::Side;
 const ONE_VNET: &str = include_str!("../../../../check/tests/verdicts/mesi_one_vnet.coh");
 const TWO_NETWORKS: &str = include_str!("../../../../../tests/networks/two-networks.coh");
 const BACK_PRESSURE: &str = include_str!("../../../../../tests/networks/back-pressure.coh");
-const TO_ITSELF: &str = include_str!("../../../../../tests/networks/to-itself.coh");
-const TURNED_AWAY: &str = include_str!("../../../../../tests/networks/turned-away.coh");
-const LOCAL_ROOM: &str = include_str!("../../../../../tests/networks/local-room.coh");
+const SELF_SEND: &str = include_str!("../../../../../tests/networks/self-send.coh");
+const REJECTED_REQUEST: &str = include_str!("../../../../../tests/networks/rejected-request.coh");
+const LOCAL_OPERATION_CAPACITY: &str =
+    include_str!("../../../../../tests/networks/local-capacity.coh");
 const LANGUAGE: &str = include_str!("../../../../../docs/language.md");
 
 /// Returns the example of the language reference.
@@ -24,7 +25,7 @@ fn language_example() -> &'static str {
 }
 
 /// Returns a stress run on a number of lines, with loads, stores and evictions by several cores per cache.
-fn crowded_setup(text: &str, (remotes, lines): (u16, u32), seed: u64) -> Setup {
+fn contended_setup(text: &str, (remotes, lines): (u16, u32), seed: u64) -> Setup {
     let mut setup = torture(parse(text), remotes, seed);
     setup.workload.cores = 3 * u32::from(remotes);
     setup.workload.lines = lines;
@@ -43,7 +44,7 @@ fn no_progress_failure(result: Result<Statistics, RunError>) -> Option<Box<Failu
 
 /// Returns the first deadlock among some runs of a protocol.
 fn first_deadlock(text: &str, size: (u16, u32)) -> Option<Box<Failure>> {
-    seeds(20).find_map(|seed| no_progress_failure(run(&crowded_setup(text, size, seed))))
+    seeds(20).find_map(|seed| no_progress_failure(run(&contended_setup(text, size, seed))))
 }
 
 #[test]
@@ -56,9 +57,12 @@ fn shared_queue_for_requests_and_responses_deadlocks() {
     )
     .unwrap();
     let report = failure.to_string();
-    let head = failure.waits.iter();
-    let mut head = head.filter(|wait| wait.contains("is the first in network vnet at directory"));
-    let head = head.next().unwrap_or_else(|| panic!("{report}"));
+    let is_head = |wait: &&String| wait.contains("is the first in network vnet at directory");
+    let head = failure
+        .waits
+        .iter()
+        .find(is_head)
+        .unwrap_or_else(|| panic!("{report}"));
     assert!(
         head.contains("directory is in S_D") && head.ends_with("waits for Data"),
         "{report}"
@@ -72,21 +76,19 @@ fn shared_queue_for_requests_and_responses_deadlocks() {
 
 #[test]
 fn language_reference_example_runs() {
-    let mut waited = 0.0;
+    let mut stalls = 0.0;
     for seed in seeds(40) {
-        let setup = crowded_setup(
+        let setup = contended_setup(
             language_example(),
             (2 + (seed % 3) as u16, 1 + (seed % 3) as u32),
             seed,
         );
-        let statistics = run(&setup).unwrap_or_else(|failure| {
-            panic!("COHKIT_SEED={seed} cargo test -p cohkit-sim --test sim joined::\n{failure}")
-        });
+        let statistics = run(&setup).unwrap_or_else(|failure| panic_with_seed(seed, failure));
         let get = |name| statistics.get(name).unwrap();
         assert_eq!(get("accesses") + get("accesses_skipped"), ACCESSES as f64);
-        waited += get("stalls_input_queue");
+        stalls += get("stalls_input_queue");
     }
-    assert!(waited > 100.0, "{waited}");
+    assert!(stalls > 100.0, "{stalls}");
 }
 
 /// With one queue for all channels, a request waits for an answer that is behind it.
@@ -111,23 +113,23 @@ fn language_reference_example_deadlocks_with_one_network() {
 fn cyclic_wait_of_full_input_queues_deadlocks() {
     let failure = first_deadlock(BACK_PRESSURE, (1, 2));
     assert!(failure.is_none(), "{}", failure.unwrap());
-    let smaller = BACK_PRESSURE.replace("capacity 2", "capacity 1");
-    let report = first_deadlock(&smaller, (1, 2)).unwrap().to_string();
-    for part in [
+    let capacity_one = BACK_PRESSURE.replace("capacity 2", "capacity 1");
+    let report = first_deadlock(&capacity_one, (1, 2)).unwrap().to_string();
+    for expected in [
         "is the first in network requests at directory",
         "its row waits for room in network replies at cache",
         "its row waits for room in network requests at directory",
         "1 of 1 places are occupied",
     ] {
-        assert!(report.contains(part), "{part}\n{report}");
+        assert!(report.contains(expected), "{expected}\n{report}");
     }
-    assert!(first_deadlock(&smaller, (1, 1)).is_none());
+    assert!(first_deadlock(&capacity_one, (1, 1)).is_none());
 }
 
 #[test]
 fn consumed_message_frees_capacity_for_its_sends() {
     let setup = |seed| {
-        let mut setup = crowded_setup(TO_ITSELF, (1 + (seed % 2) as u16, 1), seed);
+        let mut setup = contended_setup(SELF_SEND, (1 + (seed % 2) as u16, 1), seed);
         setup.workload.mix = vec![(Access::Evict, 1)];
         setup
     };
@@ -144,15 +146,14 @@ fn input_queue_capacity_bounds_messages_in_flight() {
         let networks = format!("network requests{capacity} {{ request }}");
         TWO_NETWORKS.replace("network requests { request }", &networks)
     };
-    let mut overfull = 0;
+    let mut overflow_rejections = 0;
     for capacity in [" capacity 1", " capacity 2"] {
         let text = text_with_capacity(capacity);
         for seed in seeds(10) {
             let judge = |text: &str, simulated_text: &str| {
-                let setup = crowded_setup(simulated_text, (4, 2), seed);
-                let (_, sequence) = trace(&setup, Side::Device, 0).unwrap_or_else(|failure| {
-                    panic!("COHKIT_SEED={seed} cargo test -p cohkit-sim --test sim joined::\n{failure}")
-                });
+                let setup = contended_setup(simulated_text, (4, 2), seed);
+                let (_, sequence) = trace(&setup, Side::Device, 0)
+                    .unwrap_or_else(|failure| panic_with_seed(seed, failure));
                 cohkit_trace::judge(&parse(text), &setup.home, &sequence, true)
             };
             let verdict = judge(&text, &text);
@@ -160,36 +161,34 @@ fn input_queue_capacity_bounds_messages_in_flight() {
             let rejection = judge(&text, &text_with_capacity(""))
                 .err()
                 .map(|refused| refused.reason);
-            overfull += usize::from(rejection.is_some_and(|rejection| {
+            overflow_rejections += usize::from(rejection.is_some_and(|rejection| {
                 rejection.contains("finds no room in network requests at directory")
             }));
         }
     }
-    assert!(overfull > 10, "{overfull} of 20");
+    assert!(overflow_rejections > 10, "{overflow_rejections} of 20");
 }
 
-/// Messages of one sender about different lines use different links of two links of ECI, so that some arrive out of
-/// order.
+/// With two ECI links, messages of one sender use different links for different lines, and some arrive out of order.
 #[test]
 fn framed_links_preserve_sender_order() {
     for seed in seeds(10) {
-        let mut setup = crowded_setup(TWO_NETWORKS, (2, 4), seed);
+        let mut setup = contended_setup(TWO_NETWORKS, (2, 4), seed);
         for (name, value) in [("link.layer", "eci"), ("link.links", "2")] {
             setup.platform.set(name, value).unwrap();
         }
-        let (_, sequence) = trace(&setup, Side::Device, 0).unwrap_or_else(|failure| {
-            panic!("COHKIT_SEED={seed} cargo test -p cohkit-sim --test sim joined::\n{failure}")
-        });
+        let (_, sequence) =
+            trace(&setup, Side::Device, 0).unwrap_or_else(|failure| panic_with_seed(seed, failure));
         let verdict = cohkit_trace::judge(&setup.protocol, &setup.home, &sequence, true);
         assert!(verdict.is_ok(), "{seed}: {verdict:?}");
     }
 }
 
-/// A unit of the home has one coherence transaction in flight if nothing shares an input queue.
+/// A single unit of the home completes each transaction, even if other messages wait in its input queues.
 #[test]
 fn transactions_do_not_wait_for_queued_answers() {
     for seed in seeds(20) {
-        let mut setup = crowded_setup(TURNED_AWAY, (3, 4), seed);
+        let mut setup = contended_setup(REJECTED_REQUEST, (3, 4), seed);
         (
             setup.platform.home.slices.value,
             setup.platform.home.units.value,
@@ -203,23 +202,21 @@ fn transactions_do_not_wait_for_queued_answers() {
 fn replacement_evictions_wait_for_queue_capacity() {
     let networks = "  network requests capacity 1 { request }\n  network responses { response }\n";
     let text = ONE_VNET.replace("  ordered request, response\n", networks);
-    let mut waited = 0.0;
+    let mut stalls = 0.0;
     for seed in seeds(20) {
-        // Caches have room for four lines.
-        let mut setup = crowded_setup(&text, (3, 7), seed);
+        // Each cache has a capacity of four lines.
+        let mut setup = contended_setup(&text, (3, 7), seed);
         setup.workload.mix = vec![(Access::Load, 1), (Access::Store, 1)];
         setup.workload.cores = 3;
-        let statistics = run(&setup).unwrap_or_else(|failure| {
-            panic!("COHKIT_SEED={seed} cargo test -p cohkit-sim --test sim joined::\n{failure}")
-        });
+        let statistics = run(&setup).unwrap_or_else(|failure| panic_with_seed(seed, failure));
         assert_eq!(statistics.get("accesses"), Some(ACCESSES as f64), "{seed}");
-        waited += statistics.get("stalls_input_queue").unwrap();
+        stalls += statistics.get("stalls_input_queue").unwrap();
     }
-    assert!(waited > 1000.0, "{waited}");
+    assert!(stalls > 1000.0, "{stalls}");
 }
 
 /// Stores are performed at the home; the cache evicts its copy before it sends them.
-const COPY_GOES_FIRST: &str = r#"protocol copy_goes_first "Stores at the home by a cache that reads copies"
+const EVICT_BEFORE_STORE: &str = r#"protocol copy_goes_first "Stores at the home by a cache that reads copies"
 line 64 bytes
 channels { up remote -> home; down home -> remote; network ups capacity 1 { up } }
 messages { up: Get, Put (partial store), Gone; down: Data (line), Done, Ack }
@@ -244,34 +241,30 @@ system one { remotes 1; lines 2 }
 
 #[test]
 fn eviction_before_a_store_waits_for_capacity() {
-    let mut waited = 0.0;
+    let mut stalls = 0.0;
     for seed in seeds(20) {
-        let mut setup = crowded_setup(COPY_GOES_FIRST, (1, 3), seed);
+        let mut setup = contended_setup(EVICT_BEFORE_STORE, (1, 3), seed);
         setup.workload.mix = vec![(Access::Load, 1), (Access::Store, 1)];
-        let statistics = run(&setup).unwrap_or_else(|failure| {
-            panic!("COHKIT_SEED={seed} cargo test -p cohkit-sim --test sim joined::\n{failure}")
-        });
+        let statistics = run(&setup).unwrap_or_else(|failure| panic_with_seed(seed, failure));
         assert_eq!(statistics.get("accesses"), Some(ACCESSES as f64), "{seed}");
-        waited += statistics.get("stalls_input_queue").unwrap();
+        stalls += statistics.get("stalls_input_queue").unwrap();
     }
-    assert!(waited > 1000.0, "{waited}");
+    assert!(stalls > 1000.0, "{stalls}");
 }
 
 #[test]
 fn local_operation_waits_for_channel_capacity() {
-    let mut waited = 0.0;
+    let mut stalls = 0.0;
     for seed in seeds(20) {
-        let mut setup = crowded_setup(LOCAL_ROOM, (2, 2), seed);
+        let mut setup = contended_setup(LOCAL_OPERATION_CAPACITY, (2, 2), seed);
         setup.workload.mix = vec![(Access::Load, 1), (Access::Store, 1)];
         (setup.device.operations, setup.device.lines) = (200, 2);
-        let statistics = run(&setup).unwrap_or_else(|failure| {
-            panic!("COHKIT_SEED={seed} cargo test -p cohkit-sim --test sim joined::\n{failure}")
-        });
+        let statistics = run(&setup).unwrap_or_else(|failure| panic_with_seed(seed, failure));
         assert_eq!(statistics.get("locals_acknowledged"), Some(200.0));
-        waited += statistics.get("stalls_input_queue").unwrap();
+        stalls += statistics.get("stalls_input_queue").unwrap();
         let (_, sequence) = trace(&setup, Side::Device, 0).unwrap();
         let verdict = cohkit_trace::judge(&setup.protocol, &setup.home, &sequence, true);
         assert!(verdict.is_ok(), "{seed}: {verdict:?}");
     }
-    assert!(waited > 100.0, "{waited}");
+    assert!(stalls > 100.0, "{stalls}");
 }

@@ -20,6 +20,7 @@ use cohkit_sim::simulation::{Setup, Simulation};
 use setups::{protocol, seeds};
 use std::sync::{Arc, OnceLock};
 
+/// Returns a setup that runs scenarios behind one device. Its home is constructed once.
 fn machine(parts: Vec<Arc<dyn Playable>>, seed: u64) -> Setup {
     static MACHINE: OnceLock<Setup> = OnceLock::new();
     let setup = MACHINE.get_or_init(|| {
@@ -27,9 +28,9 @@ fn machine(parts: Vec<Arc<dyn Playable>>, seed: u64) -> Setup {
         platform.lines = 4096;
         let calls: Arc<dyn Playable> = Arc::new(Calls::new(1, 1, Some(1)));
         let setup = Setup::with_scenario(protocol("eci"), platform, calls);
-        setup.expect("there is a home")
+        setup.expect("protocol with a home")
     });
-    let combined = CombinedScenario::new(parts).expect("they stand side by side");
+    let combined = CombinedScenario::new(parts).expect("compatible scenarios");
     let mut setup = setup.clone();
     (setup.seed, setup.oracle) = (seed, Level::Bytes);
     setup.workload.cores = combined.begin().threads() as u32;
@@ -39,6 +40,7 @@ fn machine(parts: Vec<Arc<dyn Playable>>, seed: u64) -> Setup {
     setup
 }
 
+/// Runs a setup to its end.
 fn play(setup: &Setup) -> Result<Tally, String> {
     let mut simulation = Simulation::new(setup, None).map_err(|error| format!("setup: {error}"))?;
     simulation.run().map_err(|failure| failure.to_string())?;
@@ -112,7 +114,7 @@ fn combined_applications_complete() {
         let chosen_parts =
             (0..part_count).map(|n| Arc::clone(&applications[(seed as usize + n * 5) % 7]));
         let tally = play(&machine(chosen_parts.collect(), seed)).unwrap_or_else(|failure| {
-            panic!("COHKIT_SEED={seed} cargo test -p cohkit-sim --test sim several::combined_applications_complete\n{failure}")
+            panic!("COHKIT_SEED={seed} cargo test -p cohkit-sim --test sim combined_scenarios::combined_applications_complete\n{failure}")
         });
         let count = |name| tally.counts.get(name).copied().unwrap_or(0);
         let includes =
@@ -129,10 +131,10 @@ fn combined_applications_complete() {
 
 /// Two instances of one application keep to their own lines, threads and registers.
 #[test]
-fn two_instances_keep_to_their_own_resources() {
+fn combined_instances_use_only_their_own_resources() {
     for seed in seeds(10) {
         let calls = || Arc::new(Calls::new(2, 2, Some(25))) as Arc<dyn Playable>;
-        let tally = play(&machine(vec![calls(), calls()], seed)).expect("it ends well");
+        let tally = play(&machine(vec![calls(), calls()], seed)).expect("run without violation");
         assert_eq!(tally.counts["calls"], 100);
     }
 }
@@ -209,7 +211,7 @@ impl Scenario for OutOfBounds {
 }
 
 #[test]
-fn out_of_bounds_accesses_are_found() {
+fn out_of_bounds_accesses_are_detected() {
     let play_beside_calls = |application: OutOfBounds| {
         let calls = Arc::new(Calls::new(1, 1, Some(5))) as Arc<dyn Playable>;
         play(&machine(vec![Arc::new(application), calls], 1))
@@ -222,10 +224,12 @@ fn out_of_bounds_accesses_are_found() {
         ),
         (OutOfBounds::Fetch, "reads 3 lines at once"),
     ] {
-        let failure = play_beside_calls(application).err().expect("it is found");
+        let failure = play_beside_calls(application)
+            .err()
+            .expect("detected out-of-bounds access");
         assert!(failure.contains(expected), "{failure}");
     }
-    let tally = play_beside_calls(OutOfBounds::Store).expect("it ends well");
+    let tally = play_beside_calls(OutOfBounds::Store).expect("run without violation");
     assert_eq!((tally.counts["own words"], tally.counts["calls"]), (1, 5));
 }
 
@@ -248,6 +252,6 @@ fn engines_cannot_be_combined_with_other_applications() {
     };
     let error = CombinedScenario::new(parts(false))
         .err()
-        .expect("it is refused");
+        .expect("rejected combination");
     assert!(error.contains("cannot be combined with another"), "{error}");
 }

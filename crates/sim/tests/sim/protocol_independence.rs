@@ -38,8 +38,8 @@ fn no_source_names_a_protocol() {
         let mut words = text.split(|c: char| !c.is_alphanumeric() && c != '_' && c != '-');
         // `ReadOnce` and `WritePartial` are also accesses of the language.
         let accesses = ["ReadOnce", "WriteLine", "WritePartial"];
-        // Link layers are named after the protocols that they were made for, and carry any. Back-invalidates are messages
-        // of CXL. No other module has these names.
+        // Link layers are named after the protocols that they were made for, and carry any. Back-invalidates are
+        // messages of CXL. No other module has these names.
         let link_files = [
             "components/layer.rs",
             "components/layer/port.rs",

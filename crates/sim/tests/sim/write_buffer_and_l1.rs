@@ -30,7 +30,7 @@ fn values(statistics: &Statistics, names: &[&str]) -> Vec<f64> {
 
 /// 3 KiB are 24 lines: 24 stores cost the core nothing, and the next waits until the first has been performed.
 #[test]
-fn a_core_waits_for_a_full_write_buffer() {
+fn core_stalls_on_a_full_write_buffer() {
     let run_stores =
         |stores| run(&single_core_setup(Access::Store, stores, stores.into())).unwrap();
     let waits = [

@@ -115,7 +115,7 @@ impl Unroller<'_> {
             Expression::Count(set) => Expression::Count(Box::new(self.set(set))),
             Expression::In(remote, set) => Expression::In(boxed(remote), Box::new(self.set(set))),
             Expression::Not(inner) => Expression::Not(boxed(inner)),
-            Expression::Round(inner, size) => Expression::Round(boxed(inner), *size),
+            Expression::Modulo(inner, size) => Expression::Modulo(boxed(inner), *size),
             Expression::Binary(operator, a, b) => Expression::Binary(*operator, boxed(a), boxed(b)),
             other => other.clone(),
         }
@@ -167,7 +167,7 @@ fn spread_slots(
         let [rows, columns] = variable.ty.extent(remotes).map(usize::from);
         match variable.ty {
             Type::RemoteSet => slots.extend(&values[..usize::from(remotes.div_ceil(16))]),
-            ty if ty.set_of_homes() => {
+            ty if ty.is_home_set() => {
                 slots.extend((0..rows).map(|home| values[home / 16] >> (home % 16) & 1));
             }
             _ => slots.extend(&values[..rows * columns]),
@@ -298,7 +298,7 @@ fn set_loop_matches_unrolled_homes() {
                 panic!("{name} has no rows of its home");
             };
             for controller in [&protocol.remote, home] {
-                sets += usize::from(controller.variables.iter().any(|v| v.ty.set_of_homes()));
+                sets += usize::from(controller.variables.iter().any(|v| v.ty.is_home_set()));
                 let steps =
                     compare_forms(&protocol, controller, remotes, Random(seed * 0x9e37_79b9));
                 assert!(steps > 50, "{name} {}: {steps} steps", controller.name);
@@ -310,7 +310,7 @@ fn set_loop_matches_unrolled_homes() {
 
 /// 512 homes with eight cores each have more counters than a 16-bit slot number distinguishes.
 #[test]
-fn no_two_registers_share_a_slot_however_many_there_are() {
+fn registers_have_distinct_slots() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../ordering/cord.coh");
     let text = std::fs::read_to_string(path).unwrap();
     let sizes = [("homes".into(), 512), ("epochs".into(), 17)];

@@ -5,12 +5,12 @@
 
 use super::*;
 use crate::controller::{Access, Controller, Effect, Event, Rule, Statement};
-use crate::pending_access::{Accesses, Ending, PendingAccess};
+use crate::pending_access::{Accesses, CompletionKind, PendingAccess};
 use crate::protocol::{Carries, Message};
 
 /// Reports rows that complete an access without bytes, or send the bytes of a write where none is pending.
 pub(super) fn check(controller: &Controller, messages: &[Message], sink: &mut Sink) {
-    let endings = Endings {
+    let check = CompletionCheck {
         controller,
         messages,
         accesses: Accesses::new(controller, messages),
@@ -20,7 +20,7 @@ pub(super) fn check(controller: &Controller, messages: &[Message], sink: &mut Si
             continue;
         };
         if body.contains(&Statement::Done) {
-            if let Some(error) = endings.completion_error(row) {
+            if let Some(error) = check.completion_error(row) {
                 sink.push(error);
             }
         }
@@ -28,7 +28,7 @@ pub(super) fn check(controller: &Controller, messages: &[Message], sink: &mut Si
             if let Statement::Send { message, .. } = statement {
                 let message = &messages[message.index()];
                 if message.carries.store() {
-                    if let Some(error) = endings.store_error(row, message) {
+                    if let Some(error) = check.store_error(row, message) {
                         sink.push(error);
                     }
                 }
@@ -37,13 +37,13 @@ pub(super) fn check(controller: &Controller, messages: &[Message], sink: &mut Si
     }
 }
 
-struct Endings<'c> {
+struct CompletionCheck<'c> {
     controller: &'c Controller,
     messages: &'c [Message],
     accesses: Accesses,
 }
 
-impl Endings<'_> {
+impl CompletionCheck<'_> {
     /// Returns the error of a row with `done`, if any.
     fn completion_error(&self, row: &Rule) -> Option<Diagnostic> {
         let Event::Message(message) = row.event else {
@@ -52,14 +52,14 @@ impl Endings<'_> {
         let state = &self.controller.states[row.state.index()];
         let message = &self.messages[message.index()];
         let error = |text: String| Some(Diagnostic::new(Code::NeverPerformed, row.span, text));
-        let mut endings = self.accesses.endings(row);
-        let Some((first, ending)) = endings.next() else {
+        let mut completions = self.accesses.completions(row);
+        let Some((first, ending)) = completions.next() else {
             let text = format!("`done` in `{}`, where no access is outstanding", state.name);
             let label =
                 "`done` completes an access, but no row that starts one leads to this state";
             return error(text).map(|diagnostic| diagnostic.label(label));
         };
-        if let Some((other, _)) = endings.find(|(_, other)| *other != ending) {
+        if let Some((other, _)) = completions.find(|(_, other)| *other != ending) {
             let text = format!(
                 "`done` in `{}` may complete {} or {}",
                 state.name,
@@ -69,20 +69,20 @@ impl Endings<'_> {
             return error(text).map(|diagnostic| {
                 diagnostic
                     .label("the pending access is ambiguous")
-                    .see(state.span, "use a separate transient state for each access")
+                    .note_at(state.span, "use a separate transient state for each access")
             });
         }
-        if message.carries.line() || state.holds_line || ending == Ending::Sent {
+        if message.carries.line() || state.holds_line || ending == CompletionKind::Sent {
             return None;
         }
         let name = first.access.name();
         let diagnostic = match ending {
-            Ending::Read => error(format!("a {name} completes here without bytes"))?
+            CompletionKind::Read => error(format!("a {name} completes here without bytes"))?
                 .label(format!("`{}` holds none", state.name))
-                .see(message.span, "add `(line)` if this message carries them"),
+                .note_at(message.span, "add `(line)` if this message carries them"),
             _ => error(format!("a {name} completes here, but its bytes are lost"))?
                 .label(format!("`{}` holds no line to write them to", state.name))
-                .see(message.span, "add `(line)` if this message carries the line")
+                .note_at(message.span, "add `(line)` if this message carries the line")
                 .note("a message declared with `(store)` or `(partial store)` carries them to the home, in an earlier row"),
         };
         Some(diagnostic)
@@ -95,27 +95,32 @@ impl Endings<'_> {
                 access,
                 sent: false,
             }],
-            _ => self.accesses.within(row.state).iter().copied().collect(),
+            _ => self
+                .accesses
+                .pending_in(row.state)
+                .iter()
+                .copied()
+                .collect(),
         };
-        let is_write = |u: &PendingAccess| u.access.writes();
+        let is_write = |candidate: &PendingAccess| candidate.access.writes();
         if !pending.is_empty() && pending.iter().all(is_write) {
             return self.partial_line_error(row, message, &pending);
         }
         let name = &message.name;
         let state = &self.controller.states[row.state.index()].name;
-        let text = match pending.iter().find(|u| !is_write(u)) {
+        let text = match pending.iter().find(|candidate| !is_write(candidate)) {
             None => {
                 format!(
                     "`{name}` carries the bytes of a write, but none is outstanding in `{state}`"
                 )
             }
-            Some(u) => format!(
+            Some(candidate) => format!(
                 "`{name}` carries the bytes of a write, but a {} has none",
-                u.access.name()
+                candidate.access.name()
             ),
         };
         let diagnostic = Diagnostic::new(Code::Carries, row.span, text).label("no such bytes");
-        Some(diagnostic.see(message.span, "declared with the bytes of a write here"))
+        Some(diagnostic.note_at(message.span, "declared with the bytes of a write here"))
     }
 
     /// Returns the error of a row that sends a whole line for a write of part of it. The remaining bytes, from a copy,
@@ -126,8 +131,8 @@ impl Endings<'_> {
         message: &Message,
         pending: &[PendingAccess],
     ) -> Option<Diagnostic> {
-        let writes_line = |u: &&PendingAccess| u.access == Access::WriteLine;
-        let partial_write = pending.iter().find(|u| !writes_line(u))?;
+        let writes_line = |candidate: &&PendingAccess| candidate.access == Access::WriteLine;
+        let partial_write = pending.iter().find(|candidate| !writes_line(candidate))?;
         if message.carries != Carries::Store {
             return None;
         }
@@ -138,7 +143,7 @@ impl Endings<'_> {
         );
         let diagnostic = Diagnostic::new(Code::Carries, row.span, text)
             .label("the rest of the line is undefined")
-            .see(message.span, "`(partial store)` takes a part");
+            .note_at(message.span, "`(partial store)` takes a part");
         Some(diagnostic)
     }
 }
