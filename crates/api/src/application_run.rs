@@ -9,7 +9,7 @@ use crate::source::Source;
 use cohkit_application::interface::{Scenario, Thread};
 use cohkit_application::matrix_market::{self, Edges};
 use cohkit_application::shipped::{
-    visit_with_graph, Parameter, Visitor, ALL, GENERATED_GRAPH_PARAMETERS,
+    visit_with_graph, Parameter, Visitor, GENERATED_GRAPH_PARAMETERS, SCENARIOS,
 };
 use cohkit_sim::combined_scenario::CombinedScenario;
 use cohkit_sim::explain;
@@ -117,7 +117,7 @@ pub fn bounding_options(application: &str, given_parameters: &[String], count: u
     let is_combined = application.contains('+');
     let mut options = Vec::new();
     for (part, _) in application.split('+').map(split_graph_file) {
-        let shipped = ALL.iter().filter(|s| s.name == part);
+        let shipped = SCENARIOS.iter().filter(|s| s.name == part);
         let parameters = shipped.flat_map(|shipped| shipped.parameters);
         for parameter in parameters.filter(|p| p.text.ends_with("0: unlimited")) {
             let number = match is_combined {
@@ -171,7 +171,7 @@ pub const TWO_LEVELS: &str =
 /// Reads the graph of an application.
 fn read_graph(name: &str, file: &str) -> Result<Arc<Edges>, StartError> {
     // An unknown application is reported later, whatever the file.
-    if !ALL.iter().any(|shipped| shipped.name == name) {
+    if !SCENARIOS.iter().any(|shipped| shipped.name == name) {
         return Ok(Arc::default());
     }
     if file.is_empty() {
@@ -238,7 +238,7 @@ fn requested_scenario(request: &Request) -> Result<ScenarioAndParameters, StartE
             visit_with_graph(name, &parameters, graph.clone(), PlayableVisitor)
                 .map_err(input_error)?,
         );
-        let shipped = ALL.iter().filter(|shipped| shipped.name == *name);
+        let shipped = SCENARIOS.iter().filter(|shipped| shipped.name == *name);
         for Parameter {
             name: number,
             default,

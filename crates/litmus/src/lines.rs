@@ -367,7 +367,7 @@ impl<'p> Lines<'p> {
                 Update::Exchange(value),
             ),
             MemoryRequest::Update(_, update, StoreVariant::ProtocolDefault) => {
-                (accesses.update, update)
+                (accesses.atomic, update)
             }
             MemoryRequest::Update(_, atomic, via) => (write_access(accesses, via, false), atomic),
         };

@@ -53,7 +53,11 @@ fn variants_by_write(
         match instruction {
             Instruction::Store { .. } => {
                 variants.extend(accesses.write_back.map(|_| StoreVariant::WriteBack));
-                variants.extend(accesses.acknowledged_write.map(|_| StoreVariant::Acknowledged));
+                variants.extend(
+                    accesses
+                        .acknowledged_write
+                        .map(|_| StoreVariant::Acknowledged),
+                );
             }
             // A write that the home performs without returning the old value cannot implement an atomic access.
             Instruction::Atomic { .. } if accesses.atomic == Some(Access::Atomic) => {

@@ -112,7 +112,11 @@ impl Latencies {
     /// Cost of an instruction.
     #[inline(always)]
     fn cost_of(&self, inst: &Inst) -> Cost {
-        let costs = if inst.wide { &self.wide_costs } else { &self.costs };
+        let costs = if inst.wide {
+            &self.wide_costs
+        } else {
+            &self.costs
+        };
         costs[inst.op as usize]
     }
 }

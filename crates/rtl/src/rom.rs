@@ -645,11 +645,11 @@ impl Compiler<'_> {
             };
             let row = match &rule.effect {
                 Rule::Never => continue,
-                Rule::Leave if can_stall => Row {
+                Rule::Stall if can_stall => Row {
                     effect: Effect::Leave,
                     ..unchanged
                 },
-                Rule::Leave => {
+                Rule::Stall => {
                     let feature = format!(
                         "`{}` may stall; the hardware stalls only requests and local operations",
                         occurrence.name

@@ -154,7 +154,9 @@ fn is_permitted(access: Access, right: Right) -> bool {
         | Access::Release
         | Access::WriteBack
         | Access::Atomic => right == Right::Write,
-        Access::Evict | Access::Demote | Access::Clean | Access::Fence | Access::AcquireFence => false,
+        Access::Evict | Access::Demote | Access::Clean | Access::Fence | Access::AcquireFence => {
+            false
+        }
     }
 }
 
@@ -252,7 +254,9 @@ impl<'p> AccessFlow<'p> {
         let is_performable = is_permitted(self.access, definition.right);
         match self.access {
             Access::Load | Access::Store | Access::Atomic if is_performable => Goal::Always,
-            Access::Evict if definition.is_stable() && definition.right == Right::None => Goal::Always,
+            Access::Evict if definition.is_stable() && definition.right == Right::None => {
+                Goal::Always
+            }
             Access::Demote if definition.is_stable() && definition.right <= Right::Read => {
                 Goal::Always
             }

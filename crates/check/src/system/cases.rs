@@ -114,7 +114,7 @@ fn case<'c>(
 ) -> Result<(Case<'c>, Option<usize>), SystemError> {
     let (row_effect, next) = match &row.effect {
         Effect::Take { body, next } => (RowEffect::Take(body), next.map(|s| s.index())),
-        Effect::Leave => (RowEffect::Leave, None),
+        Effect::Stall => (RowEffect::Leave, None),
         Effect::Refuse => (RowEffect::Refuse, None),
         Effect::Never => (RowEffect::Never, None),
     };

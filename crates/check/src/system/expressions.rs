@@ -53,7 +53,7 @@ impl Agents<'_> {
                 let member = self.member(context, set, i.into());
                 member.as_number()
             }),
-            E::Round(number, size) => self.number(context, number) % i32::from(*size),
+            E::Modulo(number, size) => self.number(context, number) % i32::from(*size),
             E::Binary(operator, a, b) => match operator {
                 Operator::Add => self.number(context, a) + self.number(context, b),
                 Operator::Subtract => self.number(context, a) - self.number(context, b),
@@ -151,7 +151,7 @@ impl Agents<'_> {
             | E::Element(..)
             | E::Field(_)
             | E::Table(..)
-            | E::Round(..)
+            | E::Modulo(..)
             | E::Count(_) => self.number(context, e).is_not(0),
         }
     }

@@ -74,7 +74,7 @@ fn add_protocol(list: &mut String, name: &str) {
         ..Options::default()
     };
     for system in &text.systems {
-        let protocol = system.sized.as_deref().unwrap_or(&text);
+        let protocol = system.resized_protocol.as_deref().unwrap_or(&text);
         let (remotes, lines) = (&system.remotes, system.lines);
         let values =
             [&plain, &small, &outer].map(|options| fingerprint(protocol, remotes, lines, options));
@@ -111,7 +111,7 @@ fn models_keep_their_fingerprints() {
     }
     add_random(&mut list, 0, 100);
     add_random(&mut list, generate::ARRAYS, 20);
-    add_random(&mut list, generate::ASIDE, 40);
+    add_random(&mut list, generate::DEFERRED_STORES, 40);
     add_random(&mut list, generate::POSTED, 40);
     add_random(&mut list, COMBINED, 200);
     expect_test::expect_file!["fingerprints.txt"].assert_eq(&list);

@@ -3,7 +3,7 @@
 use super::{example, Output, WorkParser};
 use clap::Args;
 use cohkit_api::workload::Work;
-use cohkit_application::shipped::ALL;
+use cohkit_application::shipped::SCENARIOS;
 use cohkit_sim::platform::Platform;
 use cohkit_timeline::Side;
 use std::path::PathBuf;
@@ -16,7 +16,7 @@ fn machine_help() -> String {
 
 /// Help of an application, with the names of the shipped ones.
 fn application_help() -> String {
-    let names = ALL.map(|shipped| shipped.name).join(", ");
+    let names = SCENARIOS.map(|shipped| shipped.name).join(", ");
     format!("Application: {names}. `pagerank:FILE` and `sssp:FILE` read the graph from a file in Matrix Market format. Applications joined by `+` run concurrently; `--with APPLICATION.NAME=VALUE` then sets a parameter of one of them")
 }
 

@@ -214,8 +214,8 @@ fn native_runs_find_faults_and_reject_invalid_programs() {
         folder.join("gups.c"),
     );
     compile(Path::new("nearmemory/programs/gups-host.c"), &host, &[]);
-    let source =
-        std::fs::read_to_string(root().join("nearmemory/programs/gups.c")).expect("the file can be read");
+    let source = std::fs::read_to_string(root().join("nearmemory/programs/gups.c"))
+        .expect("the file can be read");
     let original = "line[index % 16] ^= random;";
     assert_eq!(source.matches(original).count(), 1);
     std::fs::write(

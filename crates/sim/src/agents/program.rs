@@ -243,7 +243,7 @@ fn sends_stores(protocol: &Protocol, accesses: &Accesses) -> bool {
         let is_store = |pending: &PendingAccess| pending.access == Access::Store;
         let concerns_store = match rule.event {
             Event::Access(access) => access == Access::Store,
-            _ => accesses.within(rule.state).iter().any(is_store),
+            _ => accesses.pending_in(rule.state).iter().any(is_store),
         };
         concerns_store
             && matches!(&rule.effect, Effect::Take { body, .. } if accesses.sends_bytes(body))

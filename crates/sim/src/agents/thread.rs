@@ -182,7 +182,7 @@ impl Threads {
         }
         if std::mem::take(&mut thread.is_acquiring) {
             let kind = context.tables.groups.kind_of(core);
-            if let Some(access) = self.accesses[kind].acquired {
+            if let Some(access) = self.accesses[kind].acquire_fence {
                 return ThreadAction::Access(Threads::access_without_line(core, access));
             }
         }
@@ -261,11 +261,11 @@ impl Threads {
             ),
             _ => {
                 let is_update = matches!(step, Step::Update { .. });
-                let access = match (scenario_access(), accesses.update) {
+                let access = match (scenario_access(), accesses.atomic) {
                     (Some(scenario_access), _) => scenario_access,
                     (None, Some(Access::Atomic)) if is_update => Access::Atomic,
                     // In a copy of the cache's own, independent of how the protocol treats stores.
-                    _ => accesses.back.unwrap_or(Access::Store),
+                    _ => accesses.write_back.unwrap_or(Access::Store),
                 };
                 (Some(access), Purpose::Atomic, "writes")
             }
@@ -371,7 +371,10 @@ impl Threads {
 
     /// Sets the step that follows a refused access. Returns false if the thread does not handle page faults.
     pub fn set_step_after_refusal(&mut self, core: u16, refusal: PageFault) -> bool {
-        let step = self.scenario.run.handle_page_fault(usize::from(core), refusal);
+        let step = self
+            .scenario
+            .run
+            .handle_page_fault(usize::from(core), refusal);
         let (Some(thread), Some(step)) = (self.states.get_mut(usize::from(core)), step) else {
             return false;
         };

@@ -703,20 +703,20 @@ fn idle_space_does_not_affect_the_other() {
             reads.mix = vec![(Access::Load, 2), (Access::Store, 1), (Access::ReadOnce, 1)];
             reads
         };
-        let separate = Setup::new(protocol("eci"), device_machine, random_accesses(4))
+        let separate = Setup::new(protocol("eci"), device_machine, mixed_accesses(4))
             .expect("protocol with a home");
-        let in_combined = run_two_spaces(&combined, [idle(), idle()], random_accesses(4));
+        let in_combined = run_two_spaces(&combined, [idle(), idle()], mixed_accesses(4));
         assert_eq!(
             results(&in_combined),
             results(&run(&separate).expect("run without violation")),
             "{layer}"
         );
 
-        let mut separate = Setup::new(protocol("eci-near"), host_machine, random_accesses(4))
+        let mut separate = Setup::new(protocol("eci-near"), host_machine, mixed_accesses(4))
             .expect("protocol with a home");
-        (separate.others, separate.seed) = (vec![random_accesses(2)], mix(1));
+        (separate.others, separate.seed) = (vec![mixed_accesses(2)], mix(1));
         let in_combined =
-            run_two_spaces(&combined, [random_accesses(4), random_accesses(2)], idle()).host;
+            run_two_spaces(&combined, [mixed_accesses(4), mixed_accesses(2)], idle()).host;
         let in_combined = in_combined.expect("host space");
         assert_eq!(
             results(&in_combined),

@@ -125,7 +125,11 @@ fn format_report(report: &Report) -> String {
 }
 
 /// Compares a verdict on all states with the result of the execution.
-fn check_agreement(name: &str, found: &Found, report: &Report) -> Result<AgreedVerdict, JudgeError> {
+fn check_agreement(
+    name: &str,
+    found: &Found,
+    report: &Report,
+) -> Result<AgreedVerdict, JudgeError> {
     let any_is = |errors: &[StepError], violated: bool| {
         (errors.iter()).any(|error| matches!(error, StepError::Violated(_)) == violated)
     };
