@@ -3,7 +3,7 @@
 //! Both are state machines without a clock: an event arrives, the state changes, actions leave.
 //! The driver (the simulator, the checker, a test) supplies time, data and the protocol.
 
-use cohkit_protocol::protocol::Right;
+use cohkit_protocol::protocol::Permission;
 use std::ops::Range;
 
 /// Index of a line homed at the device: its address divided by the bytes of a line.
@@ -49,10 +49,10 @@ pub enum Operation {
 
 impl Operation {
     /// Returns the highest permission that the CPU retains once the operation is complete.
-    pub fn leaves(self) -> Right {
+    pub fn leaves(self) -> Permission {
         match self {
-            Operation::Clean => Right::Read,
-            Operation::CleanInvalidate => Right::None,
+            Operation::Clean => Permission::Read,
+            Operation::CleanInvalidate => Permission::None,
         }
     }
 
@@ -70,15 +70,15 @@ impl Operation {
 pub struct PageFault {
     /// True for a write access.
     pub write: bool,
-    /// Permission that the page table grants: `Right::None` if the page is not mapped.
-    pub permits: Right,
+    /// Permission that the page table grants: `Permission::None` if the page is not mapped.
+    pub permits: Permission,
 }
 
 impl std::fmt::Display for PageFault {
     /// Formats the predicate of a sentence; the caller prepends the initiator of the access as the subject.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match (self.write, self.permits) {
-            (true, Right::None) => "cannot write: the page is not mapped",
+            (true, Permission::None) => "cannot write: the page is not mapped",
             (true, _) => "cannot write: the page is read-only",
             (false, _) => "cannot read: the page is not mapped",
         })
@@ -101,9 +101,9 @@ pub enum Event {
         /// The line.
         line: Line,
         /// Permission that the CPU receives with the answer.
-        wants: Right,
+        wants: Permission,
         /// Highest permission that the CPU may have until then.
-        has: Right,
+        has: Permission,
     },
     /// The home writes a line for which the CPU `keeps` at most the given permission.
     /// Only with [`Placement::Between`] or [`Placement::Among`]. The application replies with [`Action::Accept`],
@@ -114,16 +114,16 @@ pub enum Event {
         /// New contents of the line.
         words: Words,
         /// Highest permission that the CPU retains.
-        keeps: Right,
+        keeps: Permission,
     },
     /// The home has learnt that the CPU's permission for a line has changed.
     Changed {
         /// The line.
         line: Line,
         /// Highest permission before the change.
-        from: Right,
+        from: Permission,
         /// Highest permission after the change.
-        to: Right,
+        to: Permission,
     },
     /// A local operation is complete. If it was requested with a lock, the home now holds that lock for the
     /// application.

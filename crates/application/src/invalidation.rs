@@ -6,7 +6,7 @@
 use crate::interface::{
     Actions, Application, Contents, Event, Line, Operation, Placement, Scenario, Step, Thread, Time,
 };
-use cohkit_protocol::protocol::Right;
+use cohkit_protocol::protocol::Permission;
 use std::collections::BTreeSet;
 
 /// Parameters of the invalidation.
@@ -84,13 +84,13 @@ impl Application for Engine {
             Event::Timer { .. } => self.start(actions),
             Event::Changed { line, to, .. } => {
                 if line == self.parameters.lines
-                    && to == Right::Write
+                    && to == Permission::Write
                     && self.parameters.start_delay == 0
                 {
                     self.start(actions);
                 }
                 match to {
-                    Right::None => self.cpu_lines.remove(&line),
+                    Permission::None => self.cpu_lines.remove(&line),
                     _ => self.cpu_lines.insert(line),
                 };
             }

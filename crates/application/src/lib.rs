@@ -28,7 +28,7 @@
 //!     }
 //!     fn handle(&mut self, event: Event, actions: &mut Actions) {
 //!         match event {
-//!             Event::Changed { line, to: Right::Write, .. } => {
+//!             Event::Changed { line, to: Permission::Write, .. } => {
 //!                 actions.local(line, Operation::CleanInvalidate, false);
 //!             }
 //!             Event::Done { dirty, .. } => actions.count("written", dirty.into()),
@@ -38,7 +38,7 @@
 //! }
 //!
 //! let mut actions = Actions::new();
-//! let gained = Event::Changed { line: 7, from: Right::None, to: Right::Write };
+//! let gained = Event::Changed { line: 7, from: Permission::None, to: Permission::Write };
 //! Snatcher.handle(gained, &mut actions);
 //! assert_eq!(actions.take().count(), 1);
 //! ```

@@ -6,7 +6,7 @@ use cohkit_application::interface::{
     Action, Actions, Application, Contents, Event, Line, Operation, PageFault, Placement, Step,
     Table, Update, Words,
 };
-use cohkit_protocol::protocol::Right;
+use cohkit_protocol::protocol::Permission;
 use cohkit_sim::scenario::{Playable, ScenarioRun};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -227,11 +227,11 @@ impl Application for PyApplication {
     }
 }
 
-fn permission_name(permission: Right) -> &'static str {
+fn permission_name(permission: Permission) -> &'static str {
     match permission {
-        Right::None => "none",
-        Right::Read => "read",
-        Right::Write => "write",
+        Permission::None => "none",
+        Permission::Read => "read",
+        Permission::Write => "write",
     }
 }
 

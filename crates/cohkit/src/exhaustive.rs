@@ -10,7 +10,7 @@ use cohkit_application::interface::{Line, Scenario, Thread};
 use cohkit_application::shipped::{visit, Visitor};
 use cohkit_base::words::counted;
 use cohkit_play::{explore_while, Ending, ExplorationModel};
-use cohkit_protocol::construct::rights::KnownRights;
+use cohkit_protocol::construct::permissions::KnownPermissions;
 use serde_json::{json, Map, Value};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -54,7 +54,7 @@ impl Visitor for SizeCheck<'_> {
 /// Explores an application.
 struct ApplicationExplorer<'a> {
     play: &'a Play,
-    rights: &'a KnownRights,
+    permissions: &'a KnownPermissions,
     max_states: usize,
     should_continue: &'a mut dyn FnMut() -> bool,
 }
@@ -77,7 +77,7 @@ impl Visitor for ApplicationExplorer<'_> {
         let model = ExplorationModel {
             protocol: &setup.protocol,
             home: &setup.home,
-            rights: self.rights,
+            permissions: self.permissions,
             scenario: &scenario,
             remotes: platform.remotes,
             lines,
@@ -112,15 +112,15 @@ pub(crate) fn run(
     console: &mut Console,
 ) -> Result<ExitStatus, Failure> {
     let values: BTreeMap<String, u64> = (play.parameter_values.iter()).cloned().collect();
-    let rights = play.setup.play.as_ref();
-    let Some(rights) = rights.and_then(|play| play.rights.as_ref()) else {
+    let permissions = play.setup.play.as_ref();
+    let Some(permissions) = permissions.and_then(|play| play.permissions.as_ref()) else {
         let error = "error: `--exhaustive` supports only homes that are written as a policy";
         return Err(Failure::new(ExitStatus::BadInput, error));
     };
     let start = Instant::now();
     let explorer = ApplicationExplorer {
         play,
-        rights,
+        permissions,
         max_states: options.max_states,
         should_continue: &mut || !console.is_interrupted(),
     };

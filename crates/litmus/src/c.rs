@@ -775,7 +775,7 @@ impl<'t> Reader<'_, 't> {
             };
             self.next();
             let accesses = self.access_count();
-            let mut right = self.expression(level + 1, depth, None)?;
+            let mut permission = self.expression(level + 1, depth, None)?;
             if matches!(*word, "&&" | "||") {
                 if self.access_count() > accesses {
                     let message =
@@ -783,13 +783,13 @@ impl<'t> Reader<'_, 't> {
                     return error_with_help(token, message, "an `if` within another says the same");
                 }
                 value = self.to_boolean(token, value)?;
-                right = self.to_boolean(token, right)?;
+                permission = self.to_boolean(token, permission)?;
             }
             // `a > b` is `b < a`, and `a <= b` is its negation.
             if matches!(*word, ">" | "<=") {
-                std::mem::swap(&mut value, &mut right);
+                std::mem::swap(&mut value, &mut permission);
             }
-            value = self.compute(token, *operation, value, right)?;
+            value = self.compute(token, *operation, value, permission)?;
             if matches!(*word, "!=" | "<=" | ">=") {
                 value = self.compute(token, Operation::Xor, value, Operand::Number(1))?;
             }

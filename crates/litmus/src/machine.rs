@@ -71,7 +71,7 @@ impl<'p> Machine<'p> {
     pub fn steps<D: Data>(&self, state: &MachineState<D>, giving_up: bool) -> Vec<LevelStep> {
         let is_begin = |step: &Step| match step {
             Step::Access(_, _, access) => {
-                !access.about_line() || access.needs() > cohkit_protocol::protocol::Right::None
+                !access.about_line() || access.needs() > cohkit_protocol::protocol::Permission::None
             }
             Step::Hit(..) => true,
             _ => false,

@@ -4,7 +4,7 @@ use cohkit_application::interface::{
     Actions, Application, Contents, Event, Placement, Step, Table, Update as WordUpdate,
 };
 use cohkit_protocol::controller::{Access, Controller};
-use cohkit_protocol::protocol::{Protocol, Right, StateId};
+use cohkit_protocol::protocol::{Permission, Protocol, StateId};
 use cohkit_protocol::remotes::KindId;
 use cohkit_protocol::threads::Accesses;
 use cohkit_sim::data::Random;
@@ -272,8 +272,9 @@ fn check_atomics(
         let is_of_kind =
             |state: StateId| protocol.kinds[protocol.kind_of(state).index()].name == kind;
         let mut states = (0..).zip(&protocol.remote.states);
-        let has_writable_copy =
-            states.any(|(index, state)| state.right >= Right::Write && is_of_kind(StateId(index)));
+        let has_writable_copy = states.any(|(index, state)| {
+            state.permission >= Permission::Write && is_of_kind(StateId(index))
+        });
         if atomic && !has_writable_copy && accesses.atomic != Some(Access::Atomic) {
             let name = &protocol.name;
             return Err(ObserveError::Cannot(format!(

@@ -5,7 +5,7 @@
 //! receiver; local operations and the lock; and quiescence. States and variables of agents, and contents of messages,
 //! count only by their observable effects. A step that only one protocol can take must change nothing observable.
 
-use cohkit_protocol::protocol::{MessageId, Right};
+use cohkit_protocol::protocol::{MessageId, Permission};
 use cohkit_system::data::{Current, Data};
 use cohkit_system::world::{CompletedAccess, Endpoint, InFlightMessage, Step, System, World};
 use std::collections::HashSet;
@@ -61,9 +61,9 @@ fn successors(systems: [&System; 2], pair: &Pair) -> Option<Vec<Pair>> {
     while let Some(label) = left.first().or(right.first()).map(|first| first.label) {
         let has_label = |transition: &mut Transition| transition.label == label;
         let left_steps: Vec<Transition> = left.extract_if(.., has_label).collect();
-        let right_steps: Vec<Transition> = right.extract_if(.., has_label).collect();
+        let permission_steps: Vec<Transition> = right.extract_if(.., has_label).collect();
         // Messages with the same label differ in their contents, by which they are sorted.
-        for index in 0..left_steps.len().max(right_steps.len()) {
+        for index in 0..left_steps.len().max(permission_steps.len()) {
             let successor_of = |steps: &[Transition], unchanged: &World<Current>| match steps
                 .get(index)
                 .or(steps.last())
@@ -71,14 +71,14 @@ fn successors(systems: [&System; 2], pair: &Pair) -> Option<Vec<Pair>> {
                 Some(transition) => (transition.next_state.clone(), transition.completed.clone()),
                 None => (unchanged.clone(), Vec::new()),
             };
-            let (left_successor, right_successor) = (
+            let (left_successor, permission_successor) = (
                 successor_of(&left_steps, &pair[0]),
-                successor_of(&right_steps, &pair[1]),
+                successor_of(&permission_steps, &pair[1]),
             );
-            if left_successor.1 != right_successor.1 {
+            if left_successor.1 != permission_successor.1 {
                 return None;
             }
-            pairs.push([left_successor.0, right_successor.0]);
+            pairs.push([left_successor.0, permission_successor.0]);
         }
     }
     Some(pairs)
@@ -156,9 +156,9 @@ fn have_equal_observables(systems: [&System; 2], pair: &Pair) -> bool {
             let states = &systems[side].protocol.remote.states;
             let remotes = line.remotes.iter().map(move |remote| {
                 let state = &states[usize::from(remote.configuration.state)];
-                let current =
-                    state.right > Right::None && Current.current(number as u8, &remote.copy);
-                (state.right, current, state.is_stable(), operation)
+                let current = state.permission > Permission::None
+                    && Current.current(number as u8, &remote.copy);
+                (state.permission, current, state.is_stable(), operation)
             });
             remotes.collect::<Vec<_>>()
         })

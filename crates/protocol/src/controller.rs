@@ -31,7 +31,7 @@
 //! [`Statement::StartStore`] start it, and [`Event::MemoryData`] or [`Event::MemoryDone`] completes it.
 
 use crate::remotes::KindId;
-use crate::terms::{MessageId, Right, StateId, Type, VariableId};
+use crate::terms::{MessageId, Permission, StateId, Type, VariableId};
 use cohkit_diagnostics::Span;
 
 /// A finite controller.
@@ -59,10 +59,10 @@ pub struct State {
     /// Name in the file, or the name that the construction gave it.
     pub name: String,
     /// Permission of the agent for the line in this state.
-    pub right: Right,
+    pub permission: Permission,
     /// True if the line buffer must not be dropped, because it may differ from memory.
     pub dirty: bool,
-    /// True if the agent keeps the line's bytes: wherever `right` is not `None`, and in states declared `holds`.
+    /// True if the agent keeps the line's bytes: wherever `permission` is not `None`, and in states declared `holds`.
     pub holds_line: bool,
     /// Messages this state waits for; empty in a stable state.
     pub waits: Vec<MessageId>,
@@ -124,7 +124,7 @@ pub struct Local {
     /// `clean`, `clean_invalidate`, ...; with `_lock` appended for the locking form if the file offers both forms.
     pub name: String,
     /// Highest permission that any remote has once the operation is acknowledged.
-    pub ensures: Right,
+    pub ensures: Permission,
     /// True if acknowledging the operation takes the lock.
     pub locks: bool,
 }
@@ -263,20 +263,20 @@ impl Access {
 
     /// Permission needed to perform the access in the agent's own copy; `None` for fences and for accesses that only
     /// give up or write back.
-    pub fn needs(self) -> Right {
+    pub fn needs(self) -> Permission {
         match self {
-            Access::Load | Access::ReadOnce | Access::Acquire => Right::Read,
+            Access::Load | Access::ReadOnce | Access::Acquire => Permission::Read,
             Access::Store
             | Access::WriteLine
             | Access::WritePartial
             | Access::Release
             | Access::WriteBack
-            | Access::Atomic => Right::Write,
+            | Access::Atomic => Permission::Write,
             Access::Evict
             | Access::Demote
             | Access::Clean
             | Access::Fence
-            | Access::AcquireFence => Right::None,
+            | Access::AcquireFence => Permission::None,
         }
     }
 
@@ -292,7 +292,7 @@ impl Access {
 
     /// Returns true if the access changes the line's bytes.
     pub fn writes(self) -> bool {
-        self.needs() == Right::Write
+        self.needs() == Permission::Write
     }
 }
 

@@ -12,7 +12,7 @@
 //! * An access that reaches a stable state in any other way is abandoned, and is retried.
 
 use crate::controller::{Access, Controller, Effect, Event, Rule, Statement};
-use crate::protocol::{Message, Right, StateId};
+use crate::protocol::{Message, Permission, StateId};
 use std::collections::BTreeSet;
 
 /// An access that has started and not completed.
@@ -79,7 +79,7 @@ impl Accesses {
         let mut work_list = Vec::new();
         for row in &remote.rules {
             if let Event::Access(access) = row.event {
-                if access.needs() > Right::None {
+                if access.needs() > Permission::None {
                     work_list.extend(accesses.step(remote, row, PendingAccess::new(access)));
                 }
             }
@@ -110,7 +110,7 @@ impl Accesses {
         let Event::Access(access) = row.event else {
             return None;
         };
-        if access.needs() == Right::None {
+        if access.needs() == Permission::None {
             return None;
         }
         self.step(remote, row, PendingAccess::new(access))?;
@@ -130,7 +130,7 @@ impl Accesses {
         let ends_access = |s: &Statement| matches!(s, Statement::Done | Statement::Retry);
         let next_state = next.unwrap_or(row.state);
         let state = &remote.states[next_state.index()];
-        let is_performed = state.right >= pending.access.needs();
+        let is_performed = state.permission >= pending.access.needs();
         if body.iter().any(ends_access) || state.is_stable() || is_performed {
             return None;
         }
@@ -150,7 +150,7 @@ impl Accesses {
                 return false;
             };
             let to = &remote.states[next.unwrap_or(row.state).index()];
-            to.is_stable() && to.right >= Right::Read
+            to.is_stable() && to.permission >= Permission::Read
         })
     }
 

@@ -2,7 +2,7 @@
 //!
 //! [`crate::construct`] builds the controller from it.
 
-use crate::terms::{MessageId, Right};
+use crate::terms::{MessageId, Permission};
 use cohkit_diagnostics::Span;
 
 /// Goals of a home, from which its controller is constructed.
@@ -72,7 +72,7 @@ pub struct RequestPolicy {
     /// Request message.
     pub message: MessageId,
     /// Highest permission that any *other* remote may have before the request is served.
-    pub ensure: Right,
+    pub ensure: Permission,
     /// True if the bytes that the request carries are then written to memory (`write`).
     pub write: bool,
     /// The grants, in the order they are tried. The last one is unconditional.
@@ -88,7 +88,7 @@ pub struct Grant {
     /// Message that carries the grant. If it carries the line, memory is read first.
     pub message: MessageId,
     /// Permission that the grant gives, as the file states it. The construction verifies it against the remote.
-    pub right: Right,
+    pub permission: Permission,
     /// Condition of the grant.
     pub condition: GrantCondition,
     /// Span of the statement.
@@ -114,7 +114,7 @@ pub struct LocalPolicy {
     /// Name in tables and charts: `clean`, or `clean_lock` where both forms are offered.
     pub name: String,
     /// Highest permission that any remote may have when the operation is acknowledged.
-    pub ensure: Right,
+    pub ensure: Permission,
     /// True if the operation takes the lock.
     pub lock: bool,
     /// Span of the statement.
@@ -125,7 +125,7 @@ pub struct LocalPolicy {
 #[derive(Clone, PartialEq, Debug)]
 pub struct DowngradeRule {
     /// Permission of the remote afterwards.
-    pub right: Right,
+    pub permission: Permission,
     /// Forward message.
     pub forward: MessageId,
     /// Span of the statement.
@@ -149,7 +149,7 @@ pub struct Expectation {
     /// Answer message.
     pub answer: MessageId,
     /// Highest permission that the remote has once the answer has arrived, according to the file.
-    pub right: Right,
+    pub permission: Permission,
     /// Span of the statement.
     pub span: Span,
 }

@@ -8,7 +8,7 @@ use crate::controller::{Controller, Effect, Event, Statement};
 use crate::orders::{Model, Orders};
 use crate::policy::Policy;
 use crate::remotes::{Kind, KindId, Remotes};
-pub use crate::terms::{ChannelId, MessageId, Right, StateId, Type, VariableId};
+pub use crate::terms::{ChannelId, MessageId, Permission, StateId, Type, VariableId};
 use cohkit_base::words::counted;
 use cohkit_diagnostics::Span;
 use std::sync::Arc;

@@ -21,7 +21,7 @@ cohkit_base::index!(
 
 /// Access permission of an agent in a state.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum Right {
+pub enum Permission {
     /// May neither read nor write.
     None,
     /// May read.
@@ -31,12 +31,12 @@ pub enum Right {
 }
 
 /// Completes the phrase "the agent may ...".
-impl fmt::Display for Right {
+impl fmt::Display for Permission {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Right::None => "neither read nor write",
-            Right::Read => "read",
-            Right::Write => "read and write",
+            Permission::None => "neither read nor write",
+            Permission::Read => "read",
+            Permission::Write => "read and write",
         })
     }
 }

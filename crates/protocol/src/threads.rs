@@ -48,8 +48,9 @@ impl Accesses {
             let mut states_by_id = (0..).zip(&remote.states);
             // An atomic hits too, but without a row for it a store stands in its place.
             let hits = matches!(access, Access::Load | Access::Store)
-                && states_by_id
-                    .any(|(index, s)| s.right >= access.needs() && is_selected(StateId(index)));
+                && states_by_id.any(|(index, s)| {
+                    s.permission >= access.needs() && is_selected(StateId(index))
+                });
             let mut rules = remote.rules.iter();
             hits || rules.any(|row| row.event == Event::Access(access) && is_selected(row.state))
         };

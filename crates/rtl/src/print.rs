@@ -5,7 +5,7 @@ use crate::rom::{Rom, MAX_CIRCUITS};
 use crate::sources::HOME;
 use cohkit_diagnostics::line_column;
 use cohkit_protocol::controller::Controller;
-use cohkit_protocol::protocol::{Protocol, Right};
+use cohkit_protocol::protocol::{Permission, Protocol};
 use cohkit_protocol::rows::{rows, Row as Words};
 use std::fmt::Write;
 
@@ -255,11 +255,17 @@ fn fields(protocol: &Protocol, rom: &Rom) -> Vec<(&'static str, String)> {
         ),
         (
             "reads",
-            mask(&mut events().map(|event| event.right >= Right::Read), 64),
+            mask(
+                &mut events().map(|event| event.permission >= Permission::Read),
+                64,
+            ),
         ),
         (
             "writes",
-            mask(&mut events().map(|event| event.right >= Right::Write), 64),
+            mask(
+                &mut events().map(|event| event.permission >= Permission::Write),
+                64,
+            ),
         ),
         (
             "circuit",

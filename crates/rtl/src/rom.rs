@@ -9,12 +9,12 @@
 use crate::keywords::PACKAGE_NAMES;
 use crate::sources::SOURCES;
 use cohkit_diagnostics::Span;
-use cohkit_protocol::construct::rights::KnownRights;
+use cohkit_protocol::construct::permissions::KnownPermissions;
 use cohkit_protocol::controller::{
     Controller, Effect as Rule, Event, Expression, Statement, Target,
 };
 use cohkit_protocol::execute::Machine;
-use cohkit_protocol::protocol::{Class, MessageId, Protocol, Right, StateId};
+use cohkit_protocol::protocol::{Class, MessageId, Permission, Protocol, StateId};
 use std::collections::VecDeque;
 
 /// Maximum number of states of a ROM.
@@ -88,16 +88,16 @@ pub struct Row {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Known {
     /// Bound before the row.
-    pub old_right: Right,
+    pub old_permission: Permission,
     /// Bound after the row.
-    pub new_right: Right,
+    pub new_permission: Permission,
 }
 
 impl Default for Known {
     fn default() -> Known {
         Known {
-            old_right: Right::None,
-            new_right: Right::None,
+            old_permission: Permission::None,
+            new_permission: Permission::None,
         }
     }
 }
@@ -127,7 +127,7 @@ pub struct Occurrence {
     /// True if it is a request.
     pub request: bool,
     /// Highest permission that the request may be granted.
-    pub right: Right,
+    pub permission: Permission,
 }
 
 /// A message type that the home sends.
@@ -164,7 +164,7 @@ pub struct Rom {
     /// Local operation by which the directory evicts a line.
     pub evict: u8,
     /// Upper bound of the remote's permission in each state.
-    pub rights: Vec<Right>,
+    pub permissions: Vec<Permission>,
     /// Rows by state, then by event.
     rows: Vec<Vec<Row>>,
     /// Rule of the controller that each row implements, as an index, by state and event.
@@ -180,20 +180,20 @@ impl Rom {
         Compiler { protocol, home }.rom()
     }
 
-    /// Adds the home's knowledge of permissions, so that the home can report changes to the device. `rights` comes from
+    /// Adds the home's knowledge of permissions, so that the home can report changes to the device. `permissions` comes from
     /// the construction of the controller `home`.
     #[must_use]
-    pub fn with_rights(mut self, home: &Controller, rights: &KnownRights) -> Rom {
+    pub fn with_permissions(mut self, home: &Controller, permissions: &KnownPermissions) -> Rom {
         let mut configuration = Machine::new(home, 1).initial();
         for state in 0..self.states.len() {
             configuration.state = state as u16;
-            self.rights[state] = rights.highest(home, 1, &configuration);
+            self.permissions[state] = permissions.highest(home, 1, &configuration);
         }
         for (state, rows) in self.rows.iter_mut().enumerate() {
             for row in rows.iter_mut().filter(|row| row.effect == Effect::Take) {
                 row.known = Known {
-                    old_right: self.rights[state],
-                    new_right: self.rights[usize::from(row.next)],
+                    old_permission: self.permissions[state],
+                    new_permission: self.permissions[usize::from(row.next)],
                 };
             }
         }
@@ -283,8 +283,8 @@ impl Rom {
             word = word << 1 | u64::from(send.is_some());
             word = word << self.send_bits() | u64::from(send.unwrap_or(0));
         }
-        for right in [row.known.old_right, row.known.new_right] {
-            word = word << 2 | right as u64;
+        for permission in [row.known.old_permission, row.known.new_permission] {
+            word = word << 2 | permission as u64;
         }
         word << self.state_bits() | u64::from(row.next)
     }
@@ -372,7 +372,7 @@ impl Compiler<'_> {
                     circuit: rx_of[channel],
                     payload,
                     request: self.protocol.class(message) == Some(Class::Request),
-                    right: self.max_granted(message),
+                    permission: self.max_granted(message),
                 });
             } else {
                 sends.push(Sent {
@@ -401,7 +401,7 @@ impl Compiler<'_> {
             circuit: 0,
             payload: false,
             request: false,
-            right: Right::None,
+            permission: Permission::None,
         });
         events.collect()
     }
@@ -444,7 +444,7 @@ impl Compiler<'_> {
         let mut rom = Rom {
             rows: vec![vec![Row::default(); events.len()]; states.len()],
             rules: vec![vec![None; events.len()]; states.len()],
-            rights: vec![Right::None; states.len()],
+            permissions: vec![Permission::None; states.len()],
             locking: home.locals.iter().map(|local| local.locks).collect(),
             states,
             events,
@@ -464,7 +464,7 @@ impl Compiler<'_> {
     /// Returns the local operation by which the directory evicts a line.
     fn evict(&self) -> Result<u8, Refusal> {
         let fits = |local: &cohkit_protocol::controller::Local| {
-            local.ensures == Right::None && !local.locks
+            local.ensures == Permission::None && !local.locks
         };
         match self.home.locals.iter().position(fits) {
             Some(index) => Ok(index as u8),
@@ -559,9 +559,9 @@ impl Compiler<'_> {
     }
 
     /// Returns the highest permission that a request may be granted.
-    fn max_granted(&self, request: MessageId) -> Right {
+    fn max_granted(&self, request: MessageId) -> Permission {
         let cohkit_protocol::protocol::Home::Policy(policy) = &self.protocol.home else {
-            return Right::None;
+            return Permission::None;
         };
         let grants = policy
             .requests
@@ -569,9 +569,9 @@ impl Compiler<'_> {
             .filter(|policy| policy.message == request);
         grants
             .flat_map(|request| &request.grants)
-            .map(|grant| grant.right)
+            .map(|grant| grant.permission)
             .max()
-            .unwrap_or(Right::None)
+            .unwrap_or(Permission::None)
     }
 
     /// Checks that the names of states, events and messages are distinct in their package, and that the package's own

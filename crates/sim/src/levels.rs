@@ -11,7 +11,7 @@
 //!
 //! The machines of the lower level share their data, the oracle, the cores, and the statistics of the cores.
 
-use cohkit_protocol::protocol::Right;
+use cohkit_protocol::protocol::Permission;
 use cohkit_system::hierarchy;
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -34,7 +34,7 @@ pub use machine::Levels;
 #[derive(Clone, Copy, Debug)]
 struct Lock {
     /// Highest permission that caches below may keep under the lock.
-    ensures: Right,
+    ensures: Permission,
     stage: Stage,
     /// True if the cache above wants to evict the line.
     evicts: bool,
@@ -48,7 +48,7 @@ enum Stage {
 }
 
 impl Lock {
-    fn requested(ensures: Right, evicts: bool) -> Lock {
+    fn requested(ensures: Permission, evicts: bool) -> Lock {
         Lock {
             ensures,
             stage: Stage::Wanted,
@@ -61,7 +61,7 @@ impl Lock {
 #[derive(Clone, Copy, Debug)]
 enum Up {
     /// A request needs this permission.
-    Wants(Line, Right),
+    Wants(Line, Permission),
     /// Memory has been written.
     Written(Line),
     /// The requested lock is held.
@@ -76,7 +76,7 @@ enum Down {
     /// The permission or the copy above has changed.
     Changed(Line),
     /// Lock the line, so that caches below keep at most this permission.
-    Recall(Line, Right),
+    Recall(Line, Permission),
     /// Release the lock.
     Unlock(Line),
 }
@@ -84,9 +84,9 @@ enum Down {
 /// View that a machine of the lower level has of the upper one.
 pub(crate) struct UpperLevel {
     /// Permission of the cache above for each line.
-    pub permissions: Paged<Right>,
+    pub permissions: Paged<Permission>,
     /// Permission above that each message type requires, by message number.
-    needed_permissions: Vec<Right>,
+    needed_permissions: Vec<Permission>,
     locks: FxHashMap<Line, Lock>,
     notifications: Vec<Up>,
 }
@@ -106,7 +106,7 @@ impl UpperLevel {
     }
 
     /// Records that the level above wants a lock of a line, under which caches keep at most permission `remaining`.
-    pub fn request_lock(&mut self, line: Line, remaining: Right) {
+    pub fn request_lock(&mut self, line: Line, remaining: Permission) {
         self.locks.insert(line, Lock::requested(remaining, false));
     }
 
@@ -179,7 +179,7 @@ impl LowerLevel {
         sends_line: bool,
         evicts: bool,
     ) -> bool {
-        let (before, after) = (transition.before.right, transition.after.right);
+        let (before, after) = (transition.before.permission, transition.after.permission);
         let Some(remaining) = hierarchy::lowered_permission(before, after, sends_line) else {
             return false;
         };

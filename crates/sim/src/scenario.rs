@@ -3,7 +3,7 @@
 use cohkit_application::interface::{
     Application, Contents, Operation, PageFault, Scenario, Step, Table, Thread,
 };
-use cohkit_protocol::construct::rights::KnownRights;
+use cohkit_protocol::construct::permissions::KnownPermissions;
 use cohkit_protocol::controller::Access;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ pub struct Play {
     pub scenario: Arc<dyn Playable>,
     /// Permissions that a constructed home can derive from its states. `None` for other homes, whose applications are
     /// not notified of changes.
-    pub rights: Option<KnownRights>,
+    pub permissions: Option<KnownPermissions>,
     /// Time after which threads and application start nothing more, in picoseconds; `None` for no limit.
     pub until: Option<Time>,
     /// End of the warm-up, in picoseconds. Earlier counts and times are not reported.

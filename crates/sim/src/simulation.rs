@@ -22,7 +22,7 @@ mod trace_recorder;
 use cohkit_base::sequence::{Action, Sequence};
 use cohkit_protocol::construct::ConstructionError;
 use cohkit_protocol::controller::{Access, Controller};
-use cohkit_protocol::protocol::{self, Bounds, Carries, Class, End, Protocol, Right};
+use cohkit_protocol::protocol::{self, Bounds, Carries, Class, End, Permission, Protocol};
 use cohkit_timeline::{Filter, Side};
 use std::sync::Arc;
 

@@ -5,7 +5,7 @@
 
 use cohkit_protocol::execute::{Act, Receiver};
 use cohkit_protocol::pending_access::CompletionKind;
-use cohkit_protocol::protocol::{Carries, MessageId, Protocol, Right, StateId};
+use cohkit_protocol::protocol::{Carries, MessageId, Permission, Protocol, StateId};
 
 use crate::plan::{CompletionEffect, Plan, ProtocolFacts};
 pub use crate::violation::Violation;
@@ -222,7 +222,7 @@ pub trait HomeContext {
     /// Memory is split in this executor; see [`HomeContext::start`].
     fn set_memory(&mut self, copy: &Self::Copy) -> Result<(), Self::Error>;
     /// Permission that the device's lock gives to the device.
-    fn lock(&self) -> Right;
+    fn lock(&self) -> Permission;
     /// Performs a remote's write in memory. `from` is the remote that sent it.
     ///
     /// # Errors
@@ -298,7 +298,7 @@ pub fn home<A: HomeContext>(
                                 return Err(stale_single_use(protocol, message).into());
                             }
                             // Split memory is checked when it performs the read, in a separate step.
-                            if !facts.slot && context.lock() == Right::Write {
+                            if !facts.slot && context.lock() == Permission::Write {
                                 return Err(read_under_lock().into());
                             }
                         }

@@ -2,7 +2,7 @@
 
 use cohkit_protocol::controller::{Access, Controller, Effect, Event, Rule, Statement};
 use cohkit_protocol::pending_access::{Accesses, CompletionKind, PendingAccess};
-use cohkit_protocol::protocol::{MessageId, Protocol, Right, StateId};
+use cohkit_protocol::protocol::{MessageId, Permission, Protocol, StateId};
 
 use crate::stores::{Senders, StoreSend};
 
@@ -10,7 +10,7 @@ use crate::stores::{Senders, StoreSend};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct StateProperties {
     /// Permission of the agent.
-    pub right: Right,
+    pub permission: Permission,
     /// True if the agent holds a copy of the line.
     pub holds: bool,
 }
@@ -61,7 +61,7 @@ impl Plan {
     /// controller.
     pub fn new(controller: &Controller, row: &Rule, remote: Option<&Accesses>) -> Plan {
         let properties_of = |state: usize| StateProperties {
-            right: controller.states[state].right,
+            permission: controller.states[state].permission,
             holds: controller.states[state].holds_line,
         };
         let from = row.state.index();
@@ -71,7 +71,8 @@ impl Plan {
         };
         let (before, after) = (properties_of(from), properties_of(next));
         let writes = matches!(row.event, Event::Access(access) if access.writes());
-        let reads = matches!(row.event, Event::Access(access) if access.needs() == Right::Read);
+        let reads =
+            matches!(row.event, Event::Access(access) if access.needs() == Permission::Read);
         let body = match &row.effect {
             Effect::Take { body, .. } => Some(body),
             _ => None,
@@ -82,8 +83,10 @@ impl Plan {
             after,
             moves: next != from,
             idle: body.is_some_and(|body| body.iter().all(|s| *s == Statement::Retry)),
-            performs: writes && before.right == Right::Write && after.right == Right::Write,
-            begins: opens.filter(|access| access.needs() == Right::Read),
+            performs: writes
+                && before.permission == Permission::Write
+                && after.permission == Permission::Write,
+            begins: opens.filter(|access| access.needs() == Permission::Read),
             done: match remote {
                 _ if !row.has_statement(&|s| *s == Statement::Done) => CompletionEffect::Absent,
                 Some(accesses) => ends(accesses, row),
@@ -98,7 +101,7 @@ impl Plan {
             posts: remote.is_some_and(|accesses| accesses.posts(controller, row)),
             reads: reads
                 && body.is_some_and(|body| !body.contains(&Statement::Retry))
-                && before.right.min(after.right) >= Right::Read,
+                && before.permission.min(after.permission) >= Permission::Read,
             opens,
         }
     }
@@ -113,7 +116,7 @@ impl Plan {
 /// True if a remote in this state performs the access in its own copy, and no row handles it.
 pub fn hits(remote: &Controller, state: usize, access: Access) -> bool {
     access.is_performed_in_place()
-        && remote.states[state].right >= access.needs()
+        && remote.states[state].permission >= access.needs()
         && !remote.rules.iter().any(|row| {
             row.event == Event::Access(access)
                 && row.state.index() == state

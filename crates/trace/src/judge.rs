@@ -10,7 +10,7 @@ use crate::table::{Agent, Response, RowEffect, SentMessage, Table, Trigger, Valu
 use cohkit_base::sequence::{lifeline, Action, Sequence, Step};
 use cohkit_base::words::counted;
 use cohkit_protocol::controller::{Access, Controller, Event};
-use cohkit_protocol::protocol::{Carries, MessageId, Protocol, Right, StateId};
+use cohkit_protocol::protocol::{Carries, MessageId, Permission, Protocol, StateId};
 use cohkit_protocol::remotes::KindId;
 use cohkit_protocol::unroll::Homes;
 use cohkit_protocol::value_text::AgentNames;
@@ -96,7 +96,7 @@ pub fn judge(
         .map(|agent| kind_of(protocol, agent))
         .collect();
     let mut states = protocol.remote.states.iter();
-    let has_in_place_writes = states.any(|state| state.right == Right::Write);
+    let has_in_place_writes = states.any(|state| state.permission == Permission::Write);
     let mut checker = TraceChecker {
         protocol,
         sequence,
@@ -206,7 +206,7 @@ struct Line {
     /// True if the accepted operation is an eviction by the directory, to free an entry.
     is_directory_eviction: bool,
     /// Maximum permission of remotes under the device's lock; `None` if unlocked.
-    lock: Option<Right>,
+    lock: Option<Permission>,
     /// Answers of the home to the device whose arrival the trace has not reported yet.
     answers: Vec<String>,
 }
@@ -541,13 +541,13 @@ impl TraceChecker<'_> {
         }
     }
 
-    fn max_permission(&self, line: &Line) -> Right {
+    fn max_permission(&self, line: &Line) -> Permission {
         let permissions = line.remotes.iter().map(|remote| self.permission(remote));
-        permissions.max().unwrap_or(Right::None)
+        permissions.max().unwrap_or(Permission::None)
     }
 
-    fn permission(&self, remote: &Remote) -> Right {
-        self.protocol.remote.states[remote.agent.state].right
+    fn permission(&self, remote: &Remote) -> Permission {
+        self.protocol.remote.states[remote.agent.state].permission
     }
 
     /// Checks that the next step reports a message that the current row sends.
@@ -732,13 +732,13 @@ impl TraceChecker<'_> {
         let mut permissions = line.remotes.iter().map(|remote| self.permission(remote));
         let holders = permissions
             .clone()
-            .filter(|permission| *permission > Right::None)
+            .filter(|permission| *permission > Permission::None)
             .count();
-        if holders > 1 && permissions.any(|permission| permission == Right::Write) {
+        if holders > 1 && permissions.any(|permission| permission == Permission::Write) {
             return Err("single writer: another agent still has read or write permission".into());
         }
         for (number, remote) in line.remotes.iter().enumerate() {
-            if self.permission(remote) > Right::None && remote.copy != Some(line.bytes.last) {
+            if self.permission(remote) > Permission::None && remote.copy != Some(line.bytes.last) {
                 return Err(format!(
                     "data value: {} has read permission for a stale copy, which write {} changed last",
                     self.name(Some(number)),

@@ -252,7 +252,7 @@ impl<'s> SequenceBuilder<'s> {
                 let remote = line.remotes.get(agent);
                 let permission = remote.map(|remote| {
                     let state = usize::from(remote.configuration.state);
-                    self.system.protocol.remote.states[state].right
+                    self.system.protocol.remote.states[state].permission
                 });
                 json!({
                     "agent": self.sequence.agents[agent],

@@ -2,7 +2,7 @@
 
 use super::{add_order, Layout, Order, Sums, View, SYNC_LINES};
 use crate::interface::{Actions, Application, Event, Line, Operation, Placement, Words};
-use cohkit_protocol::protocol::Right;
+use cohkit_protocol::protocol::Permission;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
@@ -71,7 +71,7 @@ pub struct Maintainer {
     /// True once memory is initialised and the view of the initial rows is written.
     is_initialised: bool,
     /// Reads of the CPU that wait for the initialisation.
-    deferred_reads: Vec<(Line, Right)>,
+    deferred_reads: Vec<(Line, Permission)>,
     /// Outstanding reads of synchronisation addresses.
     waiting: VecDeque<Line>,
     /// Lines of the base table for which the CPU acquired write permission since they were last taken.
@@ -343,7 +343,7 @@ impl Maintainer {
     }
 
     /// Handles a read of the CPU.
-    fn read(&mut self, line: Line, wants: Right, actions: &mut Actions) {
+    fn read(&mut self, line: Line, wants: Permission, actions: &mut Actions) {
         if !self.is_initialised {
             return self.deferred_reads.push((line, wants));
         }
@@ -354,7 +354,7 @@ impl Maintainer {
             }
             return;
         }
-        if self.layout.base_table().contains(&line) && wants == Right::Write {
+        if self.layout.base_table().contains(&line) && wants == Permission::Write {
             self.written_lines.insert(line);
             self.end = self.end.max(line + 1);
         }

@@ -5,7 +5,7 @@ use cohkit_protocol::controller::{
     Statement, Variable, MEMORY_WRITES,
 };
 use cohkit_protocol::pending_access::bulk_transitions;
-use cohkit_protocol::protocol::{Protocol, Right, StateId};
+use cohkit_protocol::protocol::{Permission, Protocol, StateId};
 
 /// A kind of access, or a local operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -99,7 +99,7 @@ pub fn lines_of(protocol: &Protocol, lines: u8) -> u8 {
 
 /// Accesses of a core that some row or permission begins: loads, stores and their like.
 pub fn core_accesses(remote: &Controller) -> impl Iterator<Item = Access> + '_ {
-    accesses(remote).filter(|access| access.needs() != Right::None)
+    accesses(remote).filter(|access| access.needs() != Permission::None)
 }
 
 /// Returns true if a stable state begins none of these accesses without a guard, though its kind of remotes has some of
@@ -141,19 +141,19 @@ fn rows(remote: &Controller, access: Access, state: usize) -> impl Iterator<Item
 
 /// True if an access needs no row in a state, because it is performed in place.
 pub(super) fn hits(access: Access, state: &State) -> bool {
-    access.is_performed_in_place() && is_permitted(access, state.right)
+    access.is_performed_in_place() && is_permitted(access, state.permission)
 }
 
 /// True if the permission allows the access to be performed.
-fn is_permitted(access: Access, right: Right) -> bool {
+fn is_permitted(access: Access, permission: Permission) -> bool {
     match access {
-        Access::Load | Access::ReadOnce | Access::Acquire => right >= Right::Read,
+        Access::Load | Access::ReadOnce | Access::Acquire => permission >= Permission::Read,
         Access::Store
         | Access::WriteLine
         | Access::WritePartial
         | Access::Release
         | Access::WriteBack
-        | Access::Atomic => right == Right::Write,
+        | Access::Atomic => permission == Permission::Write,
         Access::Evict | Access::Demote | Access::Clean | Access::Fence | Access::AcquireFence => {
             false
         }
@@ -251,13 +251,17 @@ impl<'p> AccessFlow<'p> {
     pub fn goal(&self, state: usize) -> Goal {
         let remote = &self.protocol.remote;
         let definition = &remote.states[state];
-        let is_performable = is_permitted(self.access, definition.right);
+        let is_performable = is_permitted(self.access, definition.permission);
         match self.access {
             Access::Load | Access::Store | Access::Atomic if is_performable => Goal::Always,
-            Access::Evict if definition.is_stable() && definition.right == Right::None => {
+            Access::Evict
+                if definition.is_stable() && definition.permission == Permission::None =>
+            {
                 Goal::Always
             }
-            Access::Demote if definition.is_stable() && definition.right <= Right::Read => {
+            Access::Demote
+                if definition.is_stable() && definition.permission <= Permission::Read =>
+            {
                 Goal::Always
             }
             Access::Clean if definition.is_stable() && !definition.dirty => Goal::Always,

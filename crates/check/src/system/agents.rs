@@ -3,7 +3,7 @@
 use cohkit_engine::build::{error, when};
 use cohkit_engine::model::{Expr, Number, Place, Stmt, TableId, TypeId, VariableId, Violation};
 use cohkit_protocol::controller::{Controller, Initial, Variable};
-use cohkit_protocol::protocol::{Right, StateId, Type as ValueType};
+use cohkit_protocol::protocol::{Permission, StateId, Type as ValueType};
 use cohkit_protocol::terms::{IndexDomain, VariableId as ValueId};
 use std::cell::Cell;
 use std::rc::Rc;
@@ -23,7 +23,7 @@ pub(super) struct Side<'p> {
     pub variables: Vec<VariableId>,
     pub tables: Vec<TableId>,
     /// Permission of each state: 0, 1 or 2.
-    pub right: TableId,
+    pub permission: TableId,
     /// Per state, true if it is stable.
     pub stable: TableId,
 }
@@ -66,9 +66,12 @@ impl<'p> Side<'p> {
             scope.table(&t.name, index, result, t.values.iter().map(|&v| v.into()))
         });
         let tables = tables.collect();
-        let rights = scope.range("right", 0, 2);
-        let codes = controller.states.iter().map(|s| right_code(s.right));
-        let right = scope.table(format!("{name}_right"), states, rights, codes);
+        let permissions = scope.range("right", 0, 2);
+        let codes = controller
+            .states
+            .iter()
+            .map(|s| permission_code(s.permission));
+        let permission = scope.table(format!("{name}_right"), states, permissions, codes);
         let stable = controller.states.iter().map(|s| i32::from(s.is_stable()));
         Side {
             controller,
@@ -76,7 +79,7 @@ impl<'p> Side<'p> {
             state,
             variables,
             tables,
-            right,
+            permission,
             stable: scope.table(format!("{name}_stable"), states, TypeId::BOOL, stable),
         }
     }
@@ -358,10 +361,10 @@ pub(super) fn largest(ty: ValueType, remotes: i32) -> i32 {
 }
 
 /// A permission as a number.
-pub(super) fn right_code(right: Right) -> i32 {
-    match right {
-        Right::None => 0,
-        Right::Read => 1,
-        Right::Write => 2,
+pub(super) fn permission_code(permission: Permission) -> i32 {
+    match permission {
+        Permission::None => 0,
+        Permission::Read => 1,
+        Permission::Write => 2,
     }
 }

@@ -3,13 +3,13 @@
 use cohkit_engine::build::assert;
 use cohkit_engine::model::{Expr, Stmt, VariableId, Violation};
 use cohkit_protocol::controller::MEMORY_WRITES;
-use cohkit_protocol::protocol::{MessageId, Right};
+use cohkit_protocol::protocol::{MessageId, Permission};
 use cohkit_protocol::terms::VariableId as ValueId;
 use cohkit_system::hierarchy;
 use cohkit_system::world::WRITE_WITHOUT_PERMISSION;
 use std::rc::Rc;
 
-use super::agents::{right_code, Agents};
+use super::agents::{permission_code, Agents};
 use super::context::Context;
 use super::flows::Direction;
 
@@ -21,9 +21,9 @@ pub(super) struct BackingPermission<'p> {
 
 /// State variable of the backing permission.
 struct Granted {
-    right: VariableId,
+    permission: VariableId,
     /// Per message, the permission that the home needs before it consumes it.
-    needs: Vec<Right>,
+    needs: Vec<Permission>,
 }
 
 impl<'p> BackingPermission<'p> {
@@ -31,11 +31,11 @@ impl<'p> BackingPermission<'p> {
     pub fn new(agents: &Rc<Agents<'p>>) -> BackingPermission<'p> {
         let frame = &agents.frame;
         let granted = frame.options.parent_any.then(|| {
-            let right = frame.scope.range("right", 0, 2);
-            let per_line = frame.scope.array("lent", frame.line_type, right);
+            let permission = frame.scope.range("right", 0, 2);
+            let per_line = frame.scope.array("lent", frame.line_type, permission);
             let needs = |message| hierarchy::needs(frame.protocol, message);
             Granted {
-                right: frame.scope.state("memory_lent", per_line),
+                permission: frame.scope.state("memory_lent", per_line),
                 needs: frame.protocol.message_ids().map(needs).collect(),
             }
         });
@@ -52,20 +52,22 @@ impl<'p> BackingPermission<'p> {
 
     /// Backing permission of a line: 0, 1 or 2. `None` if the memory has no outer level.
     pub fn of(&self, line: &Expr) -> Option<Expr> {
-        Some(self.granted.as_ref()?.right.at(line).into())
+        Some(self.granted.as_ref()?.permission.at(line).into())
     }
 
     /// The permission that the home needs before it consumes a message.
-    pub fn needs(&self, message: MessageId) -> Right {
+    pub fn needs(&self, message: MessageId) -> Permission {
         let granted = self.granted.as_ref();
-        granted.map_or(Right::None, |granted| granted.needs[message.index()])
+        granted.map_or(Permission::None, |granted| granted.needs[message.index()])
     }
 
     /// True if the home's backing permission allows it to consume a message.
     pub fn admits(&self, message: MessageId, direction: Direction, line: &Expr) -> Expr {
         match (self.of(line), self.needs(message)) {
-            (Some(right), needs) if direction == Direction::ToHome && needs != Right::None => {
-                right.ge(right_code(needs))
+            (Some(permission), needs)
+                if direction == Direction::ToHome && needs != Permission::None =>
+            {
+                permission.ge(permission_code(needs))
             }
             _ => Expr::Bool(true),
         }
@@ -73,24 +75,27 @@ impl<'p> BackingPermission<'p> {
 
     /// Asserts that the home may write its memory.
     pub fn may_write(&self, line: &Expr) -> Option<Stmt> {
-        let right = self.of(line)?;
+        let permission = self.of(line)?;
         let violation = Violation::new("inclusion", WRITE_WITHOUT_PERMISSION);
-        Some(assert(violation, right.is(right_code(Right::Write))))
+        Some(assert(
+            violation,
+            permission.is(permission_code(Permission::Write)),
+        ))
     }
 
     /// True if the home has any permission to the memory of a line.
     pub fn is_any(&self, line: &Expr) -> Expr {
         match self.of(line) {
-            Some(right) => right.gt(0),
+            Some(permission) => permission.gt(0),
             None => Expr::Bool(true),
         }
     }
 
     /// Changes the permission of a line.
-    pub fn set(&self, line: &Expr, to: Right) -> Vec<Stmt> {
+    pub fn set(&self, line: &Expr, to: Permission) -> Vec<Stmt> {
         let granted = self.granted.iter();
-        let set = granted.map(|granted| granted.right.at(line).set(right_code(to)));
-        set.chain(self.set_memory_writes(line, to == Right::Write))
+        let set = granted.map(|granted| granted.permission.at(line).set(permission_code(to)));
+        set.chain(self.set_memory_writes(line, to == Permission::Write))
             .collect()
     }
 

@@ -3,9 +3,9 @@
 use cohkit_engine::build::{assert, error};
 use cohkit_engine::model::{Expr, Rule, Violation};
 use cohkit_protocol::controller::Event;
-use cohkit_protocol::protocol::Right;
+use cohkit_protocol::protocol::Permission;
 
-use super::agents::right_code;
+use super::agents::permission_code;
 use super::context::Context;
 use super::device::{lock, Device};
 use super::layout::Layout;
@@ -36,7 +36,7 @@ fn home_trigger(layout: &Layout, name: &str) -> Trigger {
 /// a time.
 fn may_request(layout: &Layout, device: &Device, local: usize, line: &Expr) -> Expr {
     let operation = &device.locals[local];
-    let Some(right) = layout.backing_permission.of(line) else {
+    let Some(permission) = layout.backing_permission.of(line) else {
         return Expr::Bool(true);
     };
     if !operation.locks {
@@ -44,7 +44,7 @@ fn may_request(layout: &Layout, device: &Device, local: usize, line: &Expr) -> E
     }
     let open = device.is_lock(line, lock::NONE);
     let free = device.accepted.at(line).is(0).and(open);
-    free.and(right.gt(right_code(operation.ensures)))
+    free.and(permission.gt(permission_code(operation.ensures)))
 }
 
 /// The device requests operations, which the home accepts or refuses.
@@ -128,7 +128,7 @@ fn add_locks(reactions: &mut Reactions, device: &Device) -> Result<(), SystemErr
     reactions.react(Event::Unlock, trigger)?;
     // An outer level writes lines whose permission it has revoked, in a rule of its own.
     let mut locals = device.locals.iter();
-    let writes = locals.any(|l| l.locks && l.ensures == Right::None);
+    let writes = locals.any(|l| l.locks && l.ensures == Permission::None);
     if writes && !layout.backing_permission.exists() {
         let changes = copies.has_other_current(&line, None);
         let mut body = vec![note("writes")];

@@ -4,12 +4,12 @@ use cohkit_engine::build::{assert, choose, when};
 use cohkit_engine::model::{Expr, Stmt, Violation};
 use cohkit_protocol::controller::Statement;
 use cohkit_protocol::pending_access::CompletionKind;
-use cohkit_protocol::protocol::{Carries, Right, StateId};
+use cohkit_protocol::protocol::{Carries, Permission, StateId};
 use cohkit_protocol::unroll::Homes;
 use cohkit_system::agent::PARTIAL_WRITE_TO_STALE_COPY;
 use cohkit_system::plan::CompletionEffect;
 
-use super::agents::{right_code, Agents};
+use super::agents::{permission_code, Agents};
 use super::context::Context;
 use super::copies::Copies;
 use super::device::lock;
@@ -428,14 +428,19 @@ impl<'s, 'p> Effects<'s, 'p> {
         if let Some(watch) = &self.layout.watch {
             out.extend(watch.operation_effect(index, line, false));
         }
-        let right = self.agents.remote.right;
+        let permission = self.agents.remote.permission;
         let state = self.agents.remote.state;
-        let rights = self
-            .frame
-            .all_remotes(|r| right.of(state.at(line).at(r)).le(right_code(local.ensures)));
+        let permissions = self.frame.all_remotes(|r| {
+            permission
+                .of(state.at(line).at(r))
+                .le(permission_code(local.ensures))
+        });
         let when = format!("when {} is acknowledged", local.name);
         let message = format!("a remote still has a permission that it must not have {when}");
-        out.push(assert(Violation::new("single writer", message), rights));
+        out.push(assert(
+            Violation::new("single writer", message),
+            permissions,
+        ));
         let message = format!("memory is stale {when}");
         out.push(assert(
             Violation::new("data value", message),
@@ -443,9 +448,9 @@ impl<'s, 'p> Effects<'s, 'p> {
         ));
         if local.locks {
             let level = match local.ensures {
-                Right::None => lock::WRITE,
-                Right::Read => lock::READ,
-                Right::Write => {
+                Permission::None => lock::WRITE,
+                Permission::Read => lock::READ,
+                Permission::Write => {
                     return Err(
                         self.unsupported("locks a line without ensuring a permission", context)
                     )

@@ -2,9 +2,9 @@
 //! permission, and when it revokes one.
 
 use cohkit_engine::model::{Expr, Rule, Stmt};
-use cohkit_protocol::protocol::Right;
+use cohkit_protocol::protocol::Permission;
 
-use super::agents::right_code;
+use super::agents::permission_code;
 use super::device::{lock, Device};
 use super::flows::{ends, Direction, Storage};
 use super::layout::Layout;
@@ -24,7 +24,7 @@ pub(super) fn add_lender_steps(layout: &Layout) -> Result<(), SystemError> {
     add_revocations(layout, device);
     let (_, line) = layout.frame.line_parameter();
     let changes = layout.copies.has_other_current(&line, None);
-    let guard = has_permission(layout, &line, Right::None).and(changes);
+    let guard = has_permission(layout, &line, Permission::None).and(changes);
     let effects = layout.copies.mark_stale(&line, true);
     add_rule(
         layout,
@@ -37,9 +37,9 @@ pub(super) fn add_lender_steps(layout: &Layout) -> Result<(), SystemError> {
 }
 
 /// True if the backing permission of a line is this one.
-fn has_permission(layout: &Layout, line: &Expr, right: Right) -> Expr {
+fn has_permission(layout: &Layout, line: &Expr, permission: Permission) -> Expr {
     match layout.backing_permission.of(line) {
-        Some(granted) => granted.is(right_code(right)),
+        Some(granted) => granted.is(permission_code(permission)),
         None => Expr::Bool(false),
     }
 }
@@ -47,20 +47,22 @@ fn has_permission(layout: &Layout, line: &Expr, right: Right) -> Expr {
 /// The outer level grants the permission that a request waits for, or a higher one.
 fn add_grants(layout: &Layout, device: &Device) {
     let (_, line) = layout.frame.line_parameter();
-    let has = |right: Right| has_permission(layout, &line, right);
-    let reads = any_request_needs(layout, &line, Right::Read);
-    let writes = any_request_needs(layout, &line, Right::Write);
-    let waits = has(Right::None).and(reads).or(has(Right::Read).and(writes));
+    let has = |permission: Permission| has_permission(layout, &line, permission);
+    let reads = any_request_needs(layout, &line, Permission::Read);
+    let writes = any_request_needs(layout, &line, Permission::Write);
+    let waits = has(Permission::None)
+        .and(reads)
+        .or(has(Permission::Read).and(writes));
     for (action, to) in [
-        ("grants read permission", Right::Read),
-        ("grants write permission", Right::Write),
+        ("grants read permission", Permission::Read),
+        ("grants write permission", Permission::Write),
     ] {
-        let Some(right) = layout.backing_permission.of(&line) else {
+        let Some(permission) = layout.backing_permission.of(&line) else {
             continue;
         };
-        let guard = waits.clone().and(right.lt(right_code(to)));
+        let guard = waits.clone().and(permission.lt(permission_code(to)));
         let memory = layout.copies.memory.current.at(&line);
-        let is_current = Expr::from(memory.clone()).or(has(Right::None));
+        let is_current = Expr::from(memory.clone()).or(has(Permission::None));
         let mut effects = vec![memory.set(is_current)];
         effects.extend(layout.backing_permission.set(&line, to));
         add_rule(layout, device, action, (guard, effects), false);
@@ -70,23 +72,23 @@ fn add_grants(layout: &Layout, device: &Device) {
 /// The outer level revokes a permission under a lock that excludes its use.
 fn add_revocations(layout: &Layout, device: &Device) {
     let (_, line) = layout.frame.line_parameter();
-    let has = |right: Right| has_permission(layout, &line, right);
+    let has = |permission: Permission| has_permission(layout, &line, permission);
     let locked = |label: u32| device.is_lock(&line, label);
     let revocations = [
         (
             "revokes the permission",
-            Right::None,
-            (!has(Right::None)).and(locked(lock::WRITE)),
+            Permission::None,
+            (!has(Permission::None)).and(locked(lock::WRITE)),
         ),
         (
             "downgrades the permission to read",
-            Right::Read,
-            has(Right::Write).and(locked(lock::WRITE).or(locked(lock::READ))),
+            Permission::Read,
+            has(Permission::Write).and(locked(lock::WRITE).or(locked(lock::READ))),
         ),
     ];
     for (action, to, guard) in revocations {
         let mut effects = Vec::new();
-        if to == Right::None {
+        if to == Permission::None {
             effects.push(layout.copies.memory.current.at(&line).set(false));
         }
         effects.extend(layout.backing_permission.set(&line, to));
@@ -95,13 +97,13 @@ fn add_revocations(layout: &Layout, device: &Device) {
 }
 
 /// True if a request that may arrive next needs this permission or a higher one.
-fn any_request_needs(layout: &Layout, line: &Expr, right: Right) -> Expr {
+fn any_request_needs(layout: &Layout, line: &Expr, permission: Permission) -> Expr {
     let (frame, channels) = (&layout.frame, &layout.channels);
     let mut is_needed = Expr::Bool(false);
     for (index, flow) in channels.flows.iter().enumerate() {
         let (message, direction) = (flow.message, flow.direction);
         let needs = layout.backing_permission.needs(message);
-        if direction != Direction::ToHome || needs < right {
+        if direction != Direction::ToHome || needs < permission {
             continue;
         }
         let in_flow = frame.any_remote(|from| {

@@ -81,11 +81,15 @@ fn add_quiescence(layout: &Layout) {
 
 fn single_writer(layout: &Layout, line: &Expr) -> Expr {
     let (frame, remote) = (&layout.frame, &layout.agents.remote);
-    let right_of = |r| remote.right.of(remote.state.at(line).at(Expr::from(r)));
+    let permission_of = |r| {
+        remote
+            .permission
+            .of(remote.state.at(line).at(Expr::from(r)))
+    };
     frame.all_remotes(|r| {
         let others_have_none =
-            frame.all_remotes(|other| other.is_not(r).implies(right_of(other).is(0)));
-        right_of(r).is(2).implies(others_have_none)
+            frame.all_remotes(|other| other.is_not(r).implies(permission_of(other).is(0)));
+        permission_of(r).is(2).implies(others_have_none)
     })
 }
 
@@ -93,23 +97,27 @@ fn copies_are_current(layout: &Layout, line: &Expr) -> Expr {
     let remote = &layout.agents.remote;
     let (state, current) = (remote.state.at(line), layout.copies.memory.copies.at(line));
     layout.frame.all_remotes(|r| {
-        let reads = remote.right.of(state.at(r)).gt(0);
+        let reads = remote.permission.of(state.at(r)).gt(0);
         reads.implies(current.at(r))
     })
 }
 
 fn inclusion(layout: &Layout, line: &Expr) -> Expr {
-    let backing_right = layout.backing_permission.of(line).unwrap_or(Expr::Int(2));
+    let backing_permission = layout.backing_permission.of(line).unwrap_or(Expr::Int(2));
     let remote = &layout.agents.remote;
     let state = remote.state.at(line);
-    (layout.frame).all_remotes(|r| remote.right.of(state.at(r)).le(backing_right))
+    (layout.frame).all_remotes(|r| remote.permission.of(state.at(r)).le(backing_permission))
 }
 
 fn locks_exclude(layout: &Layout, device: &Device, line: &Expr) -> Expr {
     let (frame, remote) = (&layout.frame, &layout.agents.remote);
-    let right_of = |r| remote.right.of(remote.state.at(line).at(Expr::from(r)));
-    let no_permission = frame.all_remotes(|r| right_of(r).is(0));
-    let no_writer = frame.all_remotes(|r| right_of(r).lt(2));
+    let permission_of = |r| {
+        remote
+            .permission
+            .of(remote.state.at(line).at(Expr::from(r)))
+    };
+    let no_permission = frame.all_remotes(|r| permission_of(r).is(0));
+    let no_writer = frame.all_remotes(|r| permission_of(r).lt(2));
     let write = device.is_lock(line, lock::WRITE).implies(no_permission);
     write.and(device.is_lock(line, lock::READ).implies(no_writer))
 }

@@ -15,7 +15,7 @@ use cohkit_litmus::program::{
 };
 use cohkit_litmus::run::{shortest, Options};
 use cohkit_protocol::orders::Issue;
-use cohkit_protocol::protocol::{Protocol, Right};
+use cohkit_protocol::protocol::{Permission, Protocol};
 use cohkit_protocol::threads::Accesses;
 use cohkit_system::data::{Data, Extent};
 use cohkit_system::world::{Operation as OfMemory, Payload, Step, System, World};
@@ -245,7 +245,10 @@ impl<'o> Oracle<'o> {
                 // Threads begin hits, and there is no device.
                 Step::Hit(..) | Step::Asks(..) | Step::Writes(_) | Step::Unlock(_) => continue,
                 Step::Access(_, _, access) => {
-                    if !access.about_line() || access.needs() > Right::None || state.gives_up == 0 {
+                    if !access.about_line()
+                        || access.needs() > Permission::None
+                        || state.gives_up == 0
+                    {
                         continue;
                     }
                     true

@@ -228,7 +228,7 @@ where
             ));
         }
         for (number, remote) in line_state.remotes.iter().enumerate() {
-            if self.static_model.permission_of(&remote.configuration) > Right::None {
+            if self.static_model.permission_of(&remote.configuration) > Permission::None {
                 let (name, other) = (
                     &self.static_model.name,
                     self.static_model.remote_name(number as u8),

@@ -77,7 +77,7 @@ where
     explore(&ExplorationModel {
         protocol: &bounded_protocol,
         home: &construction.controller(remotes),
-        rights: &construction.rights(remotes),
+        permissions: &construction.permissions(remotes),
         scenario,
         remotes,
         lines,

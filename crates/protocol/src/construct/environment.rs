@@ -6,7 +6,7 @@
 use super::fault::Refusal;
 use crate::controller::{Access, Effect, Event};
 use crate::execute::{Act, Machine, Outcome, Trigger};
-use crate::protocol::{Class, End, Home, MessageId, Protocol, Right, StateId};
+use crate::protocol::{Class, End, Home, MessageId, Permission, Protocol, StateId};
 use rustc_hash::FxHashMap;
 use std::rc::Rc;
 
@@ -159,8 +159,8 @@ impl<'a> Environment<'a> {
     }
 
     /// Permission of a remote in a state.
-    pub fn right(&self, state: StateId) -> Right {
-        self.protocol.remote.states[state.index()].right
+    pub fn permission(&self, state: StateId) -> Permission {
+        self.protocol.remote.states[state.index()].permission
     }
 
     /// The first-in first-out queue a message travels in, if it is ordered.
@@ -174,7 +174,7 @@ impl<'a> Environment<'a> {
     }
 
     /// Highest permission that a grant gives in any state.
-    pub fn granted(&self, grant: MessageId) -> Right {
+    pub fn granted(&self, grant: MessageId) -> Permission {
         let grant_rules = self
             .protocol
             .remote
@@ -183,11 +183,11 @@ impl<'a> Environment<'a> {
             .filter(|rule| rule.event == Event::Message(grant));
         grant_rules
             .filter_map(|rule| match &rule.effect {
-                Effect::Take { next, .. } => Some(self.right(next.unwrap_or(rule.state))),
+                Effect::Take { next, .. } => Some(self.permission(next.unwrap_or(rule.state))),
                 _ => None,
             })
             .max()
-            .unwrap_or(Right::None)
+            .unwrap_or(Permission::None)
     }
 
     /// Setting at power-up: initial state, no message in flight.

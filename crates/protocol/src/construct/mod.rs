@@ -23,8 +23,8 @@ pub mod explore;
 pub mod fault;
 pub mod knowledge;
 pub mod names;
+pub mod permissions;
 pub mod program;
-pub mod rights;
 pub mod table;
 
 use crate::controller::Controller;
@@ -225,7 +225,7 @@ fn check_grants(environment: &Environment, policy: &Policy) -> Result<(), Box<Fa
         let granted = environment.granted(grant.message);
         let chosen_without_data = grant.condition == GrantCondition::Chosen
             && !environment.protocol.message(grant.message).carries.line();
-        if granted == grant.right && !chosen_without_data {
+        if granted == grant.permission && !chosen_without_data {
             continue;
         }
         let name = &environment.protocol.message(grant.message).name;
@@ -234,7 +234,7 @@ fn check_grants(environment: &Environment, policy: &Policy) -> Result<(), Box<Fa
         } else {
             format!(
                 "`{name}` gives the permission {granted:?}, not {:?}, by the remote's rules",
-                grant.right
+                grant.permission
             )
         };
         return Err(Box::new(Fault {

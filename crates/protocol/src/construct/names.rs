@@ -16,7 +16,7 @@ use super::explore::HomeGraph;
 use super::knowledge::{Knowledge, KnowledgeId};
 use super::program::{Slot, CURRENT_REQUEST, LOCAL, LOCKED, MEMORY};
 use crate::controller::{Effect, Event, Statement};
-use crate::protocol::{Class, MessageId, Protocol, Right, StateId};
+use crate::protocol::{Class, MessageId, Permission, Protocol, StateId};
 use std::collections::BTreeSet;
 
 /// Name parts of a protocol, from which state names are built.
@@ -28,7 +28,7 @@ pub struct Namer<'e, 'a> {
     pending_requests: Vec<BTreeSet<MessageId>>,
     /// For each answer, the lowest permission of a state that sends it. True if only transient states with a permission
     /// send it.
-    answers: Vec<(Right, bool)>,
+    answers: Vec<(Permission, bool)>,
     /// For each victim, the states before and after, as one word.
     victims: Vec<String>,
 }
@@ -41,10 +41,10 @@ impl<'e, 'a> Namer<'e, 'a> {
             let states = &protocol.remote.states;
             states
                 .iter()
-                .find(|state| state.right == permission && state.is_stable())
+                .find(|state| state.permission == permission && state.is_stable())
                 .map_or(String::new(), |state| state.name.clone())
         };
-        let mut answers = vec![(Right::Write, true); protocol.messages.len()];
+        let mut answers = vec![(Permission::Write, true); protocol.messages.len()];
         let mut victims = vec![String::new(); protocol.messages.len()];
         for rule in &protocol.remote.rules {
             let Effect::Take { body, next } = &rule.effect else {
@@ -53,8 +53,8 @@ impl<'e, 'a> Namer<'e, 'a> {
             let state = &protocol.remote.states[rule.state.index()];
             for message in sent_messages(body) {
                 let answer = &mut answers[message.index()];
-                answer.0 = answer.0.min(state.right);
-                answer.1 &= !state.is_stable() && state.right > Right::None;
+                answer.0 = answer.0.min(state.permission);
+                answer.1 &= !state.is_stable() && state.permission > Permission::None;
                 let word = &mut victims[message.index()];
                 if word.is_empty() {
                     let next = &protocol.remote.states[next.unwrap_or(rule.state).index()];
@@ -65,9 +65,9 @@ impl<'e, 'a> Namer<'e, 'a> {
         Namer {
             environment,
             permission_names: [
-                state_name(Right::None),
-                state_name(Right::Read),
-                state_name(Right::Write),
+                state_name(Permission::None),
+                state_name(Permission::Read),
+                state_name(Permission::Write),
             ],
             pending_requests: pending_requests(protocol),
             answers,
@@ -166,19 +166,19 @@ impl<'e, 'a> Namer<'e, 'a> {
             |class: Class| move |message: &&MessageId| environment.class(**message) == class;
         let highest = settings
             .iter()
-            .map(|(state, _)| environment.right(*state))
+            .map(|(state, _)| environment.permission(*state))
             .max()
-            .unwrap_or(Right::None);
+            .unwrap_or(Permission::None);
         let mut name = self.permission_names[highest as usize].clone();
 
-        let granted: BTreeSet<Right> = settings
+        let granted: BTreeSet<Permission> = settings
             .iter()
             .filter(|(_, messages)| {
                 messages
                     .iter()
                     .any(|message| of_class(Class::Grant)(&message))
             })
-            .map(|(state, _)| environment.right(*state).min(Right::Read))
+            .map(|(state, _)| environment.permission(*state).min(Permission::Read))
             .collect();
         if !granted.is_empty() {
             let origin: String = granted
@@ -199,7 +199,7 @@ impl<'e, 'a> Namer<'e, 'a> {
             let mut has_forward = false;
             for downgrade in &environment.policy().downgrades {
                 if in_flight.contains(&downgrade.forward) {
-                    name.push_str(&self.permission_names[downgrade.right as usize]);
+                    name.push_str(&self.permission_names[downgrade.permission as usize]);
                     has_forward = true;
                 }
             }
@@ -256,7 +256,7 @@ impl<'e, 'a> Namer<'e, 'a> {
     fn request_suffix(
         &self,
         settings: &[(StateId, Vec<MessageId>)],
-        highest: Right,
+        highest: Permission,
         has_no_grant: bool,
     ) -> String {
         let environment = self.environment;
@@ -285,7 +285,7 @@ impl<'e, 'a> Namer<'e, 'a> {
         }
         let lost_permission = |state: StateId, request: MessageId| {
             // A transient state without permission, for a request that starts in a state with one.
-            environment.right(state) == Right::None
+            environment.permission(state) == Permission::None
                 && self.pending_requests[state.index()].contains(&request)
         };
         for request in environment.protocol.message_ids() {
@@ -297,7 +297,7 @@ impl<'e, 'a> Namer<'e, 'a> {
             }) {
                 return format!("+{}", request_name(&request));
             }
-            if highest == Right::None
+            if highest == Permission::None
                 && has_no_grant
                 && settings
                     .iter()
@@ -311,7 +311,7 @@ impl<'e, 'a> Namer<'e, 'a> {
 
     /// Returns true if a request is sent only from states with a permission.
     fn is_upgrade(&self, request: MessageId) -> bool {
-        self.answers[request.index()].0 > Right::None
+        self.answers[request.index()].0 > Permission::None
     }
 }
 

@@ -10,7 +10,7 @@ use crate::controller::{
 };
 use crate::execute::{Fault, Tables};
 use crate::policy::{Acceptance, GrantCondition, LockConflict, Policy, RequestPolicy, Stall};
-use crate::protocol::{Carries, Class, MessageId, Protocol, Right, StateId, Type, VariableId};
+use crate::protocol::{Carries, Class, MessageId, Permission, Protocol, StateId, Type, VariableId};
 use cohkit_diagnostics::Span;
 use Expression as E;
 use Statement as S;
@@ -44,8 +44,8 @@ pub enum Slot {
 /// Content of a table of the program, for each knowledge set.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Entry {
-    /// [`Facts::rights`] as 0, 1, 2.
-    Rights,
+    /// [`Facts::permissions`] as 0, 1, 2.
+    Permissions,
     /// [`Facts::dirty`].
     Dirty,
     /// [`Facts::forward`].
@@ -68,7 +68,7 @@ impl Entry {
     /// Name of the table.
     fn name(self, protocol: &Protocol) -> String {
         match self {
-            Entry::Rights => "rights".into(),
+            Entry::Permissions => "rights".into(),
             Entry::Dirty => "dirty".into(),
             Entry::Forward => "forward".into(),
             Entry::Held => "held".into(),
@@ -84,7 +84,7 @@ impl Entry {
     /// Value of a fact in a table; `None` for transitions between sets.
     pub fn fact_value(self, facts: &Facts) -> Option<u16> {
         Some(match self {
-            Entry::Rights => facts.rights as u16,
+            Entry::Permissions => facts.permissions as u16,
             Entry::Dirty => facts.dirty.into(),
             Entry::Forward => facts.forward.into(),
             Entry::Held => facts.held.into(),
@@ -238,7 +238,7 @@ impl<'a> ProgramBuilder<'a> {
             name: "home".into(),
             states: vec![State {
                 name: "home".into(),
-                right: Right::None,
+                permission: Permission::None,
                 dirty: false,
                 holds_line: false,
                 waits: Vec::new(),
@@ -503,7 +503,7 @@ impl<'a> ProgramBuilder<'a> {
             _ => {
                 let has_no_permission = binary(
                     Operator::Equal,
-                    self.table_entry(Entry::Rights, knowledge_of(E::Each)),
+                    self.table_entry(Entry::Permissions, knowledge_of(E::Each)),
                     E::Constant(0),
                 );
                 let requester = binary(Operator::Equal, E::Each, E::Variable(REQUESTER));
@@ -588,17 +588,17 @@ impl<'a> ProgramBuilder<'a> {
     /// Returns statements that send the forwards that a goal needs, and run `if_met` if the goal is already met.
     fn pursue_goal(
         &mut self,
-        ensure: Right,
+        ensure: Permission,
         except: Option<Expression>,
         if_met: Vec<Statement>,
     ) -> Vec<Statement> {
         let forward = self.table_entry(Entry::Forward, knowledge_of(E::Each));
-        let rights = self.table_entry(Entry::Rights, knowledge_of(E::Each));
+        let permissions = self.table_entry(Entry::Permissions, knowledge_of(E::Each));
         let dirty = self.table_entry(Entry::Dirty, knowledge_of(E::Each));
         let goal = E::Constant(ensure as u16);
         let mut needs_forward = and(
             not(forward.clone()),
-            binary(Operator::Greater, rights.clone(), goal.clone()),
+            binary(Operator::Greater, permissions.clone(), goal.clone()),
         );
         if !self.policy.acknowledgement_rules.is_empty() {
             let unacknowledged = self.table_entry(Entry::Unacknowledged, knowledge_of(E::Each));
@@ -606,7 +606,7 @@ impl<'a> ProgramBuilder<'a> {
         }
         let mut is_met = and(
             and(not(forward), not(dirty)),
-            binary(Operator::LessOrEqual, rights, goal),
+            binary(Operator::LessOrEqual, permissions, goal),
         );
         if let Some(except) = except {
             needs_forward = and(
@@ -638,13 +638,13 @@ impl<'a> ProgramBuilder<'a> {
 
 /// Returns the forward that downgrades a remote to a permission: the one that reaches the highest permission not above
 /// it.
-pub fn forward_for(policy: &Policy, ensure: Right) -> Option<MessageId> {
+pub fn forward_for(policy: &Policy, ensure: Permission) -> Option<MessageId> {
     let candidates = policy
         .downgrades
         .iter()
-        .filter(|downgrade| downgrade.right <= ensure);
+        .filter(|downgrade| downgrade.permission <= ensure);
     candidates
-        .max_by_key(|downgrade| downgrade.right)
+        .max_by_key(|downgrade| downgrade.permission)
         .map(|downgrade| downgrade.forward)
 }
 

@@ -7,7 +7,7 @@ use super::names::Namer;
 use super::program::{locals, CURRENT_REQUEST, REQUESTER};
 use crate::controller::{Controller, Effect, Event, Expression, Rule, State, Statement, Target};
 use crate::execute::Act;
-use crate::protocol::{Right, StateId};
+use crate::protocol::{Permission, StateId};
 
 /// Home for one remote: all states, and the reaction to every input that can occur there.
 #[derive(Clone, Debug)]
@@ -104,7 +104,7 @@ impl HomeTable {
         let span = policy.span;
         let to_state = |state: &HomeState| State {
             name: state.name.clone(),
-            right: Right::None,
+            permission: Permission::None,
             dirty: false,
             holds_line: false,
             waits: Vec::new(),

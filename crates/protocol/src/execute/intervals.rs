@@ -168,7 +168,7 @@ mod tests {
     use super::super::{Machine, Trigger};
     use super::*;
     use crate::controller::{Controller, Event, Initial, State, Variable};
-    use crate::protocol::Right;
+    use crate::protocol::Permission;
     use crate::terms::Element;
     use cohkit_diagnostics::Span;
     use proptest::prelude::*;
@@ -204,7 +204,7 @@ mod tests {
             name: "home".into(),
             states: vec![State {
                 name: "home".into(),
-                right: Right::None,
+                right: Permission::None,
                 dirty: false,
                 holds_line: false,
                 waits: Vec::new(),

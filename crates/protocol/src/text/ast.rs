@@ -275,7 +275,7 @@ pub(super) enum PolicyItem<'a> {
         goals: Block<(Goal<'a>, Span)>,
     },
     Reach {
-        right: Name<'a>,
+        permission: Name<'a>,
         forward: Name<'a>,
     },
     Stall(Stall),
@@ -289,7 +289,7 @@ pub(super) enum PolicyItem<'a> {
     },
     Expect {
         answer: Name<'a>,
-        right: Name<'a>,
+        permission: Name<'a>,
     },
 }
 
@@ -300,7 +300,7 @@ pub(super) enum Goal<'a> {
     Write,
     /// A grant, or an answer, which gives no permission.
     Grant {
-        right: Option<Name<'a>>,
+        permission: Option<Name<'a>>,
         message: Name<'a>,
         when: Condition<'a>,
     },

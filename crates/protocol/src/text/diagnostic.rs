@@ -92,7 +92,7 @@ codes! {
     Grants "grants",
     /// A name that does not stand for a permission: a transient state, or a state whose permission depends on
     /// variables.
-    NotARight "not-a-right",
+    NotAPermission "not-a-right",
     /// A goal that no forward can achieve.
     Unreached "unreached",
     /// A file named by `use` that cannot be loaded.

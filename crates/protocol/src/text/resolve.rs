@@ -25,8 +25,8 @@ mod input_queues;
 mod lineless_messages;
 mod loops;
 mod pending;
+mod permissions;
 mod policy;
-mod rights;
 mod scope;
 mod senders;
 mod systems;
@@ -576,13 +576,13 @@ impl<'a> Resolver<'a, '_> {
             if first.span == state.span {
                 continue;
             }
-            if first.right != state.right && first.is_stable() && state.is_stable() {
+            if first.permission != state.permission && first.is_stable() && state.is_stable() {
                 let text = format!(
                     "`{}` gives a different permission in another kind",
                     name.text
                 );
                 self.sink.push(
-                    Diagnostic::new(Code::NotARight, name.span, text)
+                    Diagnostic::new(Code::NotAPermission, name.span, text)
                         .label("a permission is named by the states that give it")
                         .note_at(first.span, "the other one"),
                 );

@@ -3,7 +3,7 @@
 use super::*;
 use crate::controller::{Effect, Event, Expression, Set, Statement, Target, Value};
 use crate::policy::GrantCondition;
-use crate::protocol::{Carries, Class, Home, Right, Type};
+use crate::protocol::{Carries, Class, Home, Permission, Type};
 
 mod aliases;
 mod analysis;
@@ -40,7 +40,7 @@ fn eci_is_parsed_completely() {
         4
     );
     assert_eq!(eci.remote.states.len(), 11);
-    assert_eq!(eci.remote.states[6].right, Right::Read);
+    assert_eq!(eci.remote.states[6].permission, Permission::Read);
     assert!(!eci.remote.states[6].is_stable());
     let Home::Policy(policy) = &eci.home else {
         panic!("a policy")
@@ -54,10 +54,10 @@ fn eci_is_parsed_completely() {
     assert_eq!(
         locals,
         [
-            ("clean", Right::Read, false),
-            ("clean_lock", Right::Read, true),
-            ("clean_invalidate", Right::None, false),
-            ("clean_invalidate_lock", Right::None, true)
+            ("clean", Permission::Read, false),
+            ("clean_lock", Permission::Read, true),
+            ("clean_invalidate", Permission::None, false),
+            ("clean_invalidate_lock", Permission::None, true)
         ]
     );
     assert!(

@@ -10,7 +10,7 @@ use super::model::Model;
 use super::setup::{Failed, Setup, Waveform};
 use crate::rom::{Effect, Known, Memory, Rom, Row};
 use cohkit_base::sequence::Sequence;
-use cohkit_protocol::protocol::Right;
+use cohkit_protocol::protocol::Permission;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
@@ -186,7 +186,7 @@ fn mutate_row(rom: &Rom, row: Row, random: &mut RandomGenerator) -> Row {
     // A unit ignores the other fields unless it consumes the event.
     if row.effect == Effect::Take {
         let memories = [Memory::None, Memory::Read, Memory::Write];
-        let rights = [Right::None, Right::Read, Right::Write];
+        let permissions = [Permission::None, Permission::Read, Permission::Write];
         let sends = || std::iter::once(None).chain((0..rom.sends.len() as u16).map(Some));
         let with_known = |known| Row { known, ..row };
         fields.extend([
@@ -196,18 +196,18 @@ fn mutate_row(rom: &Rom, row: Row, random: &mut RandomGenerator) -> Row {
                 .to_vec(),
             sends().map(|grant| Row { grant, ..row }).collect(),
             sends().map(|forward| Row { forward, ..row }).collect(),
-            rights
-                .map(|old_right| {
+            permissions
+                .map(|old_permission| {
                     with_known(Known {
-                        old_right,
+                        old_permission,
                         ..row.known
                     })
                 })
                 .to_vec(),
-            rights
-                .map(|new_right| {
+            permissions
+                .map(|new_permission| {
                     with_known(Known {
-                        new_right,
+                        new_permission,
                         ..row.known
                     })
                 })

@@ -21,12 +21,12 @@ struct NamedFault {
 }
 
 macro_rules! faults {
-    ($($name:ident in $file:literal: $right:literal becomes $wrong:literal: $by:ident;)*) => {
+    ($($name:ident in $file:literal: $permission:literal becomes $wrong:literal: $by:ident;)*) => {
         const FAULTS: &[NamedFault] = &[$(NamedFault {
             name: stringify!($name),
             fault: Fault {
                 file: $file,
-                original: $right,
+                original: $permission,
                 faulty: $wrong,
             },
             detected_by: Check::$by,
@@ -103,7 +103,7 @@ faults! {
     change_of_rights_not_told in "dcu.sv":
         "assign changes      = takes && row_q.from != row_q.to;"
         becomes "assign changes      = takes && row_q.from != row_q.to && !(@ && row_q.to == PermissionNone);": Comparison;
-    right_of_another_row in "dcs_writer.sv":
+    permission_of_another_row in "dcs_writer.sv":
         "aw_user_o <= {job.permission, 6'(job.event_id)};"
         becomes "aw_user_o <= {@ ? next_job.permission : job.permission, 6'(job.event_id)};": Comparison;
     eviction_told_to_the_device in "dcu_locals.sv":

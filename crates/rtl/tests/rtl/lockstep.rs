@@ -160,8 +160,8 @@ fn row_mutation_is_deterministic() {
             row.acknowledge != other.acknowledge,
             row.grant != other.grant,
             row.forward != other.forward,
-            row.known.old_right != other.known.old_right,
-            row.known.new_right != other.known.new_right,
+            row.known.old_permission != other.known.old_permission,
+            row.known.new_permission != other.known.new_permission,
             row.next != other.next,
         ]
     };

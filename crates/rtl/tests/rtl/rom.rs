@@ -32,8 +32,9 @@ fn compile(text: &str) -> (Protocol, Controller, Result<Rom, Refusal>) {
         Home::Policy(_) => {
             let construction = construct(&protocol).expect("protocol with a home");
             let home = construction.flat(true);
-            let rights = construction.flat_rights(true);
-            let rom = Rom::new(&protocol, &home).map(|rom| rom.with_rights(&home, &rights));
+            let permissions = construction.flat_permissions(true);
+            let rom =
+                Rom::new(&protocol, &home).map(|rom| rom.with_permissions(&home, &permissions));
             (home, rom)
         }
     };
@@ -143,7 +144,7 @@ fn verify(text: &str) -> usize {
             let known = [fields.take(2), fields.take(2)];
             // A row that does not consume its event leaves the home's knowledge unchanged and reports nothing.
             let permission_in = |state: usize| match expected[0] {
-                3 => rom.rights[state] as u64,
+                3 => rom.permissions[state] as u64,
                 _ => 0,
             };
             assert_eq!(

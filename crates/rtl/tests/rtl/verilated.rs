@@ -5,7 +5,7 @@
 use crate::homes;
 use cohkit_testing::setups;
 
-use cohkit_protocol::protocol::Right;
+use cohkit_protocol::protocol::Permission;
 use cohkit_rtl::lockstep::shapes::Shape;
 use cohkit_rtl::rom::{Effect, Known, Memory, Rom, Row};
 use cohkit_rtl::sources::SOURCES;
@@ -99,14 +99,15 @@ fn wrong_row_is_detected() {
     // The listener for permission changes receives the state after memory's answer.
     let data = rom.memory_data();
     let granted = rom.row(row.next.into(), data);
-    assert_ne!(granted.known.old_right, granted.known.new_right);
-    let [silent, other] = [granted.known.old_right, Right::Write].map(|new_right| Row {
-        known: Known {
-            new_right,
-            ..granted.known
-        },
-        ..granted
-    });
+    assert_ne!(granted.known.old_permission, granted.known.new_permission);
+    let [silent, other] =
+        [granted.known.old_permission, Permission::Write].map(|new_permission| Row {
+            known: Known {
+                new_permission,
+                ..granted.known
+            },
+            ..granted
+        });
     let known_mutations = [silent, other].map(|mutated| (usize::from(row.next), data, mutated));
     #[rustfmt::skip]
     let mutated = [

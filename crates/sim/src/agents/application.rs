@@ -10,9 +10,9 @@ mod hardware;
 
 use cohkit_application::contract::Contract;
 use cohkit_application::interface::{Action, Actions, Event, Operation, Placement, Words};
-use cohkit_protocol::construct::rights::KnownRights;
+use cohkit_protocol::construct::permissions::KnownPermissions;
 use cohkit_protocol::controller::{Controller, Event as Cause};
-use cohkit_protocol::protocol::{Protocol, Right};
+use cohkit_protocol::protocol::{Permission, Protocol};
 use rustc_hash::FxHashMap;
 
 use super::caches::Caches;
@@ -33,9 +33,9 @@ use crate::simulation::{Context, Event as KernelEvent, MainMemory};
 /// State of a run's application.
 pub(crate) struct Application {
     placement: Placement,
-    rights: Option<KnownRights>,
+    permissions: Option<KnownPermissions>,
     /// Cache of known permissions by configuration of the home; `None` where not computed yet.
-    known_rights: Vec<Option<Right>>,
+    known_permissions: Vec<Option<Permission>>,
     /// Indices of the home's local operations among those of its controller: clean and clean-invalidate, each without
     /// and with lock.
     operations: [[Option<u8>; 2]; 2],
@@ -164,8 +164,8 @@ impl Application {
         };
         let application = Application {
             placement,
-            rights: play.rights.clone(),
-            known_rights: Vec::new(),
+            permissions: play.permissions.clone(),
+            known_permissions: Vec::new(),
             operations: [Operation::Clean, Operation::CleanInvalidate].map(lock_variants),
             events: ApplicationEvents::default(),
             line_contents: FxHashMap::default(),
@@ -304,30 +304,30 @@ impl Application {
 /// Requests and notifications of the home.
 impl Application {
     /// Returns the highest permission that, to the home's knowledge, any cache may have in a configuration.
-    fn known_right(
+    fn known_permission(
         &mut self,
         context: &Context,
         program: &Program,
         configuration: ConfigurationId,
-    ) -> Right {
-        let Some(rights) = &self.rights else {
-            return Right::None;
+    ) -> Permission {
+        let Some(permissions) = &self.permissions else {
+            return Permission::None;
         };
         let cache_count = context.tables.groups.caches();
-        let compute_right = || {
+        let compute_permission = || {
             let home = program.configuration(configuration);
-            rights.highest(program.controller(), cache_count, &home)
+            permissions.highest(program.controller(), cache_count, &home)
         };
         if !program.is_numbered() {
-            return compute_right();
+            return compute_permission();
         }
         let index = configuration as usize;
-        if index >= self.known_rights.len() {
-            self.known_rights.resize(index + 1, None);
+        if index >= self.known_permissions.len() {
+            self.known_permissions.resize(index + 1, None);
         }
-        match self.known_rights[index] {
-            Some(right) => right,
-            None => *self.known_rights[index].insert(compute_right()),
+        match self.known_permissions[index] {
+            Some(permission) => permission,
+            None => *self.known_permissions[index].insert(compute_permission()),
         }
     }
 
@@ -345,8 +345,8 @@ impl Application {
         line: Line,
         (before, after): (ConfigurationId, ConfigurationId),
     ) {
-        let from = self.known_right(context, program, before);
-        let to = self.known_right(context, program, after);
+        let from = self.known_permission(context, program, before);
+        let to = self.known_permission(context, program, after);
         if from != to {
             let delivery = Application::notification_time(context);
             let event = Event::Changed { line, from, to };
@@ -365,10 +365,10 @@ impl Application {
     ) {
         let input = program.input(Cause::MemoryData(0), HOME);
         let granted_configuration = program.step(transition.next, &input).next;
-        let has = self.known_right(context, program, transition.next);
-        let wants = self.known_right(context, program, granted_configuration);
+        let has = self.known_permission(context, program, transition.next);
+        let wants = self.known_permission(context, program, granted_configuration);
         // An uncached read leaves the CPU's permission as it is.
-        let wants = if wants > has { wants } else { Right::None };
+        let wants = if wants > has { wants } else { Permission::None };
         let delivery = ready + context.tables.times.path.0;
         let event = Event::Read { line, wants, has };
         self.events.schedule(context, delivery, event);
@@ -384,7 +384,7 @@ impl Application {
         next: ConfigurationId,
     ) {
         let words = copy_words(&context.contents.data, line, copy);
-        let keeps = self.known_right(context, program, next);
+        let keeps = self.known_permission(context, program, next);
         let delivery = ready + context.tables.times.path.0;
         let event = Event::Write { line, words, keeps };
         self.events.schedule(context, delivery, event);
@@ -403,7 +403,7 @@ impl Application {
         context: &mut Context,
         frontend: &mut Frontend,
         line: Line,
-        ensures: Right,
+        ensures: Permission,
         locks: bool,
     ) {
         let delivery = Application::notification_time(context);
@@ -415,7 +415,7 @@ impl Application {
             context.local.locks.lock(line, ensures);
         }
         let (operation_name, operation) = match ensures {
-            Right::None => ("clean-invalidate", Operation::CleanInvalidate),
+            Permission::None => ("clean-invalidate", Operation::CleanInvalidate),
             _ => ("clean", Operation::Clean),
         };
         if let Some(threads) = &mut frontend.threads {
@@ -452,7 +452,7 @@ fn check_fit(
             "{name} uses {lines_used} lines, but memory has {memory_lines}"
         ));
     }
-    if play.rights.is_none() && *placement != Placement::Beside {
+    if play.permissions.is_none() && *placement != Placement::Beside {
         return Err(format!(
             "{name} is placed between the home and memory, but the home does not track permissions"
         ));

@@ -6,7 +6,7 @@
 mod access;
 mod transition;
 
-use cohkit_protocol::protocol::{Right, StateId};
+use cohkit_protocol::protocol::{Permission, StateId};
 use std::ops::{Index, IndexMut};
 
 use access::Attempt;
@@ -101,7 +101,7 @@ pub(crate) struct CacheEnvironment<'c> {
     pub directory: &'c Paged<ConfigurationId>,
     pub memory: &'c MainMemory,
     /// Permissions of the cache above, if this is the lower of two levels.
-    pub permissions_above: Option<&'c Paged<Right>>,
+    pub permissions_above: Option<&'c Paged<Permission>>,
 }
 
 /// All caches of a machine.
@@ -229,9 +229,9 @@ impl Caches {
     }
 
     /// Returns the permission of a cache for a line.
-    pub(crate) fn permission(&self, cache: Agent, line: Line) -> Right {
+    pub(crate) fn permission(&self, cache: Agent, line: Line) -> Permission {
         let configuration = self.configuration(cache, line);
-        self.executor.program.properties(configuration).right
+        self.executor.program.properties(configuration).permission
     }
 
     /// Iterates over the copies of a line in caches with a permission for it.
@@ -239,7 +239,7 @@ impl Caches {
         self.agents().filter_map(move |cache| {
             let (configuration, copy) = self.configuration_and_copy(cache, line);
             let properties = self.executor.program.properties(configuration);
-            (properties.right > Right::None).then_some(copy)
+            (properties.permission > Permission::None).then_some(copy)
         })
     }
 

@@ -1,6 +1,6 @@
 //! The device behind the home as traffic: local operations on random lines, and locks held for a while.
 
-use cohkit_protocol::protocol::Right;
+use cohkit_protocol::protocol::Permission;
 
 use crate::data::Random;
 use crate::kernel::Time;
@@ -99,7 +99,7 @@ impl Device {
     /// Ends the use of a line: reads it, and writes it if the lock permits that.
     pub(crate) fn end_use(&mut self, context: &mut Context, memory: &mut MainMemory, line: Line) {
         context.check_memory(line, memory.copy(line), "is read under the device's lock");
-        if context.local.locks.permission(line) == Right::Write {
+        if context.local.locks.permission(line) == Permission::Write {
             let word = self.random.below(context.contents.data.words().into()) as u16;
             let value = self.random.below(u64::MAX);
             let old_copy = context.contents.data.share(memory.copy(line));

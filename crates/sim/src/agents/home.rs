@@ -11,7 +11,7 @@ mod rows;
 mod store;
 
 use cohkit_protocol::controller::Event;
-use cohkit_protocol::protocol::{Class, Right};
+use cohkit_protocol::protocol::{Class, Permission};
 use std::collections::VecDeque;
 
 use super::application::Application;
@@ -416,7 +416,7 @@ impl Home {
         input: &Input,
     ) -> Transition {
         let above = self.upper_level.as_ref();
-        let may_write = above.is_some_and(|above| above.permissions.get(line) == Right::Write);
+        let may_write = above.is_some_and(|above| above.permissions.get(line) == Permission::Write);
         let program = &mut self.executor.program;
         let with_backing_permission = program.with_backing_permission(configuration, may_write);
         let mut transition = program.step(with_backing_permission, input);

@@ -19,7 +19,7 @@ use cohkit_protocol::execute::{
     self, Changes, Configuration, Fault, Machine, Outcome, Receiver, Trigger,
 };
 use cohkit_protocol::pending_access::{Accesses, PendingAccess};
-use cohkit_protocol::protocol::{Class, Message, MessageId, Protocol, Right, Type};
+use cohkit_protocol::protocol::{Class, Message, MessageId, Permission, Protocol, Type};
 use cohkit_protocol::remotes::Remotes;
 use cohkit_protocol::rows::fault_words;
 use cohkit_protocol::terms::{IndexDomain, StateId};
@@ -156,7 +156,7 @@ pub enum Answer {
 #[derive(Clone, Copy, Debug)]
 pub struct ConfigProperties {
     /// Permission of the agent.
-    pub right: Right,
+    pub permission: Permission,
     /// True if the agent holds the line's bytes.
     pub holds_line: bool,
     /// True if the state is stable: it waits for no message.
@@ -166,7 +166,7 @@ pub struct ConfigProperties {
 impl ConfigProperties {
     fn of(state: &State) -> ConfigProperties {
         ConfigProperties {
-            right: state.right,
+            permission: state.permission,
             holds_line: state.holds_line,
             stable: state.is_stable(),
         }
@@ -192,7 +192,7 @@ const UNKNOWN: Transition = Transition {
 };
 
 const NOTHING: ConfigProperties = ConfigProperties {
-    right: Right::None,
+    permission: Permission::None,
     holds_line: false,
     stable: false,
 };

@@ -12,7 +12,7 @@
 
 use cohkit_application::interface::PageFault;
 use cohkit_protocol::controller::Access;
-use cohkit_protocol::protocol::Right;
+use cohkit_protocol::protocol::Permission;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::{BTreeMap, VecDeque};
 
@@ -246,22 +246,22 @@ impl Translations {
     }
 
     /// Returns the permission that the page table grants for a page.
-    fn page_permission(&self, page: Page) -> Right {
+    fn page_permission(&self, page: Page) -> Permission {
         let is_one_in = |pages: u64| pages > 0 && (u64::from(page) + 1).is_multiple_of(pages);
         match (
             is_one_in(self.quantities.absent.value),
             is_one_in(self.quantities.read_only.value),
         ) {
-            (true, _) => Right::None,
-            (_, true) => Right::Read,
-            _ => Right::Write,
+            (true, _) => Permission::None,
+            (_, true) => Permission::Read,
+            _ => Permission::Write,
         }
     }
 
     /// Returns the page fault of an access to a page, or `None` if the access is permitted.
     pub fn page_fault(&self, page: Page, access: Access) -> Option<PageFault> {
         let (permits, write) = (self.page_permission(page), access.writes());
-        let is_refused = permits == Right::None || write && permits == Right::Read;
+        let is_refused = permits == Permission::None || write && permits == Permission::Read;
         is_refused.then_some(PageFault { write, permits })
     }
 
@@ -520,7 +520,7 @@ impl Translations {
             return waiting.push(device);
         }
         let generation = self.generation(page);
-        if self.page_permission(page) > Right::None {
+        if self.page_permission(page) > Permission::None {
             self.host.insert(page, generation);
         }
         let answer = TranslationStep::Answer {
@@ -553,7 +553,7 @@ impl Translations {
         let waiting = std::mem::take(&mut pending.waiting);
         device.pending.remove(&page);
         // The absence of a page is not cached: it is requested again.
-        if self.page_permission(page) > Right::None {
+        if self.page_permission(page) > Permission::None {
             self.device(cache).cache.insert(page, generation);
         }
         Some(waiting)

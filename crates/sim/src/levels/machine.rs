@@ -2,7 +2,7 @@
 
 use cohkit_application::interface::{Contents, Table};
 use cohkit_protocol::controller::Access;
-use cohkit_protocol::protocol::Right;
+use cohkit_protocol::protocol::Permission;
 
 use super::*;
 use std::rc::Rc;
@@ -75,7 +75,7 @@ impl Levels {
         let caches = setup.platform.remotes;
         let mut upper = new_upper(setup, trace)?;
         let messages = below.protocol.message_ids();
-        let needed_permissions: Vec<Right> = messages
+        let needed_permissions: Vec<Permission> = messages
             .map(|message| hierarchy::needs(&below.protocol, message))
             .collect();
         let machine = |cache: Agent| {
@@ -91,7 +91,7 @@ impl Levels {
             };
             let mut machine = Simulation::new(&machine_setup, trace)?;
             machine.home.upper_level = Some(Box::new(UpperLevel {
-                permissions: Paged::new(Right::None),
+                permissions: Paged::new(Permission::None),
                 needed_permissions: needed_permissions.clone(),
                 locks: FxHashMap::default(),
                 notifications: Vec::new(),
@@ -194,7 +194,7 @@ impl Levels {
             Down::Changed(line) => {
                 let (configuration, copy) = self.upper.caches.configuration_and_copy(cache, line);
                 let program = &self.upper.caches.executor.program;
-                let permission = program.properties(configuration).right;
+                let permission = program.properties(configuration).permission;
                 self.run_lower(number, |machine| {
                     let (home, mut env) = machine.home_and_environment();
                     home.handle_change_above(&mut env, line, permission, copy);
@@ -501,7 +501,7 @@ fn share_lifelines(upper: &mut Simulation, lower: &mut [Simulation]) {
 }
 
 /// Starts a prefetch of a permission for the level below, unless the line is locked or already being prefetched.
-fn prefetch_for_below(upper: &mut Simulation, cache: Agent, line: Line, permission: Right) {
+fn prefetch_for_below(upper: &mut Simulation, cache: Agent, line: Line, permission: Permission) {
     let lower_level = upper.caches.lower_level.as_mut();
     if lower_level.is_some_and(|lower_level| lower_level.begin_prefetch(cache, line)) {
         // Each cache of the upper level has one core, with the same number.

@@ -131,7 +131,7 @@ impl Context<'_> {
 
     /// Checks that the device cannot be modifying a line that memory reads for a cache.
     pub fn check_memory_read(&mut self, line: Line) {
-        if self.local.locks.permission(line) == Right::Write {
+        if self.local.locks.permission(line) == Permission::Write {
             let text = "memory is read for a cache while the device may write it under its lock";
             self.fail(FailureKind::SingleWriter, line, text.into());
         }

@@ -5,7 +5,7 @@ use cohkit_protocol::controller::Event as Cause;
 use cohkit_protocol::protocol::Home;
 
 use cohkit_protocol::construct::construction_cache::constructed;
-use cohkit_protocol::construct::rights::KnownRights;
+use cohkit_protocol::construct::permissions::KnownPermissions;
 use cohkit_protocol::pending_access::Accesses;
 use cohkit_protocol::remotes::KindId;
 
@@ -161,13 +161,13 @@ impl Setup {
         }
         let remotes = platform.all_remotes() as u16;
         let constructed = constructed(&protocol, remotes).map_err(NoScenario::Home)?;
-        let (home, rights) = (*constructed).clone();
+        let (home, permissions) = (*constructed).clone();
         Ok(Setup::from_parts(
             protocol,
             home,
             platform,
             scenario,
-            Some(rights),
+            Some(permissions),
         ))
     }
 
@@ -187,7 +187,7 @@ impl Setup {
         home: Controller,
         platform: Platform,
         scenario: Arc<dyn Playable>,
-        rights: Option<KnownRights>,
+        permissions: Option<KnownPermissions>,
     ) -> Setup {
         // These cores have the components that loads and stores need.
         let workload_of = |cores: u32| {
@@ -210,7 +210,7 @@ impl Setup {
             clocked: None,
             play: Some(Play {
                 scenario,
-                rights,
+                permissions,
                 until: None,
                 warm_up: 0,
                 tables: false,

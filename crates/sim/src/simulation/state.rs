@@ -1,6 +1,6 @@
 //! State of a run that several components use, by its scope: one space, the copies of lines, and what is counted.
 
-use cohkit_protocol::protocol::Right;
+use cohkit_protocol::protocol::Permission;
 use rustc_hash::FxHashMap;
 
 use super::*;
@@ -22,14 +22,14 @@ pub(crate) struct LocalState {
 
 /// Lines that the home has locked for the agent behind it: the device, the application, or the cache above.
 #[derive(Default)]
-pub(crate) struct Locks(FxHashMap<Line, Right>);
+pub(crate) struct Locks(FxHashMap<Line, Permission>);
 
 impl Locks {
     /// Locks a line, after which caches keep at most permission `ensures`.
-    pub fn lock(&mut self, line: Line, ensures: Right) {
+    pub fn lock(&mut self, line: Line, ensures: Permission) {
         let permission = match ensures {
-            Right::None => Right::Write,
-            _ => Right::Read,
+            Permission::None => Permission::Write,
+            _ => Permission::Read,
         };
         self.0.insert(line, permission);
     }
@@ -41,8 +41,8 @@ impl Locks {
 
     /// Returns the permission that the agent has for a line under its lock.
     #[inline]
-    pub fn permission(&self, line: Line) -> Right {
-        self.0.get(&line).copied().unwrap_or(Right::None)
+    pub fn permission(&self, line: Line) -> Permission {
+        self.0.get(&line).copied().unwrap_or(Permission::None)
     }
 
     /// True if no line is locked.

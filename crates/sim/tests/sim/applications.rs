@@ -13,7 +13,7 @@ use cohkit_application::rpc_bus::BusCalls;
 use cohkit_application::shared_table::SharedTable;
 use cohkit_application::view::{Client, Maintainer, Order, View};
 use cohkit_protocol::controller::Access;
-use cohkit_protocol::protocol::Right;
+use cohkit_protocol::protocol::Permission;
 use cohkit_sim::components::traffic::{Pattern, Workload};
 use cohkit_sim::explain::FailureKind;
 use cohkit_sim::kernel::SECOND;
@@ -396,7 +396,7 @@ impl Application for ContractBreaker {
             }
             Event::Changed {
                 line,
-                to: Right::Write,
+                to: Permission::Write,
                 ..
             } => actions.local(line, Operation::Clean, false),
             _ => {}

@@ -11,7 +11,7 @@ use cohkit_application::interface::{
 };
 use cohkit_application::locks::LockTable;
 use cohkit_application::shipped::{visit, Visitor};
-use cohkit_protocol::protocol::Right;
+use cohkit_protocol::protocol::Permission;
 use cohkit_sim::combined_scenario::CombinedScenario;
 use cohkit_sim::explain::FailureKind;
 use cohkit_sim::kernel::NANOSECOND;
@@ -271,11 +271,11 @@ impl Application for Nothing {
 }
 
 /// Permission of a line's page: one page in four is read-only, and one in six is absent.
-fn page_permission(line: Line) -> Right {
+fn page_permission(line: Line) -> Permission {
     match line / PAGE + 1 {
-        page if page % 6 == 0 => Right::None,
-        page if page % 4 == 0 => Right::Read,
-        _ => Right::Write,
+        page if page % 6 == 0 => Permission::None,
+        page if page % 4 == 0 => Permission::Read,
+        _ => Permission::Write,
     }
 }
 
@@ -318,7 +318,7 @@ impl Scenario for Walks {
                 let (line, loads) = walk.line_of_access(next);
                 let (permits, write) = (page_permission(line), !loads);
                 let initial_word = contents.initial(line, 1);
-                let expected_word = if permits == Right::Write {
+                let expected_word = if permits == Permission::Write {
                     u64::from(line) + 1
                 } else {
                     initial_word
@@ -326,7 +326,7 @@ impl Scenario for Walks {
                 if contents.word(line, 1) != expected_word {
                     return Err(format!("line {line} is {}", contents.word(line, 1)));
                 }
-                if permits == Right::None || write && permits == Right::Read {
+                if permits == Permission::None || write && permits == Permission::Read {
                     refused.push((line, PageFault { write, permits }));
                 } else if loads {
                     loaded.push((line, expected_word));
@@ -368,15 +368,16 @@ fn threads_are_notified_of_refusals_and_continue() {
         let lines = 0..play.scenario.line_count();
         let refused: u32 = lines
             .map(|line| match page_permission(line) {
-                Right::None => 2,
-                Right::Read => 1,
-                Right::Write => 0,
+                Permission::None => 2,
+                Permission::Read => 1,
+                Permission::Write => 0,
             })
             .sum();
         assert_eq!(get(&played, "translation_faults"), f64::from(refused));
         let performed = f64::from(2 * play.scenario.line_count() - refused);
         // In that protocol an acquire is followed by another access, which is about no line.
-        let acquires = |line: &Line| line.is_multiple_of(3) && page_permission(*line) > Right::None;
+        let acquires =
+            |line: &Line| line.is_multiple_of(3) && page_permission(*line) > Permission::None;
         let acquires = match setup.protocol.name.as_str() {
             "self_invalidate" => (0..play.scenario.line_count()).filter(acquires).count(),
             _ => 0,

@@ -10,7 +10,7 @@ use cohkit_engine::search::Engine;
 use cohkit_engine::{check, Options, Outcome, Property, Report};
 use cohkit_murphi::{print, read, Dialect, Style};
 use cohkit_protocol::controller::Controller;
-use cohkit_protocol::protocol::{Home, Protocol, Right, Type};
+use cohkit_protocol::protocol::{Home, Permission, Protocol, Type};
 use cohkit_protocol::remotes::Remotes;
 use cohkit_protocol::text::parse;
 use cohkit_system::data::{Current, Words};
@@ -254,7 +254,7 @@ fn accesses_can_begin_again(case: &Case, worlds: &[World<Current>]) -> bool {
             }
             predecessors[numbers[&next]].push(from);
             if let Step::Access(line, remote, access) = step {
-                if access.needs() != Right::None {
+                if access.needs() != Permission::None {
                     let states = begins.entry((line, remote, access.name())).or_default();
                     states.push(from);
                 }
@@ -265,10 +265,11 @@ fn accesses_can_begin_again(case: &Case, worlds: &[World<Current>]) -> bool {
         let mut reached = vec![false; worlds.len()];
         let permitted = (0..worlds.len()).filter(|&world| {
             let remote = &worlds[world].lines[usize::from(line)].remotes[usize::from(remote)];
-            let right = protocol.remote.states[usize::from(remote.configuration.state)].right;
+            let permission =
+                protocol.remote.states[usize::from(remote.configuration.state)].permission;
             match access {
-                "load" => right >= Right::Read,
-                "store" => right == Right::Write,
+                "load" => permission >= Permission::Read,
+                "store" => permission == Permission::Write,
                 _ => false,
             }
         });

@@ -78,7 +78,7 @@ impl TraceChecker<'_> {
             ("unlocks" | "unlocks a line that it has not locked", _) => {
                 return self.apply_best_row(line, vec![Event::Unlock]);
             }
-            ("writes", operation) if line.lock == Some(Right::None) => {
+            ("writes", operation) if line.lock == Some(Permission::None) => {
                 line.bytes.memory = line.bytes.write(Some(line.bytes.memory), false)?;
                 operation
             }
@@ -232,7 +232,7 @@ impl TraceChecker<'_> {
                 }
                 RowEffect::Acknowledge(local) => self.acknowledge_local(line, local.into())?,
                 RowEffect::Unlocked => {
-                    if line.lock.take() == Some(Right::None) {
+                    if line.lock.take() == Some(Permission::None) {
                         line.bytes.forget_values();
                     }
                     line.answers.push("is unlocked".into());

@@ -13,7 +13,7 @@ impl TraceChecker<'_> {
         let (access, _) =
             parse_access_report(report).ok_or_else(|| format!("no agent does this: {report}"))?;
         let remote = &line.remotes[remote_index];
-        let permission = self.protocol.remote.states[remote.agent.state].right;
+        let permission = self.protocol.remote.states[remote.agent.state].permission;
         let event = Event::Access(access);
         let trigger = Trigger {
             event,
@@ -241,7 +241,7 @@ impl TraceChecker<'_> {
             Some(MessageData::Line(copy)) => Some(copy),
             _ => None,
         };
-        if let Some(access) = access.filter(|access| access.needs() > Right::None) {
+        if let Some(access) = access.filter(|access| access.needs() > Permission::None) {
             line.remotes[remote_index].pending_access = Some(PendingAccess {
                 access,
                 version_at_start: line.bytes.last,
@@ -266,8 +266,9 @@ impl TraceChecker<'_> {
             }
         }
         let to = &controller.states[next_agent.state];
-        let performed_access = access.filter(|access| from.right.min(to.right) >= access.needs());
-        let performed_access = performed_access.filter(|access| access.needs() > Right::None);
+        let performed_access =
+            access.filter(|access| from.permission.min(to.permission) >= access.needs());
+        let performed_access = performed_access.filter(|access| access.needs() > Permission::None);
         if received_copy.is_some() || written {
             line.remotes[remote_index].copy = copy;
         }
@@ -283,7 +284,7 @@ impl TraceChecker<'_> {
         let remote = &mut line.remotes[remote_index];
         if to.is_stable()
             || performed_access.is_some()
-            || to.right > Right::None && access.is_none() && written
+            || to.permission > Permission::None && access.is_none() && written
         {
             let abandoned_write = remote
                 .pending_access

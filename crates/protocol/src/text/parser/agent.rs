@@ -432,10 +432,10 @@ impl<'a> Parser<'a, '_> {
         Ok(match word {
             "on" => self.request_goals()?,
             "reach" => {
-                let right = self.name("a state that names the permission")?;
+                let permission = self.name("a state that names the permission")?;
                 self.expect_word("with")?;
                 PolicyItem::Reach {
-                    right,
+                    permission,
                     forward: self.name("a forward")?,
                 }
             }
@@ -477,7 +477,7 @@ impl<'a> Parser<'a, '_> {
                 }
                 PolicyItem::Expect {
                     answer,
-                    right: self.name("a state that names the permission")?,
+                    permission: self.name("a state that names the permission")?,
                 }
             }
         })
@@ -506,7 +506,7 @@ impl<'a> Parser<'a, '_> {
                 "write" => Goal::Write,
                 _ => {
                     p.requester(requester)?;
-                    let right = if word == "grant" {
+                    let permission = if word == "grant" {
                         Some(p.name("a state that names the permission")?)
                     } else {
                         None
@@ -519,7 +519,7 @@ impl<'a> Parser<'a, '_> {
                         Condition::Always
                     };
                     Goal::Grant {
-                        right,
+                        permission,
                         message,
                         when,
                     }

@@ -105,7 +105,7 @@ impl<'a> Resolver<'a, '_> {
             );
             return reject(Code::Carries, text, "no bytes to keep");
         }
-        if target.right > source.right {
+        if target.permission > source.permission {
             let text = format!(
                 "`{}` gives a permission that `{}` does not",
                 to.text, from.text

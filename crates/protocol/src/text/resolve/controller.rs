@@ -10,7 +10,7 @@ use crate::controller::{
     Value, Variable, MEMORY_WRITES,
 };
 use crate::policy::LocalPolicy;
-use crate::protocol::{Carries, Right, Type};
+use crate::protocol::{Carries, Permission, Type};
 use crate::remotes::KindId;
 use rustc_hash::FxHashSet;
 
@@ -353,9 +353,9 @@ impl<'a> Resolver<'a, '_> {
     fn resolve_state(&mut self, item: &StateItem<'a>, side: Side, kind: Option<KindId>) -> State {
         // Highest permission, if it is conditional.
         let permission = match (&item.reads, &item.writes) {
-            (StatePermission::Never, StatePermission::Never) => Right::None,
-            (_, StatePermission::Never) => Right::Read,
-            _ => Right::Write,
+            (StatePermission::Never, StatePermission::Never) => Permission::None,
+            (_, StatePermission::Never) => Permission::Read,
+            _ => Permission::Write,
         };
         let is_implied = matches!(item.reads, StatePermission::Always)
             || matches!(item.writes, StatePermission::Always);
@@ -366,14 +366,16 @@ impl<'a> Resolver<'a, '_> {
                     .label("leave this out: a state that reads or writes holds the line"),
             );
         }
-        if side == Side::Home && (permission > Right::None || item.dirty || item.holds.is_some()) {
+        if side == Side::Home
+            && (permission > Permission::None || item.dirty || item.holds.is_some())
+        {
             let message = format!("a permission or a copy of the home in `{}`", item.name.text);
             let diagnostic = Diagnostic::new(Code::Misplaced, item.name.span, message);
             let label =
                 "a home's states wait for messages; only states of a remote give permissions and hold lines";
             self.sink.push(diagnostic.label(label));
         }
-        let holds_line = permission > Right::None || item.holds.is_some();
+        let holds_line = permission > Permission::None || item.holds.is_some();
         if item.dirty && !holds_line {
             let message = format!("`{}` is dirty but does not hold the line", item.name.text);
             self.sink.push(
@@ -392,7 +394,7 @@ impl<'a> Resolver<'a, '_> {
         }
         State {
             name: item.name.text.to_string(),
-            right: permission,
+            permission,
             dirty: item.dirty,
             holds_line,
             waits,

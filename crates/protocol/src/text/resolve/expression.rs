@@ -345,11 +345,14 @@ impl<'a> Resolver<'a, '_> {
                 Some(Operand::Single(expression, result))
             }
             Operand::Set(left) => {
-                let (left, right_set) = (Box::new(left), Box::new(self.resolve_set(right, scope)?));
+                let (left, permission_set) =
+                    (Box::new(left), Box::new(self.resolve_set(right, scope)?));
                 match operator_typing(operator) {
-                    OperatorTyping::Combination(make) => Some(Operand::Set(make(left, right_set))),
+                    OperatorTyping::Combination(make) => {
+                        Some(Operand::Set(make(left, permission_set)))
+                    }
                     OperatorTyping::Comparison(compare) => {
-                        Some(Operand::Single(compare(left, right_set), Kind::Bool))
+                        Some(Operand::Single(compare(left, permission_set), Kind::Bool))
                     }
                     OperatorTyping::SingleKind(kind) => self.kind_mismatch(right, kind, Kind::Set),
                 }

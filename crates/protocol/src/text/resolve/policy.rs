@@ -6,7 +6,7 @@ use crate::policy::{
     Acceptance, AcknowledgementRule, DowngradeRule, Expectation, Grant, GrantCondition,
     LocalPolicy, LockConflict, Policy, RequestPolicy, Stall,
 };
-use crate::protocol::{Carries, Right};
+use crate::protocol::{Carries, Permission};
 
 /// Returns true if a home is a policy: it has neither states nor rows.
 pub(super) fn is_policy(agent: &Agent) -> bool {
@@ -18,7 +18,12 @@ pub(super) fn is_policy(agent: &Agent) -> bool {
 }
 
 /// Returns the permission of the stable state of the remote with this name.
-fn named_permission(name: Name, states: &[State], names: &Names, sink: &mut Sink) -> Option<Right> {
+fn named_permission(
+    name: Name,
+    states: &[State],
+    names: &Names,
+    sink: &mut Sink,
+) -> Option<Permission> {
     let kind = "stable state";
     let stable = || {
         names
@@ -35,11 +40,12 @@ fn named_permission(name: Name, states: &[State], names: &Names, sink: &mut Sink
         return None;
     };
     let state = states.get(usize::from(index))?;
-    let is_other_part = |other: &&State| other.span == state.span && other.right != state.right;
+    let is_other_part =
+        |other: &&State| other.span == state.span && other.permission != state.permission;
     if states.iter().any(|other| is_other_part(&other)) {
         let text = format!("the permission of `{}` depends on variables", name.text);
         sink.push(
-            Diagnostic::new(Code::NotARight, name.span, text)
+            Diagnostic::new(Code::NotAPermission, name.span, text)
                 .label("name a permission by a state that always gives it"),
         );
         return None;
@@ -47,7 +53,7 @@ fn named_permission(name: Name, states: &[State], names: &Names, sink: &mut Sink
     if !state.is_stable() {
         sink.push(
             Diagnostic::new(
-                Code::NotARight,
+                Code::NotAPermission,
                 name.span,
                 format!("`{}` is not a stable state", name.text),
             )
@@ -56,7 +62,7 @@ fn named_permission(name: Name, states: &[State], names: &Names, sink: &mut Sink
         );
         return None;
     }
-    Some(state.right)
+    Some(state.permission)
 }
 
 impl<'a> Resolver<'a, '_> {
@@ -172,14 +178,14 @@ impl<'a> Resolver<'a, '_> {
         let mut statement_spans: [Option<Span>; 4] = [None; 4];
         let mut served: FxHashMap<MessageId, Span> = FxHashMap::default();
         // Permissions that goals ensure, with their spans; each needs a forward.
-        let mut goals: Vec<(Right, Span)> = Vec::new();
+        let mut goals: Vec<(Permission, Span)> = Vec::new();
         for item in &agent.body.items {
             let (item, span) = match item {
                 AgentItem::Policy(item, span) => (item, *span),
                 AgentItem::Local(local) => {
                     goals.extend(
                         named_permission(local.ensure, states, names, self.sink)
-                            .map(|right| (right, local.ensure.span)),
+                            .map(|permission| (permission, local.ensure.span)),
                     );
                     continue;
                 }
@@ -202,23 +208,37 @@ impl<'a> Resolver<'a, '_> {
                     sink,
                 )
             };
-            let rights = (states, names);
+            let permissions = (states, names);
             match item {
                 PolicyItem::On {
                     message: name,
                     goals: statements,
                 } => {
                     let message = self.message_named(*name);
-                    let request =
-                        self.resolve_request(*name, message, statements, span, rights, &mut goals);
+                    let request = self.resolve_request(
+                        *name,
+                        message,
+                        statements,
+                        span,
+                        permissions,
+                        &mut goals,
+                    );
                     if message.is_none_or(|message| self.record_served(*name, message, &mut served))
                     {
                         policy.requests.extend(request);
                     }
                 }
-                PolicyItem::Reach { right, forward } => {
-                    let downgrade =
-                        self.resolve_reach(*right, *forward, span, rights, &policy.downgrades);
+                PolicyItem::Reach {
+                    permission,
+                    forward,
+                } => {
+                    let downgrade = self.resolve_reach(
+                        *permission,
+                        *forward,
+                        span,
+                        permissions,
+                        &policy.downgrades,
+                    );
                     policy.downgrades.extend(downgrade);
                 }
                 PolicyItem::Stall(stall) => {
@@ -250,11 +270,9 @@ impl<'a> Resolver<'a, '_> {
                     let rule = self.resolve_await(*acknowledgement, grants, span);
                     policy.acknowledgement_rules.extend(rule);
                 }
-                PolicyItem::Expect {
-                    answer,
-                    right: permission,
-                } => {
-                    let expectation = self.resolve_expectation(*answer, *permission, span, rights);
+                PolicyItem::Expect { answer, permission } => {
+                    let expectation =
+                        self.resolve_expectation(*answer, *permission, span, permissions);
                     policy.expectations.extend(expectation);
                 }
             }
@@ -299,12 +317,12 @@ impl<'a> Resolver<'a, '_> {
         span: Span,
         (states, names): (&[State], &Names<'a>),
     ) -> Option<Expectation> {
-        let right = named_permission(permission, states, names, self.sink);
+        let permission = named_permission(permission, states, names, self.sink);
         let reason = "only an answer implies a permission";
         let answer = self.message_of_class(answer, Class::Answer, reason);
         Some(Expectation {
             answer: answer?,
-            right: right?,
+            permission: permission?,
             span,
         })
     }
@@ -345,31 +363,31 @@ impl<'a> Resolver<'a, '_> {
     /// Resolves `reach`: a permission has at most one forward.
     fn resolve_reach(
         &mut self,
-        permission: Name<'a>,
+        name: Name<'a>,
         forward: Name<'a>,
         span: Span,
         (states, names): (&[State], &Names<'a>),
         existing: &[DowngradeRule],
     ) -> Option<DowngradeRule> {
-        let right = named_permission(permission, states, names, self.sink);
+        let permission = named_permission(name, states, names, self.sink);
         let reason = "a permission is reached with a forward";
         let forward = self.message_of_class(forward, Class::Forward, reason)?;
         self.is_sent[forward.index()] = true;
-        let right = right?;
-        if let Some(first) = existing.iter().find(|downgrade| downgrade.right == right) {
-            let text = format!(
-                "a second forward for the permission of `{}`",
-                permission.text
-            );
+        let permission = permission?;
+        if let Some(first) = existing
+            .iter()
+            .find(|downgrade| downgrade.permission == permission)
+        {
+            let text = format!("a second forward for the permission of `{}`", name.text);
             self.sink.push(
-                Diagnostic::new(Code::Duplicate, permission.span, text)
+                Diagnostic::new(Code::Duplicate, name.span, text)
                     .label("again")
                     .note_at(first.span, "the first one"),
             );
             return None;
         }
         Some(DowngradeRule {
-            right,
+            permission,
             forward,
             span,
         })
@@ -444,7 +462,7 @@ impl<'a> Resolver<'a, '_> {
         statements: &Block<(Goal<'a>, Span)>,
         span: Span,
         (states, names): (&[State], &Names<'a>),
-        goals: &mut Vec<(Right, Span)>,
+        goals: &mut Vec<(Permission, Span)>,
     ) -> Option<RequestPolicy> {
         let (mut ensure, mut write, mut grants) = (None, None, Vec::new());
         for (goal, span) in &statements.items {
@@ -459,16 +477,16 @@ impl<'a> Resolver<'a, '_> {
                     );
                     goals.extend(
                         named_permission(*name, states, names, self.sink)
-                            .map(|right| (right, name.span)),
+                            .map(|permission| (permission, name.span)),
                     );
                 }
                 Goal::Write => set_once(&mut write, *span, |span| *span, "`write`", self.sink),
                 Goal::Grant {
-                    right: permission,
+                    permission,
                     message: grant,
                     when,
                 } => {
-                    let permission = permission.map_or(Some(Right::None), |permission| {
+                    let permission = permission.map_or(Some(Permission::None), |permission| {
                         named_permission(permission, states, names, self.sink)
                     });
                     let condition = match *when {
@@ -477,7 +495,7 @@ impl<'a> Resolver<'a, '_> {
                         Condition::Chosen => GrantCondition::Chosen,
                         Condition::Others(name) => {
                             if named_permission(name, states, names, self.sink)
-                                .is_some_and(|right| right > Right::None)
+                                .is_some_and(|permission| permission > Permission::None)
                             {
                                 let message =
                                     "a grant can depend only on the others having no permission";
@@ -499,9 +517,9 @@ impl<'a> Resolver<'a, '_> {
                         "a request is answered with a grant",
                     );
                     self.is_sent[message.index()] = true;
-                    grants.extend(permission.map(|right| Grant {
+                    grants.extend(permission.map(|permission| Grant {
                         message,
-                        right,
+                        permission,
                         condition,
                         span: *span,
                     }));
@@ -510,7 +528,7 @@ impl<'a> Resolver<'a, '_> {
         }
         let is_complete =
             self.is_request_complete(name, message, statements, ensure.is_some(), write);
-        let ensure = ensure.and_then(|(right, _)| right);
+        let ensure = ensure.and_then(|(permission, _)| permission);
         is_complete.then_some(RequestPolicy {
             message: message?,
             ensure: ensure?,
@@ -626,18 +644,23 @@ impl<'a> Resolver<'a, '_> {
     }
 
     /// Reports goals below the highest permission for which there is no forward.
-    fn report_unreached(&mut self, policy: &Policy, states: &[State], goals: &[(Right, Span)]) {
+    fn report_unreached(
+        &mut self,
+        policy: &Policy,
+        states: &[State],
+        goals: &[(Permission, Span)],
+    ) {
         let highest = states
             .iter()
-            .map(|state| state.right)
+            .map(|state| state.permission)
             .max()
-            .unwrap_or(Right::None);
+            .unwrap_or(Permission::None);
         for &(goal, span) in goals {
             if goal < highest
                 && !policy
                     .downgrades
                     .iter()
-                    .any(|downgrade| downgrade.right <= goal)
+                    .any(|downgrade| downgrade.permission <= goal)
             {
                 self.sink.push(
                     Diagnostic::new(

@@ -6,7 +6,7 @@ use super::error::{check_failed, line_failure, Checked};
 use super::testbench::Bench;
 use crate::lockstep::setup::Check;
 use cohkit_protocol::controller::{Access, Local};
-use cohkit_protocol::protocol::Right;
+use cohkit_protocol::protocol::Permission;
 
 /// Method by which an application withholds its answers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -33,7 +33,7 @@ pub(in crate::lockstep) fn play_control_lines(
 ) -> Checked {
     let locals = &bench.context().reference.clone().home.locals;
     let find_recall = |locks| {
-        let fits = |local: &Local| local.ensures == Right::None && local.locks == locks;
+        let fits = |local: &Local| local.ensures == Permission::None && local.locks == locks;
         let position = locals.iter().position(fits);
         position.map(|position| position as u8)
     };
@@ -69,7 +69,7 @@ pub(in crate::lockstep) fn play_control_lines(
     }
     use_third_line(bench, recall)?;
     for line_index in locked.into_iter().chain(CONTROL) {
-        if bench.permission(line_index) != Right::None {
+        if bench.permission(line_index) != Permission::None {
             let message = "the application is stalled although it has not answered";
             return line_failure(line_index, message.into());
         }
@@ -82,7 +82,7 @@ pub(in crate::lockstep) fn play_control_lines(
         locked
             .iter()
             .chain(&CONTROL)
-            .all(|&line_index| bench.permission(line_index) >= Right::Read)
+            .all(|&line_index| bench.permission(line_index) >= Permission::Read)
     })?;
     bench.settle()?;
     bench.check_final_state()
@@ -91,7 +91,7 @@ pub(in crate::lockstep) fn play_control_lines(
 /// The CPU writes the third line, and the application takes it with the new contents.
 fn use_third_line(bench: &mut Bench, recall: u8) -> Checked {
     bench.start_access(THIRD, Access::Store)?;
-    bench.run_until(|bench| bench.permission(THIRD) == Right::Write)?;
+    bench.run_until(|bench| bench.permission(THIRD) == Permission::Write)?;
     bench.start_access(THIRD, Access::Store)?;
     bench.request_local(THIRD, recall);
     bench.run_until(|bench| {

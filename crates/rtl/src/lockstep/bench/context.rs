@@ -11,7 +11,7 @@ use crate::lockstep::setup::{Check, Setup};
 use crate::lockstep::shapes::Endpoint;
 use cohkit_base::sequence::{Action, Step};
 use cohkit_protocol::controller::Access;
-use cohkit_protocol::protocol::{MessageId, Right};
+use cohkit_protocol::protocol::{MessageId, Permission};
 use rustc_hash::FxHashMap;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -156,7 +156,7 @@ impl<'a> Context<'a> {
     }
 
     /// The remote's permission to a line.
-    pub fn permission(&self, line_index: usize) -> Right {
+    pub fn permission(&self, line_index: usize) -> Permission {
         self.reference.permission(&self.lines[line_index])
     }
 

@@ -7,7 +7,7 @@ use super::port_events::PortEvent;
 use super::units::Units;
 use crate::lockstep::model::{Inputs, SLICES};
 use cohkit_base::sequence::Action;
-use cohkit_protocol::protocol::Right;
+use cohkit_protocol::protocol::Permission;
 use std::collections::VecDeque;
 
 /// Ports of a slice for the device.
@@ -117,7 +117,7 @@ impl Device {
         }
         // The device may write if the remote has no read permission.
         let has_memory = context.reference.shape.endpoint.has_memory();
-        if lock_limit == Right::None && !has_memory && context.random.below(2) == 0 {
+        if lock_limit == Permission::None && !has_memory && context.random.below(2) == 0 {
             line.memory = context.random.bytes();
             line.latest = line.memory;
         }

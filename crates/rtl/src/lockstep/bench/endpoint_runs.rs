@@ -6,7 +6,7 @@ use super::registers::check_registers;
 use super::testbench::Bench;
 use crate::lockstep::model::SLICES;
 use cohkit_protocol::controller::Access;
-use cohkit_protocol::protocol::Right;
+use cohkit_protocol::protocol::Permission;
 
 /// Lets the remote obtain every line, half of them dirty; then the engine takes all of them, while the remote is
 /// idle or not. Returns the duration in cycles.
@@ -15,7 +15,7 @@ pub(in crate::lockstep) fn sweep(bench: &mut Bench, remote_is_idle: bool) -> Che
     for line_index in 0..lines {
         let access = [Access::Load, Access::Store][line_index / SLICES % 2];
         bench.start_access(line_index, access)?;
-        bench.run_until(|bench| bench.permission(line_index) >= Right::Read)?;
+        bench.run_until(|bench| bench.permission(line_index) >= Permission::Read)?;
         bench.start_access(line_index, access)?;
     }
     bench.settle()?;
@@ -30,7 +30,7 @@ pub(in crate::lockstep) fn sweep(bench: &mut Bench, remote_is_idle: bool) -> Che
     }
     let cycles = bench.context().cycle - begin;
     for line_index in 0..lines {
-        if remote_is_idle && bench.permission(line_index) != Right::None {
+        if remote_is_idle && bench.permission(line_index) != Permission::None {
             return line_failure(line_index, "the remote has kept a line of the range".into());
         }
         if bench.endpoint.taken_by_line[line_index] != 1 {
@@ -54,21 +54,21 @@ pub(in crate::lockstep) fn calls(bench: &mut Bench, calls: u64) -> Checked<u64> 
         let result_line = slice + SLICES * (1 - bench.endpoint.remote[slice]);
         // The first call must obtain a line; later ones use the line with the results.
         bench.start_access(argument_line, Access::Store)?;
-        bench.run_until(|bench| bench.permission(argument_line) == Right::Write)?;
+        bench.run_until(|bench| bench.permission(argument_line) == Permission::Write)?;
         for _ in 0..1 + bench.context().random.below(4) {
             bench.start_access(argument_line, Access::Store)?;
         }
         let arguments = bench.context().lines[argument_line].copy;
         let begin = bench.context().cycle;
         bench.start_access(result_line, Access::Store)?;
-        bench.run_until(|bench| bench.permission(result_line) == Right::Write)?;
+        bench.run_until(|bench| bench.permission(result_line) == Permission::Write)?;
         cycles += bench.context().cycle - begin;
         let words = bench.context().reference.words;
         let returned = &bench.context().lines[result_line].copy;
         if returned[..words] != results(&arguments)[..words] {
             return line_failure(result_line, "a call has another result".into());
         }
-        if bench.permission(argument_line) != Right::None {
+        if bench.permission(argument_line) != Permission::None {
             return line_failure(argument_line, "the remote has kept the arguments".into());
         }
     }

@@ -12,7 +12,7 @@ use crate::lockstep::model::SLICES;
 use cohkit_base::sequence::Action;
 use cohkit_protocol::controller::{Event, Local};
 use cohkit_protocol::execute::{Act, Configuration, Outcome};
-use cohkit_protocol::protocol::Right;
+use cohkit_protocol::protocol::Permission;
 use cohkit_system::agent::{self, Bytes as Sent, HomeContext, HomeInput, MemoryOp, Sending};
 
 /// A step that a unit reports.
@@ -126,7 +126,7 @@ impl Home<'_, '_> {
         } = &mut *self.context;
         let line = &mut lines[line_index];
         let [before, after] =
-            [&line.home, &home].map(|home| reference.rom.rights[usize::from(home.state)]);
+            [&line.home, &home].map(|home| reference.rom.permissions[usize::from(home.state)]);
         if before != after {
             let change = Change {
                 line: line.number,
@@ -451,9 +451,9 @@ impl HomeContext for HomeRow<'_, '_> {
         self.unsupported()
     }
 
-    fn lock(&self) -> Right {
+    fn lock(&self) -> Permission {
         let line = &self.context.lines[self.line_index];
-        line.lock_permission.unwrap_or(Right::None)
+        line.lock_permission.unwrap_or(Permission::None)
     }
 
     fn store(&mut self, _from: Option<u8>, _whole: bool) -> Checked {
@@ -473,7 +473,7 @@ impl HomeContext for HomeRow<'_, '_> {
         let line = self.line();
         line.permission = match operation {
             MemoryOp::Read => reference.read_permission(line),
-            _ => reference.rom.rights[usize::from(line.home.state)],
+            _ => reference.rom.permissions[usize::from(line.home.state)],
         };
         if operation == MemoryOp::Read {
             line.operation = Memory::ReadWanted;

@@ -3,7 +3,7 @@
 use crate::lockstep::model::CIRCUITS;
 use cohkit_base::sequence::{Sequence, Step};
 use cohkit_protocol::execute::Configuration;
-use cohkit_protocol::protocol::{MessageId, Right};
+use cohkit_protocol::protocol::{MessageId, Permission};
 use std::collections::VecDeque;
 
 /// Maximum number of 64-bit words per line.
@@ -87,12 +87,12 @@ pub(super) struct Line {
     /// The pending local operation, and true if the directory started it.
     pub pending_local: Option<(u8, bool)>,
     /// Highest permission of the remote under the lock, if the line is locked.
-    pub lock_permission: Option<Right>,
+    pub lock_permission: Option<Permission>,
     pub memory: Bytes,
     pub latest: Bytes,
     pub operation: Memory,
     /// Permission that the remote receives with the read data, or retains after the write.
-    pub permission: Right,
+    pub permission: Permission,
     /// Local operations that have entered the home and are not yet consumed.
     pub queued_locals: VecDeque<u8>,
     pub unlocks: u32,
@@ -117,7 +117,7 @@ impl Line {
             memory: bytes,
             latest: bytes,
             operation: Memory::Idle,
-            permission: Right::None,
+            permission: Permission::None,
             queued_locals: VecDeque::new(),
             unlocks: 0,
             answers: Vec::new(),

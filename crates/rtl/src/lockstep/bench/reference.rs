@@ -7,7 +7,7 @@ use crate::lockstep::shapes::Shape;
 use crate::rom::Rom;
 use cohkit_protocol::controller::{Controller, Event};
 use cohkit_protocol::execute::{Act, Machine, Outcome, Trigger};
-use cohkit_protocol::protocol::{Class, MessageId, Protocol, Right};
+use cohkit_protocol::protocol::{Class, MessageId, Permission, Protocol};
 use cohkit_system::plan::{Plan, ProtocolFacts};
 
 /// The checked controllers, with the parameters of the home that follows them.
@@ -83,8 +83,8 @@ impl<'a> Reference<'a> {
     }
 
     /// The remote's permission to a line.
-    pub fn permission(&self, line: &Line) -> Right {
-        self.protocol.remote.states[usize::from(line.remote.state)].right
+    pub fn permission(&self, line: &Line) -> Permission {
+        self.protocol.remote.states[usize::from(line.remote.state)].permission
     }
 
     /// Executes an event in the home's controller. Returns the new configuration, and the outcome.
@@ -105,13 +105,13 @@ impl<'a> Reference<'a> {
     }
 
     /// Returns the permission that the remote receives with the line being read; `None` for an uncached read.
-    pub fn read_permission(&self, line: &Line) -> Right {
-        let before = self.rom.rights[usize::from(line.home.state)];
+    pub fn read_permission(&self, line: &Line) -> Permission {
+        let before = self.rom.permissions[usize::from(line.home.state)];
         let (home, outcome) = self.step_home(line, Event::MemoryData(0));
-        let granted = self.rom.rights[usize::from(home.state)];
+        let granted = self.rom.permissions[usize::from(home.state)];
         match outcome {
             Ok(Outcome::Taken { .. }) if granted > before => granted,
-            _ => Right::None,
+            _ => Permission::None,
         }
     }
 

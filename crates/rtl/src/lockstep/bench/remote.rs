@@ -11,7 +11,7 @@ use crate::lockstep::setup::Check;
 use cohkit_base::sequence::Action;
 use cohkit_protocol::controller::{Access, Event};
 use cohkit_protocol::execute::{Act, Configuration, Outcome, Receiver, Trigger};
-use cohkit_protocol::protocol::{Carries, Right};
+use cohkit_protocol::protocol::{Carries, Permission};
 use cohkit_protocol::terms::StateId;
 use cohkit_system::agent::{self, Bytes as Sent, RemoteContext, Sending};
 use cohkit_system::data::Extent;
@@ -164,7 +164,7 @@ impl<'a> Remote<'_, 'a> {
             _ => return Ok(()),
         };
         let is_read =
-            matches!(access, Access::Load | Access::ReadOnce) && permission >= Right::Read;
+            matches!(access, Access::Load | Access::ReadOnce) && permission >= Permission::Read;
         if is_read && !line.is_current(&line.copy, reference.words) {
             let message = format!("the remote reads stale data of line {}", line.number);
             return line_failure(line_index, message);

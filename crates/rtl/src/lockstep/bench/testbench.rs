@@ -17,7 +17,7 @@ use crate::lockstep::changes::Changes;
 use crate::lockstep::model::{Inputs, Model, Outputs, CIRCUITS, SLICES};
 use crate::lockstep::setup::{Check, Failed, Mismatch, Setup};
 use cohkit_protocol::controller::Access;
-use cohkit_protocol::protocol::Right;
+use cohkit_protocol::protocol::Permission;
 use std::path::PathBuf;
 
 /// Number of cycles without activity after which a measurement is considered deadlocked.
@@ -405,7 +405,7 @@ impl<'a> Bench<'a> {
     }
 
     /// The remote's permission to a line.
-    pub(super) fn permission(&self, line_index: usize) -> Right {
+    pub(super) fn permission(&self, line_index: usize) -> Permission {
         self.environment.context.permission(line_index)
     }
 

@@ -5,7 +5,7 @@ use super::port_events::{mean_in_progress, PortEvent, Ports};
 use super::testbench::Bench;
 use crate::lockstep::setup::Check;
 use cohkit_protocol::controller::Access;
-use cohkit_protocol::protocol::Right;
+use cohkit_protocol::protocol::Permission;
 
 /// A cycle in which a port is crossed, and the crossing.
 type Crossing = (u64, PortEvent);
@@ -124,8 +124,8 @@ impl Progress {
         for line_index in std::mem::take(&mut self.active) {
             let permission = bench.permission(line_index);
             let finished = match self.traffic {
-                Traffic::Reads => permission >= Right::Read,
-                Traffic::Writes | Traffic::Dirties => permission == Right::Write,
+                Traffic::Reads => permission >= Permission::Read,
+                Traffic::Writes | Traffic::Dirties => permission == Permission::Write,
                 Traffic::Local(_) | Traffic::Engine => false,
             };
             if !finished {

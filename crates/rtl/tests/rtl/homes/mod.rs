@@ -49,7 +49,7 @@ pub fn compiled_text(file: &str, text: &str) -> Compiled {
     let construction = construct(&protocol).expect("protocol with a home");
     let home = construction.flat(true);
     let rom = Rom::new(&protocol, &home).expect("ROM within the hardware limits");
-    let rom = rom.with_rights(&home, &construction.flat_rights(true));
+    let rom = rom.with_permissions(&home, &construction.flat_permissions(true));
     let graph = ReachabilityGraph::new(&protocol, &home, &rom).expect("small reachability graph");
     // Print with the same header as the command, so that both share cached builds.
     let origin = Origin {

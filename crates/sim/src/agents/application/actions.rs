@@ -274,7 +274,7 @@ impl Application {
         }
         context.check_memory(line, old_copy, "is written by the application");
         for cache in env.caches.agents() {
-            if env.caches.permission(cache, line) > Right::None {
+            if env.caches.permission(cache, line) > Permission::None {
                 let cache = context.agent_name(cache);
                 let text = format!("{name} changes a line of which {cache} has a copy");
                 return context.fail(FailureKind::Contract, line, text);

@@ -115,7 +115,7 @@ fn contract_action(
             Action::Local {
                 line: *line,
                 operation: match local.ensures {
-                    Right::None => Operation::CleanInvalidate,
+                    Permission::None => Operation::CleanInvalidate,
                     _ => Operation::Clean,
                 },
                 lock: local.locks,

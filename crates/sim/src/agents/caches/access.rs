@@ -211,7 +211,7 @@ impl Caches {
     ) {
         let (place, mut entry) = self.find(cache, line);
         let properties = self.executor.program.properties(entry.configuration);
-        if properties.right < Right::Write {
+        if properties.permission < Permission::Write {
             env.context.contents.data.release(copy);
             let name = env.context.agent_name(cache);
             let text = format!("the level below {name} writes its memory without write permission");
@@ -331,8 +331,8 @@ impl Caches {
     ) -> Option<Attempt> {
         let access = env.context.local.accesses[index];
         let before = self.executor.program.properties(entry.configuration);
-        let needed_right = access.kind.needs();
-        if access.purpose == Purpose::Hint && before.right >= needed_right {
+        let needed_permission = access.kind.needs();
+        if access.purpose == Purpose::Hint && before.permission >= needed_permission {
             return Some(Attempt::Performed);
         }
         // The level below requests the line again after it has returned its copy.
@@ -345,7 +345,7 @@ impl Caches {
         let transition = self.step(env, cache, line, entry.configuration, &input);
         // A row that only retries without changing anything is equivalent to no row.
         let has_no_effect = before.stable
-            && before.right < needed_right
+            && before.permission < needed_permission
             && transition.next == entry.configuration
             && transition.acts().is_empty();
         Some(match transition.answer {
@@ -370,8 +370,8 @@ impl Caches {
             {
                 Attempt::Held
             }
-            _ if needed_right == Right::None => Attempt::Skipped,
-            _ if before.right >= needed_right && access.kind.is_performed_in_place() => {
+            _ if needed_permission == Permission::None => Attempt::Skipped,
+            _ if before.permission >= needed_permission && access.kind.is_performed_in_place() => {
                 self.perform(env, line, entry, index);
                 Attempt::Performed
             }
@@ -392,7 +392,7 @@ impl Caches {
     ) -> Option<Attempt> {
         let Pending { cache, kind, .. } = env.context.local.accesses[index];
         let (before, after) = (transition.before, transition.after);
-        let needed_right = kind.needs();
+        let needed_permission = kind.needs();
         env.context.note_access(cache, line, kind);
         env.context.observe(Fact::Begun {
             access: index,
@@ -404,11 +404,11 @@ impl Caches {
         if !kind.about_line() && transition.retries {
             return None;
         }
-        if needed_right == Right::None {
+        if needed_permission == Permission::None {
             return Some(Attempt::Performed);
         }
-        let read_permitted = !kind.writes() && after.right >= needed_right;
-        if transition.performs || read_permitted && before.right >= needed_right {
+        let read_permitted = !kind.writes() && after.permission >= needed_permission;
+        if transition.performs || read_permitted && before.permission >= needed_permission {
             self.perform(env, line, entry, index);
             return Some(Attempt::Performed);
         }

@@ -74,15 +74,16 @@ impl Caches {
             lower_level.notify_change(cache, line);
         }
         let is_tracked = self.count() > 1 || env.permissions_above.is_some();
-        if after.right != before.right && is_tracked {
+        if after.permission != before.permission && is_tracked {
             let oracle = &mut env.context.contents.oracle;
-            oracle.record_permission_change(line, before.right, after.right);
+            oracle.record_permission_change(line, before.permission, after.permission);
         }
-        if after.right > before.right {
-            self.check_rights(env, cache, line, after.right);
+        if after.permission > before.permission {
+            self.check_permissions(env, cache, line, after.permission);
         }
         // An L1 may hold a line only while its cache has read permission, and not beyond the arrival of new bytes.
-        if !env.frontend.cores.is_empty() && (after.right == Right::None || carries_line) {
+        if !env.frontend.cores.is_empty() && (after.permission == Permission::None || carries_line)
+        {
             (env.frontend.cores).invalidate_in_l1s(&mut env.context, cache, line, None);
         }
         self.observe_state(env, cache, line, entry.configuration);
@@ -300,11 +301,11 @@ impl Caches {
                         .data
                         .release(std::mem::replace(&mut entry.copy, Copy::UNTOUCHED));
                 }
-                if after.right != before.right && self.count() > 1 {
+                if after.permission != before.permission && self.count() > 1 {
                     env.context.contents.oracle.record_permission_change(
                         line,
-                        before.right,
-                        after.right,
+                        before.permission,
+                        after.permission,
                     );
                 }
                 self.observe_state(env, cache, line, entry.configuration);
@@ -380,19 +381,30 @@ impl Caches {
 
     /// Checks a permission that an agent has gained.
     #[inline]
-    fn check_rights(&mut self, env: &mut CacheEnvironment, cache: Agent, line: Line, right: Right) {
+    fn check_permissions(
+        &mut self,
+        env: &mut CacheEnvironment,
+        cache: Agent,
+        line: Line,
+        permission: Permission,
+    ) {
         if let Some(permissions_above) = env.permissions_above {
-            check_inclusion(&mut env.context, permissions_above, (cache, line), right);
+            check_inclusion(
+                &mut env.context,
+                permissions_above,
+                (cache, line),
+                permission,
+            );
         } else if self.count() == 1 && env.context.local.locks.is_empty() {
             return;
         }
-        if env.context.contents.oracle.is_excluded(line, right) {
-            self.report_conflicting_permissions(env, cache, line, right);
+        if env.context.contents.oracle.is_excluded(line, permission) {
+            self.report_conflicting_permissions(env, cache, line, permission);
         }
-        let lock_right = env.context.local.locks.permission(line);
-        if !are_compatible(right, lock_right) {
+        let lock_permission = env.context.local.locks.permission(line);
+        if !are_compatible(permission, lock_permission) {
             let text = format!(
-                "{} may {right} under the device's lock",
+                "{} may {permission} under the device's lock",
                 env.context.agent_name(cache)
             );
             env.context.fail(FailureKind::SingleWriter, line, text);
@@ -406,14 +418,14 @@ impl Caches {
         env: &mut CacheEnvironment,
         cache: Agent,
         line: Line,
-        right: Right,
+        permission: Permission,
     ) {
         for other in self.agents().filter(|&other| other != cache) {
             let configuration = self.configuration(other, line);
-            let other_right = self.executor.program.properties(configuration).right;
-            if !are_compatible(right, other_right) {
+            let other_permission = self.executor.program.properties(configuration).permission;
+            if !are_compatible(permission, other_permission) {
                 let text = format!(
-                    "{} may {right} while {} may {other_right}",
+                    "{} may {permission} while {} may {other_permission}",
                     env.context.agent_name(cache),
                     env.context.agent_name(other)
                 );
@@ -423,7 +435,7 @@ impl Caches {
         if env.permissions_above.is_some() {
             let name = env.context.agent_name(cache);
             let text = format!(
-                "{name} may {right}, but a cache below another one has a conflicting permission"
+                "{name} may {permission}, but a cache below another one has a conflicting permission"
             );
             env.context.fail(FailureKind::SingleWriter, line, text);
         }
@@ -495,9 +507,9 @@ fn replace_copy(
 /// Checks inclusion: a cache has no permission that the cache above lacks.
 pub(crate) fn check_inclusion(
     context: &mut Context,
-    permissions_above: &Paged<Right>,
+    permissions_above: &Paged<Permission>,
     (cache, line): (Agent, Line),
-    permission: Right,
+    permission: Permission,
 ) {
     let upper = permissions_above.get(line);
     if permission > upper {

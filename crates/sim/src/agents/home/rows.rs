@@ -405,9 +405,12 @@ impl Home {
         let oracle_agrees =
             env.caches.count() > 1 && context.contents.oracle.highest_permission(line) <= ensures;
         for cache in env.caches.agents().filter(|_| !oracle_agrees) {
-            let right = env.caches.permission(cache, line);
-            if right > ensures {
-                let text = format!("{} may {right} after {name}", context.agent_name(cache));
+            let permission = env.caches.permission(cache, line);
+            if permission > ensures {
+                let text = format!(
+                    "{} may {permission} after {name}",
+                    context.agent_name(cache)
+                );
                 context.fail(FailureKind::SingleWriter, line, text);
             }
         }
@@ -443,7 +446,7 @@ impl Home {
         &mut self,
         env: &mut HomeEnvironment,
         line: Line,
-        permission: Right,
+        permission: Permission,
         copy: Copy,
     ) {
         let Some(above) = &mut self.upper_level else {
@@ -453,7 +456,7 @@ impl Home {
         above.permissions.set(line, permission);
         let data = &mut env.context.contents.data;
         let copy = match permission {
-            Right::None => Copy::UNTOUCHED,
+            Permission::None => Copy::UNTOUCHED,
             _ => data.share(copy),
         };
         env.memory.set_copy(data, line, copy);
@@ -471,7 +474,7 @@ impl Home {
     }
 
     /// Handles a recall by the level above, after which caches here keep at most permission `remaining`.
-    pub fn handle_recall(&mut self, env: &mut HomeEnvironment, line: Line, remaining: Right) {
+    pub fn handle_recall(&mut self, env: &mut HomeEnvironment, line: Line, remaining: Permission) {
         let Some(operation) = hierarchy::recalls(&env.context.tables.locals, remaining) else {
             let text = format!(
                 "no local operation of the lower level locks the line and leaves {remaining:?}"

@@ -61,7 +61,7 @@ impl Store {
     /// Writes the bytes to memory.
     fn write(self, env: &mut HomeEnvironment, is_whole_line: bool) -> Option<Range<u16>> {
         let (line, context) = (self.line, &mut env.context);
-        if context.local.locks.permission(line) > Right::None {
+        if context.local.locks.permission(line) > Permission::None {
             let name = context.agent_name(self.from);
             let text = format!("a store of {name} reaches memory under the device's lock");
             context.fail(FailureKind::SingleWriter, line, text);

@@ -72,7 +72,7 @@ const READ_ONLY: u32 = 3 * 512;
 const ABSENT: u32 = 5 * 512;
 
 /// Result of an access: the words read; or on refusal the word, true for a write, and the page's permission.
-type AccessResult = Result<Option<Vec<u64>>, (u32, bool, Right)>;
+type AccessResult = Result<Option<Vec<u64>>, (u32, bool, Permission)>;
 
 fn expected_results() -> Vec<(Request, AccessResult)> {
     let mixed = |new| [vec![new; 6], vec![0; 14]].concat();
@@ -81,26 +81,26 @@ fn expected_results() -> Vec<(Request, AccessResult)> {
         // The words before the page are written.
         (
             Request::Store(READ_ONLY - 6, 20),
-            Err((READ_ONLY, true, Right::Read)),
+            Err((READ_ONLY, true, Permission::Read)),
         ),
         (Request::Load(READ_ONLY - 6, 20), Ok(Some(mixed(NEW)))),
         (
             Request::Add(READ_ONLY + 64),
-            Err((READ_ONLY + 64, true, Right::Read)),
+            Err((READ_ONLY + 64, true, Permission::Read)),
         ),
         (
             Request::Load(ABSENT - 40, 100),
-            Err((ABSENT, false, Right::None)),
+            Err((ABSENT, false, Permission::None)),
         ),
         (
             Request::Load(ABSENT + 511, 2),
-            Err((ABSENT + 511, false, Right::None)),
+            Err((ABSENT + 511, false, Permission::None)),
         ),
         (
             Request::Store(ABSENT + 7, 1),
-            Err((ABSENT + 7, true, Right::None)),
+            Err((ABSENT + 7, true, Permission::None)),
         ),
-        (Request::Add(ABSENT), Err((ABSENT, true, Right::None))),
+        (Request::Add(ABSENT), Err((ABSENT, true, Permission::None))),
         (Request::Store(ABSENT + 512, 3), Ok(None)),
         (Request::Add(ABSENT + 512), Ok(Some(vec![NEW]))),
         (Request::Add(ABSENT + 512), Ok(Some(vec![NEW + 1]))),

@@ -262,7 +262,9 @@ impl<'a> Resolver<'a, '_> {
                 ),
             },
             ActionKind::Retry => match event {
-                Event::Access(access) if access.needs() > Right::None => Some(Statement::Retry),
+                Event::Access(access) if access.needs() > Permission::None => {
+                    Some(Statement::Retry)
+                }
                 Event::Access(access) if !access.about_line() => Some(Statement::Retry),
                 _ => reject(
                     Code::Misplaced,

@@ -10,8 +10,8 @@ mod homes;
 mod kinds;
 mod names;
 mod orders;
+mod permissions;
 mod policies;
-mod rights;
 
 use super::*;
 use cohkit_diagnostics::line_column;

@@ -11,7 +11,7 @@ use super::*;
 use crate::controller::{
     Access, Controller, Effect, Event, Expression, Initial, Operator, Rule, Statement,
 };
-use crate::protocol::{Right, Type, VariableId};
+use crate::protocol::{Permission, Type, VariableId};
 use rustc_hash::FxHashSet;
 
 /// Maximum number of value combinations of the variables of a condition, and of those that the analysis of a row
@@ -20,12 +20,12 @@ const MAX_VALUES: usize = 1 << 12;
 
 impl PermissionCondition {
     /// Condition, before a row with this effect, that the state has this permission after it.
-    fn condition_for(&self, permission: Right, effects: &VariableEffects) -> Expression {
+    fn condition_for(&self, permission: Permission, effects: &VariableEffects) -> Expression {
         let (reads, writes) = (effects.rewrite(&self.reads), effects.rewrite(&self.writes));
         match permission {
-            Right::Write => writes,
-            Right::Read => conjunction(reads, negation(writes)),
-            Right::None => conjunction(negation(reads), negation(writes)),
+            Permission::Write => writes,
+            Permission::Read => conjunction(reads, negation(writes)),
+            Permission::None => conjunction(negation(reads), negation(writes)),
         }
     }
 }
@@ -221,7 +221,7 @@ fn value_count(ty: Type) -> Option<u16> {
 struct SplitState {
     state: StateId,
     /// Permission of the state; `None` if it was not split.
-    permission: Option<Right>,
+    permission: Option<Permission>,
 }
 
 impl<'a> Resolver<'a, '_> {
@@ -404,7 +404,7 @@ impl<'a> Resolver<'a, '_> {
             .collect();
         let initial_permission = condition.permission(&initial);
         let mut possible = vec![initial_permission];
-        for permission in [Right::None, Right::Read, Right::Write] {
+        for permission in [Permission::None, Permission::Read, Permission::Write] {
             if permission != initial_permission && permissions.contains(&permission) {
                 possible.push(permission);
             }
@@ -414,12 +414,12 @@ impl<'a> Resolver<'a, '_> {
         let mut split_states = Vec::new();
         for permission in possible {
             let mut state = unsplit.clone();
-            state.right = permission;
-            state.holds_line = condition.holds || permission > Right::None;
+            state.permission = permission;
+            state.holds_line = condition.holds || permission > Permission::None;
             state.dirty = condition.dirty && state.holds_line;
             state.name.push_str(match permission {
-                Right::Read if is_split => ".reads",
-                Right::Write if is_split => ".writes",
+                Permission::Read if is_split => ".reads",
+                Permission::Write if is_split => ".writes",
                 _ => "",
             });
             let permission = is_split.then_some(permission);
@@ -447,12 +447,12 @@ impl<'a> Resolver<'a, '_> {
 
 impl PermissionCondition {
     /// Permission for these values of the variables.
-    fn permission(&self, assumed: &[AssumedValue]) -> Right {
+    fn permission(&self, assumed: &[AssumedValue]) -> Permission {
         let is_true = |condition| evaluate(condition, assumed) == Some(1);
         match (is_true(&self.writes), is_true(&self.reads)) {
-            (true, _) => Right::Write,
-            (false, true) => Right::Read,
-            (false, false) => Right::None,
+            (true, _) => Permission::Write,
+            (false, true) => Permission::Read,
+            (false, false) => Permission::None,
         }
     }
 

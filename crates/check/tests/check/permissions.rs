@@ -4,7 +4,7 @@ use cohkit_check::system;
 use cohkit_engine::search::Options;
 use cohkit_engine::{check, Outcome};
 use cohkit_protocol::controller::Event;
-use cohkit_protocol::protocol::{Home, Protocol, Right};
+use cohkit_protocol::protocol::{Home, Permission, Protocol};
 use cohkit_protocol::text::parse;
 
 /// One writer or several readers. Each holds some of three tokens: `%cache%` is the cache's table.
@@ -97,14 +97,14 @@ fn conditional_permission_equals_separate_states() {
 #[test]
 fn conditional_permission_splits_a_state_per_permission() {
     let protocol = protocol(CONDITIONAL_CACHE);
-    let states: Vec<(&str, Right)> = (protocol.remote.states.iter())
-        .map(|state| (state.name.as_str(), state.right))
+    let states: Vec<(&str, Permission)> = (protocol.remote.states.iter())
+        .map(|state| (state.name.as_str(), state.permission))
         .collect();
     let expected = [
-        ("T", Right::None),
-        ("W", Right::None),
-        ("T.reads", Right::Read),
-        ("T.writes", Right::Write),
+        ("T", Permission::None),
+        ("W", Permission::None),
+        ("T.reads", Permission::Read),
+        ("T.writes", Permission::Write),
     ];
     assert_eq!(states, expected);
     let recall = protocol
