@@ -204,7 +204,7 @@ mod tests {
             name: "home".into(),
             states: vec![State {
                 name: "home".into(),
-                right: Permission::None,
+                permission: Permission::None,
                 dirty: false,
                 holds_line: false,
                 waits: Vec::new(),
