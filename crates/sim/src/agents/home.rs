@@ -678,11 +678,11 @@ impl Home {
         let state_text = self.state_text(env.context.tables, line, self.directory.get(line));
         let name = env.context.agent_name(HOME);
         let text = match transition.answer {
-            Answer::Fault => self.executor.program.fault(
-                &name,
-                &env.context.tables.protocol_messages,
-                transition,
-            ),
+            Answer::Fault => {
+                self.executor
+                    .program
+                    .fault(name, &env.context.tables.protocol_messages, transition)
+            }
             _ => format!("{name} has no rule for {input_text} in {state_text}"),
         };
         if let Work::Message(index) = work {
