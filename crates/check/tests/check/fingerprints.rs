@@ -46,7 +46,7 @@ fn fingerprint(protocol: &Protocol, remotes: &Remotes, lines: u8, options: &Opti
         Ok(home) => home,
         Err(_) => return 0,
     };
-    let remotes = || remotes.clone();
+    let remotes = || remotes;
     fingerprint.add(&modelled(protocol, &home, remotes(), lines, options));
     let size = || (remotes(), lines_of(protocol, lines));
     for kind in kinds(protocol, &home) {
@@ -95,7 +95,7 @@ fn add_random(list: &mut String, first: u64, count: u64) {
             continue;
         };
         for system in &protocol.systems {
-            let (remotes, lines) = (system.remotes.clone(), system.lines);
+            let (remotes, lines) = (system.remotes, system.lines);
             let options = Options::default();
             fingerprints.add(&modelled(&protocol, home, remotes, lines, &options));
         }
