@@ -46,9 +46,8 @@ fn fingerprint(protocol: &Protocol, remotes: &Remotes, lines: u8, options: &Opti
         Ok(home) => home,
         Err(_) => return 0,
     };
-    let remotes = || remotes;
-    fingerprint.add(&modelled(protocol, &home, remotes(), lines, options));
-    let size = || (remotes(), lines_of(protocol, lines));
+    fingerprint.add(&modelled(protocol, &home, *remotes, lines, options));
+    let size = || (*remotes, lines_of(protocol, lines));
     for kind in kinds(protocol, &home) {
         fingerprint.add(&watching(protocol, &home, size(), kind, options));
     }
