@@ -1,5 +1,6 @@
-// Arrays in far memory that a near-memory core maps, filters and reduces. The interface hides lines, caches, copies and stamps: the
-// host caches no element of an array while a core works on it, and the core has stored all of them when it answers.
+// Arrays in far memory, with map, filter and reduce operations by a near-memory core. The interface hides lines, cache
+// maintenance, copies and stamps. While an operation is in progress, the host caches no element of its arrays; when the core
+// responds, all elements of the result are in far memory.
 //
 // A channel program defines its operations from functions of elements, and lists them:
 //
@@ -17,29 +18,38 @@
 
 #include <string.h>
 
-// Words of a request: the operation; address, length and element size (bytes) of the array; address, capacity (elements) and element
-// size (bytes) of the result.
-enum { NM_ASK_OPERATION, NM_ASK_IN, NM_ASK_LENGTH, NM_ASK_SIZE, NM_ASK_OUT, NM_ASK_ROOM, NM_ASK_OUT_SIZE, NM_ASK_WORDS };
-// Answer if the operation is undefined, the element sizes do not match, or the result exceeds its capacity.
+// Words of a request: operation; address, length and element size (bytes) of the array; address, capacity (elements) and
+// element size (bytes) of the result.
+enum {
+  NM_REQUEST_OPERATION,
+  NM_REQUEST_IN,
+  NM_REQUEST_LENGTH,
+  NM_REQUEST_SIZE,
+  NM_REQUEST_OUT,
+  NM_REQUEST_CAPACITY,
+  NM_REQUEST_OUT_SIZE,
+  NM_REQUEST_WORDS
+};
+// Response if the operation is undefined, the element sizes do not match, or the result exceeds its capacity.
 #define NM_NO_OPERATION UINT64_MAX
 
 #ifdef NEARMEMORY_CHANNEL_H
 
-// Lines of a part, the unit of a copy. While one part is processed, the next one is fetched or the previous one is stored.
+// Lines per part, the unit of a copy. While a part is processed, the next one is fetched and the previous one is stored.
 #define NM_PART 32
 #define NM_PART_BYTES (NM_PART * NM_LINE)
 
 // Sequential reader of elements, in the first lines of the scratchpad.
 struct nm_reader {
-  uint64_t far, parts, lines, asked, since[2];
+  uint64_t far, parts, lines, requested_parts, since[2];
 };
 
 static inline uint64_t nm_part_lines(uint64_t lines, uint64_t part) {
   return lines - part * NM_PART < NM_PART ? lines - part * NM_PART : NM_PART;
 }
 
-static inline void nm_reader_ask(struct nm_reader *reader) {
-  uint64_t part = reader->asked++;
+static inline void nm_reader_request(struct nm_reader *reader) {
+  uint64_t part = reader->requested_parts++;
   if (part >= reader->parts) return;
   reader->since[part % 2] = nm_now();
   nm_fetch(part % 2 * NM_PART, reader->far + part * NM_PART_BYTES, nm_part_lines(reader->lines, part));
@@ -48,13 +58,13 @@ static inline void nm_reader_ask(struct nm_reader *reader) {
 static inline struct nm_reader nm_reader(uint64_t far, uint64_t bytes) {
   uint64_t lines = (bytes + NM_LINE - 1) / NM_LINE;
   struct nm_reader reader = {far, (lines + NM_PART - 1) / NM_PART, lines};
-  nm_reader_ask(&reader);
+  nm_reader_request(&reader);
   return reader;
 }
 
 // Returns a fetched part and releases the previous one.
 static inline volatile void *nm_reader_part(struct nm_reader *reader, uint64_t part) {
-  nm_reader_ask(reader);
+  nm_reader_request(reader);
   nm_fetched_since(part % 2 * NM_PART, nm_part_lines(reader->lines, part), reader->since[part % 2]);
   return nm_words(part % 2 * NM_PART);
 }
@@ -66,8 +76,8 @@ struct nm_writer {
 
 static inline struct nm_writer nm_writer(uint64_t far) { return (struct nm_writer){.far = far}; }
 
-// Address of the next element.
-static inline volatile void *nm_writer_at(struct nm_writer *writer) {
+// Returns the address of the next element.
+static inline volatile void *nm_writer_address(struct nm_writer *writer) {
   return (volatile char *)nm_words((2 + writer->part % 2) * NM_PART) + writer->bytes;
 }
 
@@ -98,16 +108,16 @@ static inline void nm_writer_end(struct nm_writer *writer) {
   nm_writer_wait(writer, 1);
 }
 
-// An operation: its element sizes, whether its result is a single element, and its function, which returns the length of
-// the result.
+// An operation: element sizes of array and result; true if the result is a single element; the function, which returns the
+// length of the result.
 struct nm_operation {
   uint64_t size, out_size;
   int reduces;
   uint64_t (*run)(uint64_t in, uint64_t length, uint64_t out);
 };
 
-// True if elements of a type fill a line exactly, so that none crosses the boundary of two parts.
-#define NM_FILLS(type)                                                                                            \
+// Requires that elements fill a line exactly, so that no element crosses the boundary of two parts.
+#define NM_REQUIRE_ELEMENT_SIZE(type)                                                                             \
   _Static_assert(NM_LINE % sizeof(type) == 0, "an element has 1, 2, 4 or as many bytes as are a power of two, up to 128")
 
 // Loop over all elements of an array.
@@ -127,12 +137,12 @@ struct nm_operation {
 
 // Map: applies a function to each element.
 #define NM_MAP(name, type, out_type, function)                                                                    \
-  NM_FILLS(type);                                                                                                 \
-  NM_FILLS(out_type);                                                                                             \
+  NM_REQUIRE_ELEMENT_SIZE(type);                                                                                  \
+  NM_REQUIRE_ELEMENT_SIZE(out_type);                                                                              \
   static uint64_t name##_run(uint64_t in, uint64_t length, uint64_t out) {                                        \
     struct nm_writer to = nm_writer(out);                                                                         \
     NM_EACH(type, element, in, length, {                                                                          \
-      *(volatile out_type *)nm_writer_at(&to) = function(element);                                                \
+      *(volatile out_type *)nm_writer_address(&to) = function(element);                                           \
       nm_writer_next(&to, sizeof(out_type));                                                                      \
     });                                                                                                           \
     nm_writer_end(&to);                                                                                           \
@@ -142,13 +152,13 @@ struct nm_operation {
 
 // Filter: elements for which a function returns non-zero, in order.
 #define NM_FILTER(name, type, function)                                                                           \
-  NM_FILLS(type);                                                                                                 \
+  NM_REQUIRE_ELEMENT_SIZE(type);                                                                                  \
   static uint64_t name##_run(uint64_t in, uint64_t length, uint64_t out) {                                        \
     struct nm_writer to = nm_writer(out);                                                                         \
     uint64_t kept = 0;                                                                                            \
     NM_EACH(type, element, in, length, {                                                                          \
       if (!function(element)) continue;                                                                           \
-      *(volatile type *)nm_writer_at(&to) = element;                                                              \
+      *(volatile type *)nm_writer_address(&to) = element;                                                         \
       nm_writer_next(&to, sizeof(type));                                                                          \
       kept++;                                                                                                     \
     });                                                                                                           \
@@ -160,12 +170,12 @@ struct nm_operation {
 // Reduction in order: a function combines the accumulator, initially `first`, with each element. The accumulator
 // is the first element of the result.
 #define NM_REDUCE(name, type, value_type, first, function)                                                        \
-  NM_FILLS(type);                                                                                                 \
+  NM_REQUIRE_ELEMENT_SIZE(type);                                                                                  \
   static uint64_t name##_run(uint64_t in, uint64_t length, uint64_t out) {                                        \
     struct nm_writer to = nm_writer(out);                                                                         \
     value_type value = first;                                                                                     \
     NM_EACH(type, element, in, length, { value = function(value, element); });                                    \
-    *(volatile value_type *)nm_writer_at(&to) = value;                                                            \
+    *(volatile value_type *)nm_writer_address(&to) = value;                                                       \
     nm_writer_next(&to, sizeof(value_type));                                                                      \
     nm_writer_end(&to);                                                                                           \
     return 1;                                                                                                     \
@@ -177,16 +187,16 @@ struct nm_operation {
   NM_CHANNEL(stack_bytes, NM_REGISTER_PIPE(0), NM_REGISTER_PIPE(1), NM_GIVEN)                                     \
   int channel(uint64_t a, uint64_t b, uint64_t c, uint64_t d) {                                                   \
     const struct nm_operation operations[] = {__VA_ARGS__};                                                       \
-    uint64_t ask[NM_ASK_WORDS];                                                                                   \
+    uint64_t request[NM_REQUEST_WORDS];                                                                           \
     for (;;) {                                                                                                    \
-      for (int i = 0; i < NM_ASK_WORDS; i++)                                                                      \
-        if (!nm_receive_word(nm_register_pipe(0), &ask[i])) return 0;                                             \
-      uint64_t which = ask[NM_ASK_OPERATION], answer = NM_NO_OPERATION;                                           \
-      if (which < sizeof operations / sizeof *operations && operations[which].size == ask[NM_ASK_SIZE] &&         \
-          operations[which].out_size == ask[NM_ASK_OUT_SIZE] &&                                                   \
-          ask[NM_ASK_ROOM] >= (operations[which].reduces ? 1 : ask[NM_ASK_LENGTH]))                               \
-        answer = operations[which].run(ask[NM_ASK_IN], ask[NM_ASK_LENGTH], ask[NM_ASK_OUT]);                      \
-      nm_send_word(nm_register_pipe(1), answer);                                                                  \
+      for (int i = 0; i < NM_REQUEST_WORDS; i++)                                                                  \
+        if (!nm_receive_word(nm_register_pipe(0), &request[i])) return 0;                                         \
+      uint64_t index = request[NM_REQUEST_OPERATION], response = NM_NO_OPERATION;                                 \
+      if (index < sizeof operations / sizeof *operations && operations[index].size == request[NM_REQUEST_SIZE] && \
+          operations[index].out_size == request[NM_REQUEST_OUT_SIZE] &&                                           \
+          request[NM_REQUEST_CAPACITY] >= (operations[index].reduces ? 1 : request[NM_REQUEST_LENGTH]))           \
+        response = operations[index].run(request[NM_REQUEST_IN], request[NM_REQUEST_LENGTH], request[NM_REQUEST_OUT]); \
+      nm_send_word(nm_register_pipe(1), response);                                                                \
     }                                                                                                             \
   }
 
@@ -194,7 +204,7 @@ struct nm_operation {
 
 #ifdef NEARMEMORY_HOST_H
 
-// A core with a program of operations, and the far memory of its arrays.
+// A core that runs a program of operations, and the far memory of its arrays.
 struct nm_arrays {
   uint64_t core, used, bytes;
   char *far;
@@ -225,28 +235,29 @@ static inline struct nm_array nm_array(struct nm_arrays *arrays, uint64_t length
   return (struct nm_array){arrays->far + arrays->used - bytes, length, size, length};
 }
 
-// An element, as an lvalue.
+// Element of an array, as an lvalue.
 #define NM_ELEMENT(type, array, index) (((volatile type *)(array).far)[index])
 
-// Runs an operation on all elements and returns the length of the result: -1 if the program lacks the operation for these element sizes,
-// the result's capacity is insufficient, or the program has ended. The result may overwrite the array where its elements are no longer needed.
+// Runs an operation on all elements and returns the length of the result. Returns -1 if the program lacks the operation for
+// these element sizes, the capacity of the result is insufficient, or the program has ended. The result may overwrite
+// elements of the array that are no longer needed.
 static inline int64_t nm_do(struct nm_arrays *arrays, uint64_t operation, struct nm_array in, struct nm_array *out) {
-  uint64_t ask[NM_ASK_WORDS] = {operation, (uintptr_t)in.far, in.length, in.size, (uintptr_t)out->far, out->room,
+  uint64_t request[NM_REQUEST_WORDS] = {operation, (uintptr_t)in.far, in.length, in.size, (uintptr_t)out->far, out->room,
                                 out->size};
-  uint64_t answer = NM_NO_OPERATION;
-  // Writes back dirty lines to far memory and drops stale copies.
+  uint64_t response = NM_NO_OPERATION;
+  // Write back dirty lines to far memory, and invalidate stale copies.
   nm_flush_all(in.far, in.room * in.size);
   nm_flush_all(out->far, out->room * out->size);
   if (!nm_runs(arrays->core)) return -1;
-  for (int i = 0; i < NM_ASK_WORDS; i++) nm_send_word(nm_registers_of(arrays->core, 0), ask[i]);
+  for (int i = 0; i < NM_REQUEST_WORDS; i++) nm_send_word(nm_registers_of(arrays->core, 0), request[i]);
   int found;
-  while ((found = nm_try_receive_word(nm_registers_of(arrays->core, 1), &answer)) == 0) {
+  while ((found = nm_try_receive_word(nm_registers_of(arrays->core, 1), &response)) == 0) {
     if (!nm_runs(arrays->core)) return -1;
     nm_relax();
   }
-  if (answer == NM_NO_OPERATION) return -1;
-  out->length = answer;
-  return (int64_t)answer;
+  if (response == NM_NO_OPERATION) return -1;
+  out->length = response;
+  return (int64_t)response;
 }
 
 // Ends the program: returns 0 if it ended by itself.

@@ -1,11 +1,10 @@
-// Programs for near-memory cores. A program defines a function `channel`, which receives four words of the host
-// and returns the program's exit status, and declares its resources with NM_CHANNEL:
+// Interface of channel programs, which run on near-memory cores. A program defines the function `channel`, which receives
+// four words of the host and returns the exit status, and declares its resources with NM_CHANNEL:
 //
 //     NM_CHANNEL(4096, NM_GIVEN)
 //     int channel(uint64_t a, uint64_t b, uint64_t c, uint64_t d) { ... }
 //
-// The core enforces the declaration. Output of the C library's printf is printed by the command, and takes only the time of its
-// instructions.
+// The core enforces the declaration. The simulator prints the output of printf; the output itself takes no simulated time.
 
 #ifndef NEARMEMORY_CHANNEL_H
 #define NEARMEMORY_CHANNEL_H
@@ -33,14 +32,15 @@
 
 int channel(uint64_t, uint64_t, uint64_t, uint64_t);
 
-// Semihosting call of the C library. The library's own function is followed by zeroes, which are illegal instructions and would be rejected.
-__attribute__((naked, used, weak)) uintptr_t sys_semihost(uintptr_t what, uintptr_t argument) {
+// Semihosting call of the C library. It replaces the library's function, which is followed by zeroes: illegal instructions,
+// which the verifier would reject.
+__attribute__((naked, used, weak)) uintptr_t sys_semihost(uintptr_t operation, uintptr_t argument) {
   __asm__(".option push\n .option norvc\n slli zero, zero, 0x1f\n ebreak\n srai zero, zero, 7\n ret\n"
           ".option pop");
 }
 #endif
 
-// Pipe whose lines begin at this line of the scratchpad; the host obtains it by nm_pipe_of.
+// Returns the line pipe that starts at this line of the scratchpad; nm_pipe_of is the host's counterpart.
 static inline struct nm_pipe *nm_pipe_at(uint64_t line) { return (struct nm_pipe *)nm_words(line); }
 
 // Register pipe of this number between host and core, declared with NM_REGISTER_PIPE.
@@ -51,15 +51,15 @@ static inline struct nm_registers *nm_register_pipe(uint64_t number) {
 #ifdef __riscv
 static inline volatile uint64_t *nm_fifo(uint64_t core) { return (volatile uint64_t *)(0x220000 + core * 32); }
 
-// Number of words received from another core, including end marks; below, the free space of the FIFO to it.
+// Number of words in the FIFO from another core, including end marks; and free space of the FIFO to that core.
 static inline uint64_t nm_fifo_words(uint64_t core) { return nm_fifo(core)[1]; }
 static inline uint64_t nm_fifo_room(uint64_t core) { return nm_fifo(core)[2]; }
 
-// Sends a word to another core; waits until there is room.
+// Sends a word to another core; waits while the FIFO is full.
 static inline void nm_fifo_send(uint64_t core, uint64_t word) { nm_fifo(core)[0] = word; }
 // Ends the stream. Words sent later belong to a new stream.
 static inline void nm_fifo_end(uint64_t core) { nm_fifo(core)[3] = 0; }
-// Waits for a word; not to be used at the end of a stream.
+// Waits for a word. The next element must not be the end of the stream.
 static inline uint64_t nm_fifo_take(uint64_t core) { return nm_fifo(core)[0]; }
 // True if the next element is the end of the stream; consumes it.
 static inline int nm_fifo_ends(uint64_t core) { return nm_fifo(core)[3] != 0; }
@@ -73,14 +73,14 @@ static inline int nm_try_fifo_receive(uint64_t core, uint64_t *word) {
   return 1;
 }
 
-// Waits for a word: 1, or 0 at the end of the stream.
+// Waits for a word; returns 1, or 0 at the end of the stream.
 static inline int nm_fifo_receive(uint64_t core, uint64_t *word) {
   int found;
   while ((found = nm_try_fifo_receive(core, word)) == 0) nm_relax();
   return found > 0;
 }
 
-// Sends words as long as there is space; returns the number of words sent.
+// Sends words while the FIFO has space; returns the number of words sent.
 static inline uint64_t nm_fifo_send_some(uint64_t core, const uint64_t *words, uint64_t count) {
   uint64_t room = nm_fifo_room(core);
   if (count > room) count = room;
@@ -88,21 +88,20 @@ static inline uint64_t nm_fifo_send_some(uint64_t core, const uint64_t *words, u
   return count;
 }
 
-// Receives available words up to the given capacity, and returns their number; also returns whether the stream ends
-// after them.
-static inline uint64_t nm_fifo_receive_some(uint64_t core, uint64_t *words, uint64_t most, int *ended) {
-  uint64_t there = nm_fifo_words(core), count = 0;
+// Receives available words up to the capacity, and returns their number. Sets `ended` if the stream ends after them.
+static inline uint64_t nm_fifo_receive_some(uint64_t core, uint64_t *words, uint64_t capacity, int *ended) {
+  uint64_t available = nm_fifo_words(core), count = 0;
   *ended = 0;
-  while (count < there && !(*ended = nm_fifo_ends(core)) && count < most) words[count++] = nm_fifo_take(core);
+  while (count < available && !(*ended = nm_fifo_ends(core)) && count < capacity) words[count++] = nm_fifo_take(core);
   return count;
 }
 
-// Waits until a fetched line has arrived, i.e. its stamp differs from `before`, an earlier result of nm_write_stamp.
+// Waits until a fetched line has arrived: its write stamp differs from `before`, read before the fetch.
 static inline void nm_fetched(uint64_t line, uint64_t before) {
   while (nm_write_stamp(line) == before) {
   }
 }
-// The same for a stored line; `before` is an earlier result of nm_read_stamp.
+// Waits until a line is stored: its read stamp differs from `before`, read before the store.
 static inline void nm_stored(uint64_t line, uint64_t before) {
   while (nm_read_stamp(line) == before) {
   }
@@ -117,18 +116,18 @@ static inline uint64_t nm_lesser(uint64_t a, uint64_t b) {
 #endif
 }
 
-// Waits until this many stamps (every second word) are later than the given time. Eight are loaded before the first is used:
-// the core is in order and waits for each load that it uses, so single loads would take longer than the copy.
+// Waits until the stamps (every second word) of consecutive lines are later than the given time. Eight stamps are loaded
+// before the first is used, because the in-order core stalls at the first use of each load.
 static inline void nm_stamped_since(const volatile uint64_t *stamps, uint64_t lines, uint64_t since) {
   for (; lines >= 8; lines -= 8, stamps += 16) {
     uint64_t first;
     do {
-      uint64_t each[8];
+      uint64_t loaded[8];
 #pragma GCC unroll 8
-      for (int i = 0; i < 8; i++) each[i] = stamps[i * 2];
-      first = each[0];
+      for (int i = 0; i < 8; i++) loaded[i] = stamps[i * 2];
+      first = loaded[0];
 #pragma GCC unroll 8
-      for (int i = 1; i < 8; i++) first = nm_lesser(first, each[i]);
+      for (int i = 1; i < 8; i++) first = nm_lesser(first, loaded[i]);
     } while (first <= since);
   }
   for (; lines > 0; lines--, stamps += 2)
@@ -136,11 +135,11 @@ static inline void nm_stamped_since(const volatile uint64_t *stamps, uint64_t li
     }
 }
 
-// Waits until this many consecutive lines, fetched since the given time (an earlier result of nm_now), have arrived.
+// Waits until consecutive lines have arrived that were fetched after the given time (a result of nm_now).
 static inline void nm_fetched_since(uint64_t line, uint64_t lines, uint64_t since) {
   nm_stamped_since(nm_stamps(line) + 1, lines, since);
 }
-// The same for lines that were stored.
+// Waits until consecutive lines are stored that were sent after the given time.
 static inline void nm_stored_since(uint64_t line, uint64_t lines, uint64_t since) {
   nm_stamped_since(nm_stamps(line), lines, since);
 }

@@ -1,8 +1,8 @@
-// Several cores of one host, with coherent shared memory and atomic accesses. A program begins on the first core and
-// starts functions on the others; `--set host.cores=N` sets the number of cores.
+// Threads on the cores of one host, which share coherent memory and have atomic accesses. A program starts on the first core
+// and runs functions on the others; `--set host.cores=N` sets the number of cores.
 //
 // The cores share the last-level cache, so copies of far memory and scratchpads are equally stale for all of them. This
-// header is the only way to use the other cores: they have no files and no input, and allocate nothing.
+// header is the only interface to the other cores. Functions there must not use files or input, nor allocate memory.
 
 #ifndef NEARMEMORY_CORES_H
 #define NEARMEMORY_CORES_H
@@ -18,9 +18,9 @@
 // Calls of RISC-V's SBI extension "hart state management": start a core, stop the calling core, or
 // query a core's state. The result is 0 or an error code.
 enum nm_hart_call { NM_HART_START, NM_HART_STOP, NM_HART_STATUS };
-static inline long nm_hart(enum nm_hart_call what, uint64_t core, uint64_t at, uint64_t argument) {
+static inline long nm_hart(enum nm_hart_call call, uint64_t core, uint64_t at, uint64_t argument) {
   register uint64_t a0 __asm__("a0") = core, a1 __asm__("a1") = at, a2 __asm__("a2") = argument;
-  register uint64_t a6 __asm__("a6") = what, a7 __asm__("a7") = 0x48534d;
+  register uint64_t a6 __asm__("a6") = call, a7 __asm__("a7") = 0x48534d;
   __asm__ volatile("ecall" : "+r"(a0), "+r"(a1) : "r"(a2), "r"(a6), "r"(a7) : "memory");
   return (long)a0;
 }
@@ -32,9 +32,9 @@ static inline uint64_t nm_cores(void) {
   return cores;
 }
 
-// A function that runs on a core: its stack, its thread-local storage, and a flag for its end.
+// A function that runs on a core: stack, thread-local storage, function and argument, and completion flag.
 struct nm_thread {
-  void *stack, *own;
+  void *stack, *tls;
   void (*function)(void *);
   void *argument;
   int ended;
@@ -43,26 +43,27 @@ struct nm_thread {
 #define NM_THREAD_STACK 65536
 
 __attribute__((used)) static void nm_thread_run(struct nm_thread *thread) {
-  _set_tls(thread->own);
+  _set_tls(thread->tls);
   thread->function(thread->argument);
   __atomic_store_n(&thread->ended, 1, __ATOMIC_RELEASE);
   nm_hart(NM_HART_STOP, 0, 0, 0);
 }
 
-// Entry point of a core; only its number and the thread are in registers.
+// Entry point of a core. Register a0 has the core number, and a1 the thread.
 __attribute__((naked, used)) static void nm_thread_begin(void) {
   __asm__(".option push\n .option norelax\n la gp, __global_pointer$\n .option pop\n"
           "mv a0, a1\n ld sp, 0(a0)\n j nm_thread_run");
 }
 
-// Calls a function on another, idle core. Returns 0, or a negative value if the core does not exist or is busy, or memory is exhausted.
+// Calls a function on another, idle core. Returns 0, or a negative value if the core does not exist or is busy, or if memory
+// is exhausted.
 static inline int nm_thread_start(struct nm_thread *thread, uint64_t core, void (*function)(void *), void *argument) {
-  size_t align = _tls_align() < 16 ? 16 : _tls_align(), own = (_tls_size() + align - 1) / align * align;
+  size_t align = _tls_align() < 16 ? 16 : _tls_align(), tls = (_tls_size() + align - 1) / align * align;
   // The thread-local storage is above the stack, in the same allocation.
-  char *memory = aligned_alloc(align, NM_THREAD_STACK + own);
+  char *memory = aligned_alloc(align, NM_THREAD_STACK + tls);
   if (!memory) return -1;
   *thread = (struct nm_thread){memory + NM_THREAD_STACK, memory + NM_THREAD_STACK, function, argument, 0};
-  _init_tls(thread->own);
+  _init_tls(thread->tls);
   nm_order();
   int error = (int)nm_hart(NM_HART_START, core, (uintptr_t)nm_thread_begin, (uintptr_t)thread);
   if (error) free(memory);
@@ -107,14 +108,14 @@ static inline void nm_thread_join(struct nm_thread *thread) { pthread_join(threa
 
 #endif
 
-// A barrier for this many cores. Initially zero except for the number of cores; reusable.
+// A reusable barrier. Initialise `cores`, and zero the other fields.
 struct nm_barrier {
-  uint64_t cores, waiting, round;
+  uint64_t cores, arrived, round;
 };
 static inline void nm_barrier_wait(struct nm_barrier *barrier) {
   uint64_t round = __atomic_load_n(&barrier->round, __ATOMIC_ACQUIRE);
-  if (__atomic_add_fetch(&barrier->waiting, 1, __ATOMIC_ACQ_REL) == barrier->cores) {
-    barrier->waiting = 0;
+  if (__atomic_add_fetch(&barrier->arrived, 1, __ATOMIC_ACQ_REL) == barrier->cores) {
+    barrier->arrived = 0;
     __atomic_store_n(&barrier->round, round + 1, __ATOMIC_RELEASE);
   } else {
     while (__atomic_load_n(&barrier->round, __ATOMIC_ACQUIRE) == round) nm_relax();

@@ -20,14 +20,14 @@ struct nm_far_side {
 
 struct nm_far_sender {
   struct nm_far_side side;
-  // Lines that the receiver has reported as fetched.
+  // Number of lines that the receiver has reported as fetched.
   uint64_t taken;
 };
 
 struct nm_far_receiver {
   struct nm_far_side side;
   // Fetched words not yet received, the word index at which they begin, and fetched lines not yet reported to the sender.
-  uint64_t left, at, owed;
+  uint64_t words_left, next_word, unreported;
 };
 
 // Both sides pass the same lines of far memory; the lines of the scratchpad must be otherwise unused.
@@ -40,14 +40,14 @@ static inline struct nm_far_receiver nm_far_receiver(uint64_t core, uint64_t far
 
 static inline uint64_t nm_far_lines(uint64_t words) { return (words + NM_FAR_WORDS - 1) / NM_FAR_WORDS; }
 
-// Copies the next lines between scratchpad and far memory, and waits for the copy. A range that wraps around is
-// copied in two parts.
+// Copies the next lines between scratchpad and far memory, and waits for the copy. A range that wraps around is copied in two
+// parts.
 static inline void nm_far_copy(struct nm_far_side *side, uint64_t lines, enum nm_kind kind) {
   uint64_t since = nm_now(), slot = side->done % side->lines;
-  uint64_t behind = nm_lesser(lines, side->lines - slot);
+  uint64_t until_wrap = nm_lesser(lines, side->lines - slot);
   nm_order();
   for (uint64_t part = 0; part < 2; part++) {
-    uint64_t from = part ? 0 : slot, count = part ? lines - behind : behind;
+    uint64_t from = part ? 0 : slot, count = part ? lines - until_wrap : until_wrap;
     if (count == 0) continue;
     nm_copies(count);
     if (kind == NM_READ)
@@ -56,14 +56,14 @@ static inline void nm_far_copy(struct nm_far_side *side, uint64_t lines, enum nm
       nm_fetch_lines(side->first + from, side->far + from * NM_LINE);
   }
   if (kind == NM_READ)
-    nm_stored_since(side->first + slot, behind, since), nm_stored_since(side->first, lines - behind, since);
+    nm_stored_since(side->first + slot, until_wrap, since), nm_stored_since(side->first, lines - until_wrap, since);
   else
-    nm_fetched_since(side->first + slot, behind, since), nm_fetched_since(side->first, lines - behind, since);
+    nm_fetched_since(side->first + slot, until_wrap, since), nm_fetched_since(side->first, lines - until_wrap, since);
   nm_order();
   side->done += lines;
 }
 
-// The word of this number in the lines of the scratchpad.
+// Returns the word with this number in the lines of the scratchpad.
 static inline volatile uint64_t *nm_far_word(struct nm_far_side *side, uint64_t number) {
   return nm_words(side->first) + number % (side->lines * NM_FAR_WORDS);
 }
@@ -105,38 +105,38 @@ static inline void nm_far_end(struct nm_far_sender *sender) {
   nm_fifo_end(sender->side.core);
 }
 
-// Reports fetched lines to the sender. If the FIFO is full, the sender still has earlier reports to read, and the report is postponed.
-static inline void nm_far_tell(struct nm_far_receiver *receiver) {
-  if (receiver->owed == 0 || nm_fifo_room(receiver->side.core) == 0) return;
-  nm_fifo_send(receiver->side.core, receiver->owed);
-  receiver->owed = 0;
+// Reports fetched lines to the sender. If the FIFO is full, the report is postponed: the sender still has earlier reports.
+static inline void nm_far_report(struct nm_far_receiver *receiver) {
+  if (receiver->unreported == 0 || nm_fifo_room(receiver->side.core) == 0) return;
+  nm_fifo_send(receiver->side.core, receiver->unreported);
+  receiver->unreported = 0;
 }
 
 // Receives available words up to the given capacity, and returns their number: 0 if there are none, -1 at the
 // end of the stream.
-static inline int64_t nm_far_try_receive(struct nm_far_receiver *receiver, uint64_t *words, uint64_t most) {
-  nm_far_tell(receiver);
-  if (receiver->left == 0) {
+static inline int64_t nm_far_try_receive(struct nm_far_receiver *receiver, uint64_t *words, uint64_t capacity) {
+  nm_far_report(receiver);
+  if (receiver->words_left == 0) {
     uint64_t count;
     int found = nm_try_fifo_receive(receiver->side.core, &count);
     if (found <= 0) return found;
-    receiver->at = receiver->side.done * NM_FAR_WORDS;
-    receiver->left = count;
-    receiver->owed += nm_far_lines(count);
+    receiver->next_word = receiver->side.done * NM_FAR_WORDS;
+    receiver->words_left = count;
+    receiver->unreported += nm_far_lines(count);
     nm_far_copy(&receiver->side, nm_far_lines(count), NM_WRITE_BACK);
-    nm_far_tell(receiver);
+    nm_far_report(receiver);
   }
-  uint64_t count = nm_lesser(receiver->left, most);
-  for (uint64_t i = 0; i < count; i++) words[i] = *nm_far_word(&receiver->side, receiver->at + i);
-  receiver->at += count;
-  receiver->left -= count;
+  uint64_t count = nm_lesser(receiver->words_left, capacity);
+  for (uint64_t i = 0; i < count; i++) words[i] = *nm_far_word(&receiver->side, receiver->next_word + i);
+  receiver->next_word += count;
+  receiver->words_left -= count;
   return count;
 }
 
 // Waits for at least one word, and returns the number received: 0 at the end of the stream.
-static inline uint64_t nm_far_receive(struct nm_far_receiver *receiver, uint64_t *words, uint64_t most) {
+static inline uint64_t nm_far_receive(struct nm_far_receiver *receiver, uint64_t *words, uint64_t capacity) {
   int64_t count;
-  while ((count = nm_far_try_receive(receiver, words, most)) == 0) nm_relax();
+  while ((count = nm_far_try_receive(receiver, words, capacity)) == 0) nm_relax();
   return count < 0 ? 0 : count;
 }
 

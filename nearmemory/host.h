@@ -85,8 +85,8 @@ __attribute__((weak)) uint64_t nm_far_used;
 
 // Allocates far memory in whole lines, initially zero and never freed; NULL if exhausted.
 static inline void *nm_far_alloc(uint64_t bytes) {
-  uint64_t all = *nm_control(0, 0x858);
-  if (bytes > all - nm_far_used) return NULL;
+  uint64_t total = *nm_control(0, 0x858);
+  if (bytes > total - nm_far_used) return NULL;
   void *far = (void *)(NM_FAR_MEMORY + nm_far_used);
   nm_far_used += (bytes + NM_LINE - 1) / NM_LINE * NM_LINE;
   return far;
@@ -180,13 +180,13 @@ static inline void nm_flush_all(volatile void *far, uint64_t bytes) {
 }
 
 // Reads the binary that the option --cp of the command defines under this name and returns its length; an error if there is none.
-static inline long nm_binary(const char *name, void *bytes, size_t room) {
+static inline long nm_binary(const char *name, void *bytes, size_t capacity) {
   FILE *file = nm_binary_file(name);
   if (!file) return NM_NO_BINARY;
-  size_t length = fread(bytes, 1, room, file);
-  int more = fgetc(file) != EOF;
+  size_t length = fread(bytes, 1, capacity, file);
+  int is_longer = fgetc(file) != EOF;
   fclose(file);
-  return more ? NM_TOO_LONG : (long)length;
+  return is_longer ? NM_TOO_LONG : (long)length;
 }
 
 // Starts the program that the option --cp of the command defines under this name.
@@ -207,14 +207,14 @@ static inline enum nm_state nm_wait(uint64_t core, int *status) {
 }
 
 // Polls of a pipe between two checks that the program on the other side still runs.
-#define NM_LOOKS 64
+#define NM_POLLS 64
 
 // Waits for a line and receives its words, at least one; 0 at the end of the stream, -1 if the program ended without ending it.
 static inline int nm_receive_from(uint64_t core, struct nm_receiver *receiver, uint64_t words[NM_WORDS]) {
   for (;;) {
     // Words that the program sent before its end are visible after its end.
     int runs = nm_runs(core);
-    for (int i = 0; i < NM_LOOKS; i++) {
+    for (int i = 0; i < NM_POLLS; i++) {
       int count = nm_try_receive(receiver, words);
       if (count) return count < 0 ? 0 : count;
       nm_relax();
@@ -225,11 +225,11 @@ static inline int nm_receive_from(uint64_t core, struct nm_receiver *receiver, u
 
 // Sends all of these words: returns 0, or -1 if the program has ended without taking them.
 static inline int nm_send_to(uint64_t core, struct nm_sender *sender, const uint64_t *words, uint64_t count) {
-  for (uint64_t looks = 1; count > 0; looks++) {
+  for (uint64_t polls = 1; count > 0; polls++) {
     uint64_t sent = nm_try_send(sender, words, count);
     words += sent;
     count -= sent;
-    if (sent == 0 && looks % NM_LOOKS == 0 && !nm_runs(core)) return -1;
+    if (sent == 0 && polls % NM_POLLS == 0 && !nm_runs(core)) return -1;
     if (sent == 0) nm_relax();
   }
   return 0;
@@ -237,8 +237,8 @@ static inline int nm_send_to(uint64_t core, struct nm_sender *sender, const uint
 
 // Ends the stream: returns 0, or -1 if the program has ended and the pipe is full.
 static inline int nm_end_to(uint64_t core, struct nm_sender *sender) {
-  for (uint64_t looks = 1; !nm_has_room(sender); looks++) {
-    if (looks % NM_LOOKS == 0 && !nm_runs(core)) return -1;
+  for (uint64_t polls = 1; !nm_has_room(sender); polls++) {
+    if (polls % NM_POLLS == 0 && !nm_runs(core)) return -1;
     nm_relax();
   }
   nm_end(sender);

@@ -16,7 +16,7 @@
 
 // The cores, and the current thread's core: shared by all source files of a program.
 __attribute__((weak)) struct nm_native_core *nm_native_cores;
-__attribute__((weak)) _Thread_local struct nm_native_core *nm_native_here;
+__attribute__((weak)) _Thread_local struct nm_native_core *nm_native_current;
 
 static inline struct nm_native_core *nm_native_all(void) {
   struct nm_native_core *all = nm_native_cores;
@@ -58,16 +58,16 @@ static inline struct nm_registers *nm_registers_of(uint64_t core, uint64_t numbe
 }
 static inline volatile uint64_t *nm_line_of(uint64_t core, uint64_t line) { return nm_native_core(core)->lines[line]; }
 static inline void nm_read_line(uint64_t core, uint64_t line, uint64_t words[16]) {
-  nm_native_ask(nm_native_core(core), line, 0, words);
+  nm_native_access(nm_native_core(core), line, 0, words);
 }
 static inline void nm_write_line(uint64_t core, uint64_t line, const uint64_t words[16]) {
-  nm_native_ask(nm_native_core(core), line, 1, (uint64_t *)words);
+  nm_native_access(nm_native_core(core), line, 1, (uint64_t *)words);
 }
 static inline volatile void *nm_uncached(volatile void *far) { return far; }
 static inline void *nm_far_alloc(uint64_t bytes) {
-  uint64_t whole = (bytes + NM_LINE - 1) / NM_LINE * NM_LINE;
-  void *far = whole < bytes ? NULL : aligned_alloc(NM_LINE, whole);
-  if (far) memset(far, 0, whole);
+  uint64_t rounded = (bytes + NM_LINE - 1) / NM_LINE * NM_LINE;
+  void *far = rounded < bytes ? NULL : aligned_alloc(NM_LINE, rounded);
+  if (far) memset(far, 0, rounded);
   return far;
 }
 static inline void nm_prefetch(const volatile void *line) { __builtin_prefetch((const void *)line); }
@@ -95,9 +95,9 @@ static inline FILE *nm_binary_file(const char *name) {
 static void *nm_native_thread(void *argument) {
   struct nm_native_core *core = argument;
   int (*run)(struct nm_native_core *) = (int (*)(struct nm_native_core *))dlsym(core->library, "nm_native_run");
-  nm_native_here = core;
+  nm_native_current = core;
   core->status = sigsetjmp(core->ended, 1) ? -1 : run(core);
-  nm_native_here = NULL;
+  nm_native_current = NULL;
   // Held requests would never be released.
   pthread_mutex_lock(&core->mutex);
   memset(core->locks, 0, sizeof core->locks);
@@ -128,17 +128,17 @@ static inline uintptr_t nm_native_pc(void *context) {
 #define NM_NATIVE_SIGNAL (SIGRTMIN + 4)
 
 // Stops this thread's program if it is in its own code: elsewhere it may hold a lock that others need, and the signal is repeated.
-static void nm_native_stops(int signal, siginfo_t *about, void *context) {
-  struct nm_native_core *core = nm_native_here;
+static void nm_native_handle_stop(int signal, siginfo_t *info, void *context) {
+  struct nm_native_core *core = nm_native_current;
   uintptr_t pc = nm_native_pc(context);
-  (void)signal, (void)about;
+  (void)signal, (void)info;
   if (core && !core->busy && pc >= core->code && pc < core->code_end) siglongjmp(core->ended, 1);
 }
 
 // Stops the program on a core, if one runs. (On unknown processors: waits until it ends.)
 static inline void nm_stop(uint64_t number) {
   struct nm_native_core *core = nm_native_core(number);
-  struct sigaction action = {.sa_sigaction = nm_native_stops, .sa_flags = SA_SIGINFO | SA_RESTART};
+  struct sigaction action = {.sa_sigaction = nm_native_handle_stop, .sa_flags = SA_SIGINFO | SA_RESTART};
   sigaction(NM_NATIVE_SIGNAL, &action, NULL);
   while (nm_runs(number)) {
     pthread_kill(core->thread, NM_NATIVE_SIGNAL);
@@ -148,33 +148,34 @@ static inline void nm_stop(uint64_t number) {
 
 // Finds the address range of a library's code.
 static inline void nm_native_code(struct nm_native_core *core) {
-  Dl_info about;
+  Dl_info info;
   core->code = core->code_end = 0;
-  if (!dladdr(dlsym(core->library, "nm_native_run"), &about)) return;
-  const ElfW(Ehdr) *file = about.dli_fbase;
-  const ElfW(Phdr) *part = (const ElfW(Phdr) *)((const char *)file + file->e_phoff);
+  if (!dladdr(dlsym(core->library, "nm_native_run"), &info)) return;
+  const ElfW(Ehdr) *file = info.dli_fbase;
+  const ElfW(Phdr) *segments = (const ElfW(Phdr) *)((const char *)file + file->e_phoff);
   for (int i = 0; i < file->e_phnum; i++)
-    if (part[i].p_type == PT_LOAD && part[i].p_flags & PF_X) {
-      core->code = (uintptr_t)file + part[i].p_vaddr;
-      core->code_end = core->code + part[i].p_memsz;
+    if (segments[i].p_type == PT_LOAD && segments[i].p_flags & PF_X) {
+      core->code = (uintptr_t)file + segments[i].p_vaddr;
+      core->code_end = core->code + segments[i].p_memsz;
     }
 }
 
-// Error text if a binary is built for another machine: the loader would report a missing file instead.
-static const char *nm_native_foreign(const void *binary, uint64_t length) {
-  ElfW(Ehdr) of;
-  Dl_info here;
-  if (length < sizeof of || memcmp(binary, ELFMAG, SELFMAG)) return "it is no ELF file";
-  memcpy(&of, binary, sizeof of);
-  if (!dladdr((const void *)nm_native_stops, &here) || of.e_machine == ((const ElfW(Ehdr) *)here.dli_fbase)->e_machine) return NULL;
-  return of.e_machine == EM_RISCV ? "it is for the simulator's cores (RISC-V); natively a library of this machine is loaded, see native.flags"
-                                  : "it is for processors of another kind";
+// Returns an error text if a binary is not a library of this machine; the loader would report a missing file instead.
+static const char *nm_native_binary_error(const void *binary, uint64_t length) {
+  ElfW(Ehdr) header;
+  Dl_info own_info;
+  if (length < sizeof header || memcmp(binary, ELFMAG, SELFMAG)) return "it is no ELF file";
+  memcpy(&header, binary, sizeof header);
+  if (!dladdr((const void *)nm_native_handle_stop, &own_info)) return NULL;
+  if (header.e_machine == ((const ElfW(Ehdr) *)own_info.dli_fbase)->e_machine) return NULL;
+  return header.e_machine == EM_RISCV ? "it is for the simulator's cores (RISC-V); natively a library of this machine is loaded, see native.flags"
+                                      : "it is for processors of another kind";
 }
 
 // Loads a library from a private file, so that each load has its own variables.
 static void *nm_native_load(const void *binary, uint64_t length) {
-  const char *foreign = nm_native_foreign(binary, length);
-  if (foreign) return fprintf(stderr, "this is no channel program: %s\n", foreign), NULL;
+  const char *error_text = nm_native_binary_error(binary, length);
+  if (error_text) return fprintf(stderr, "this is no channel program: %s\n", error_text), NULL;
   char path[40];
   int file = memfd_create("channel", MFD_CLOEXEC);
   if (file < 0) return NULL;
@@ -183,8 +184,8 @@ static void *nm_native_load(const void *binary, uint64_t length) {
   if (write(file, binary, length) == (ssize_t)length) library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   // The loader returns an open library for a repeated name, so the number is not reused.
   if (library && !dlsym(library, "nm_native_run")) library = NULL;
-  const char *why = library ? NULL : dlerror();
-  if (!library) fprintf(stderr, "this is no channel program: %s\n", why ? why : "the library has no NM_CHANNEL");
+  const char *error = library ? NULL : dlerror();
+  if (!library) fprintf(stderr, "this is no channel program: %s\n", error ? error : "the library has no NM_CHANNEL");
   return library;
 }
 

@@ -1,6 +1,6 @@
-// The same programs as native threads: no simulator, no timing, and no detection of missing cache management, because
-// native caches are coherent. A host is compiled as a program, and a channel program as a library; the environment variable
-// NEARMEMORY_CP defines the binaries, as `--cp` does:
+// Native execution of hosts and channel programs as threads: no simulator, no timing, and no detection of missing cache
+// maintenance, because native caches are coherent. A host is compiled as a program, and a channel program as a library. The
+// environment variable NEARMEMORY_CP defines the binaries, as `--cp` does:
 //
 //     cc @nearmemory/native.flags host.c -o host
 //     cc @nearmemory/native.flags -shared sum.c -o sum.so
@@ -23,10 +23,10 @@
 #define NM_NATIVE_LINES 512
 #define NM_NATIVE_FIFO 1024
 
-// Highest bit of the count of sent words: the stream ends after them.
+// Highest bit of the count of sent words: the stream ends after these words.
 #define NM_NATIVE_END ((uint64_t)1 << 63)
 
-// Words from one core to another; each side writes a line of its own.
+// FIFO from one core to another. Each side writes its own cache line.
 struct nm_native_fifo {
   uint64_t words[NM_NATIVE_FIFO];
   volatile uint64_t sent __attribute__((aligned(128)));
@@ -76,11 +76,11 @@ static inline uint64_t nm_native_now(struct nm_native_core *core) {
   return next;
 }
 
-// Link to the oldest request of a kind held at a line; the end of the list if there is none.
+// Returns the link to the oldest held request of a kind at a line, or the end of the list.
 static inline struct nm_native_held **nm_native_oldest(struct nm_native_core *core, uint64_t line, uint64_t kind) {
-  struct nm_native_held **at = &core->held;
-  while (*at && ((*at)->line != line || (*at)->kind != kind)) at = &(*at)->next;
-  return at;
+  struct nm_native_held **link = &core->held;
+  while (*link && ((*link)->line != line || (*link)->kind != kind)) link = &(*link)->next;
+  return link;
 }
 
 static inline void nm_native_hold(struct nm_native_core *core, struct nm_native_held *held) {
@@ -91,24 +91,24 @@ static inline void nm_native_hold(struct nm_native_core *core, struct nm_native_
 }
 
 // Copies a line for a read or a write-back, and stamps it.
-static inline void nm_native_carry(struct nm_native_core *core, uint64_t line, uint64_t kind, uint64_t *words) {
+static inline void nm_native_transfer(struct nm_native_core *core, uint64_t line, uint64_t kind, uint64_t *words) {
   memcpy(kind ? core->lines[line] : words, kind ? words : core->lines[line], sizeof *core->lines);
   core->stamps[line * 2 + kind] = nm_native_now(core);
 }
 
-// Releases the oldest held request; returns whether there was one. The next write-back is then stored.
+// Releases the oldest held request of a kind, and stores the next held write-back. Returns 0 if no request is held.
 static inline int nm_native_release(struct nm_native_core *core, uint64_t line, uint64_t kind) {
-  struct nm_native_held **at = nm_native_oldest(core, line, kind), *held = *at;
+  struct nm_native_held **link = nm_native_oldest(core, line, kind), *held = *link;
   if (!held) return 0;
-  *at = held->next;
-  if (kind == 0) nm_native_carry(core, line, kind, held->words);
+  *link = held->next;
+  if (kind == 0) nm_native_transfer(core, line, kind, held->words);
   __atomic_store_n(&held->released, 1, __ATOMIC_RELEASE);
-  struct nm_native_held *behind = kind ? *(at = nm_native_oldest(core, line, kind)) : NULL;
-  if (behind) {
-    *at = behind->next;
-    nm_native_carry(core, line, kind, behind->words);
-    behind->stored = 1;
-    nm_native_hold(core, behind);
+  struct nm_native_held *later = kind ? *(link = nm_native_oldest(core, line, kind)) : NULL;
+  if (later) {
+    *link = later->next;
+    nm_native_transfer(core, line, kind, later->words);
+    later->stored = 1;
+    nm_native_hold(core, later);
   }
   return 1;
 }
@@ -127,16 +127,16 @@ static inline void nm_relax(void) {
 #endif
 }
 
-// A host reads a line (kind 0) or writes it back (1); it waits if the line is locked.
-static inline void nm_native_ask(struct nm_native_core *core, uint64_t line, uint64_t kind, uint64_t *words) {
+// Reads a line (kind 0) or writes it back (kind 1) for the host; waits while the line is locked.
+static inline void nm_native_access(struct nm_native_core *core, uint64_t line, uint64_t kind, uint64_t *words) {
   struct nm_native_held held = {line, kind, words, 0, 0, 0, NULL};
   pthread_mutex_lock(&core->mutex);
-  int behind = kind && *nm_native_oldest(core, line, kind), holds = core->locks[line][kind] || behind;
-  if (kind ? !behind : !holds) nm_native_carry(core, line, kind, words);
-  held.stored = !behind;
-  if (holds) nm_native_hold(core, &held);
+  int later = kind && *nm_native_oldest(core, line, kind), must_wait = core->locks[line][kind] || later;
+  if (kind ? !later : !must_wait) nm_native_transfer(core, line, kind, words);
+  held.stored = !later;
+  if (must_wait) nm_native_hold(core, &held);
   pthread_mutex_unlock(&core->mutex);
-  while (holds && !__atomic_load_n(&held.released, __ATOMIC_ACQUIRE)) nm_relax();
+  while (must_wait && !__atomic_load_n(&held.released, __ATOMIC_ACQUIRE)) nm_relax();
 }
 
 #endif

@@ -1,11 +1,11 @@
 // Pipes from one core to another, over memory and registers without hardware coherence.
 //
-// A line pipe is a ring of lines in memory that both cores may cache. Each line has one writer: the sender writes data lines,
-// the receiver the line with the count of taken lines. A cache may evict a line at any time, so memory may hold a
-// partially written one. So the last word, the tag, is written last, and a line without the expected tag is ignored.
+// A line pipe is a ring of lines in memory that both cores may cache. Each line has one writer: the sender writes the data
+// lines, and the receiver writes the line with the count of received lines. A cache may evict a line at any time, so memory
+// may hold a partially written line. Therefore the tag is written last, and a line without the expected tag is ignored.
 //
-// A register pipe is a word and a flag in registers that no core caches. Register accesses cannot be held, so both
-// sides poll the flag.
+// A register pipe is a word and a flag in uncached registers. The hardware cannot delay register accesses, so both sides
+// poll the flag.
 //
 // A pipe is initially all zeroes. Each side has a private struct.
 
@@ -14,26 +14,26 @@
 
 #include <stdint.h>
 
-// Bytes of a line, which is one cache block: a cache evicts it as a whole.
+// Line size in bytes: one cache block, which a cache evicts as a whole.
 #define NM_LINE 128
-// Data words of a line.
+// Data words per line.
 #define NM_WORDS (NM_LINE / 8 - 1)
 
 struct nm_line {
   uint64_t words[NM_WORDS];
-  // Sequence number of the line, from one on; in the last byte the number of its words: none at the end of the stream.
+  // Sequence number of the line, from 1; in the lowest byte, its number of words, 0 at the end of the stream.
   uint64_t tag;
 } __attribute__((aligned(NM_LINE)));
 
 struct nm_pipe {
-  // The first word is the number of lines that the receiver has taken.
+  // The first word is the number of lines that the receiver has received.
   struct nm_line taken;
   struct nm_line lines[];
 };
 
 struct nm_sender {
   struct nm_pipe *pipe;
-  // Lines of the pipe, lines sent, and lines known to be taken.
+  // Lines of the pipe, lines sent, and lines known to be received.
   uint64_t lines, sent, taken;
 };
 
@@ -47,7 +47,7 @@ struct nm_receiver {
 // Full fence: earlier accesses are ordered before later ones.
 static inline void nm_order(void) { __asm__ volatile("fence iorw, iorw" ::: "memory"); }
 
-// Begins to flush a line, as nm_flush does. The caller orders earlier stores before it, and a waiting caller orders later accesses after it.
+// Starts to flush a line, without fences. The caller orders earlier stores before it and later accesses after it.
 static inline void nm_flush_now(volatile void *line) {
   __asm__ volatile(".option push\n .option arch, +zicbom\n cbo.flush (%0)\n .option pop" ::"r"(line) : "memory");
 }
@@ -60,7 +60,7 @@ static inline void nm_order(void) { __atomic_thread_fence(__ATOMIC_ACQ_REL); }
 static inline void nm_flush_now(volatile void *line) { (void)line; }
 #endif
 
-// Writes a line back to memory and invalidates it, so that the next access fetches it anew.
+// Writes a line back to memory and invalidates it, so that the next access fetches it again.
 static inline void nm_flush(volatile void *line) {
   nm_order();
   nm_flush_now(line);
@@ -71,7 +71,7 @@ static inline struct nm_sender nm_sender(struct nm_pipe *pipe, uint64_t lines) {
   return (struct nm_sender){pipe, lines, 0, 0};
 }
 
-// Begins to receive. Drops this core's stale copies of these lines, e.g. of an earlier pipe at the same place.
+// Initialises a receiver. Invalidates this core's stale copies of the lines, for example of an earlier pipe at this address.
 static inline struct nm_receiver nm_receiver(struct nm_pipe *pipe, uint64_t lines) {
   nm_order();
   for (uint64_t i = 0; i < lines; i++) nm_flush_now(&pipe->lines[i]);
@@ -88,7 +88,7 @@ static inline int nm_has_room(struct nm_sender *sender) {
   return sender->sent - sender->taken < sender->lines;
 }
 
-// Sends a line with these words; there must be room.
+// Sends a line with these words; the pipe must not be full.
 static inline void nm_put(struct nm_sender *sender, const uint64_t *words, uint64_t count) {
   volatile struct nm_line *line = &sender->pipe->lines[sender->sent % sender->lines];
   sender->sent++;
@@ -116,7 +116,7 @@ static inline void nm_send(struct nm_sender *sender, const uint64_t *words, uint
   }
 }
 
-// Sends words as long as there are free lines, and returns their number: words sent together are waited for only
+// Sends words while lines are free, and returns their number. All lines are flushed together, so the core waits only
 // once.
 static inline uint64_t nm_send_some(struct nm_sender *sender, const uint64_t *words, uint64_t count) {
   if (count == 0 || !nm_has_room(sender)) return 0;
@@ -162,23 +162,23 @@ static inline int nm_try_receive(struct nm_receiver *receiver, uint64_t words[NM
   return receiver->ended ? -1 : count;
 }
 
-// Receives the words of all available lines, and returns their number: 0 if there are none, -1 at the end of the stream. The capacity must
-// be at least that of one line. Lines received together are reported to the sender once.
-static inline int64_t nm_receive_some(struct nm_receiver *receiver, uint64_t *words, uint64_t most) {
+// Receives the words of all available lines, and returns their number: 0 if none is available, -1 at the end of the stream.
+// The capacity must be at least one line. All received lines are reported to the sender together.
+static inline int64_t nm_receive_some(struct nm_receiver *receiver, uint64_t *words, uint64_t capacity) {
   uint64_t before = receiver->received, count = 0;
   while (!receiver->ended && receiver->received - before < receiver->lines) {
     volatile struct nm_line *line = &receiver->pipe->lines[receiver->received % receiver->lines];
-    uint64_t tag = line->tag, inside = tag & 255;
+    uint64_t tag = line->tag, words_in_line = tag & 255;
     if (tag >> 8 != receiver->received + 1) {
-      // A line that has not arrived is fetched anew at the next attempt.
+      // The line has not arrived. Invalidate the copy, so that the next attempt fetches it again.
       nm_flush(line);
       break;
     }
-    if (inside > most - count) break;
+    if (words_in_line > capacity - count) break;
     nm_order();
-    for (uint64_t i = 0; i < inside; i++) words[count++] = line->words[i];
+    for (uint64_t i = 0; i < words_in_line; i++) words[count++] = line->words[i];
     receiver->received++;
-    receiver->ended = inside == 0;
+    receiver->ended = words_in_line == 0;
   }
   if (receiver->received != before) {
     nm_order();
@@ -189,7 +189,7 @@ static inline int64_t nm_receive_some(struct nm_receiver *receiver, uint64_t *wo
   return count ? (int64_t)count : receiver->ended ? -1 : 0;
 }
 
-// Waits for a line and receives its words, at least one, or none at the end of the stream.
+// Waits for a line and returns the number of its words, 0 at the end of the stream.
 static inline int nm_receive(struct nm_receiver *receiver, uint64_t words[NM_WORDS]) {
   int count;
   while ((count = nm_try_receive(receiver, words)) == 0) nm_relax();
@@ -199,12 +199,11 @@ static inline int nm_receive(struct nm_receiver *receiver, uint64_t words[NM_WOR
 enum { NM_TAKEN, NM_FULL, NM_ENDED };
 
 struct nm_registers {
-  // The word, and its flag: full or taken. Only the sender changes the flag when it is NM_TAKEN, and only the receiver
-  // when it is NM_FULL.
+  // The word and its flag. Only the sender changes the flag NM_TAKEN, and only the receiver the flag NM_FULL.
   volatile uint64_t word, flag;
 };
 
-// Sends a word unless the previous one was not taken yet; returns 1 if it was sent.
+// Sends a word if the previous one was received; returns 1 if it was sent.
 static inline int nm_try_send_word(struct nm_registers *registers, uint64_t word) {
   if (registers->flag != NM_TAKEN) return 0;
   nm_order();

@@ -1,8 +1,9 @@
-// The scratchpad of a near-memory core: lines that the host reads and writes back, with one lock for reads and one for write-backs.
+// Scratchpad of a near-memory core: lines that the host reads and writes back. Each line has a lock for reads and a lock for
+// write-backs.
 //
-// A read of a line that is locked for reads is held until it is released, and gets the line as it is then. A write-back to
-// a line that is locked for write-backs is stored, and its acknowledgement is held until it is released; until then no other
-// write-back changes the line, and a later read waits, too. Each request that a lock holds produces one notice.
+// A read of a read-locked line is held until the core releases it; it returns the line's content at that time. A write-back
+// to a write-locked line is stored, but its acknowledgement is held until the core releases it. Until then, no other
+// write-back changes the line, and later reads are held too. Each held request produces one notice.
 
 #ifndef NEARMEMORY_SCRATCHPAD_H
 #define NEARMEMORY_SCRATCHPAD_H
@@ -11,7 +12,7 @@
 
 enum nm_kind { NM_READ, NM_WRITE_BACK };
 
-// Result of nm_notice without a notice; below, line and kind of a notice.
+// Result of nm_notice if no notice is pending; and accessors for the line and the kind of a notice.
 #define NM_NO_NOTICE UINT64_MAX
 static inline uint64_t nm_notice_line(uint64_t notice) { return notice / 2; }
 static inline enum nm_kind nm_notice_kind(uint64_t notice) { return (enum nm_kind)(notice % 2); }
@@ -20,8 +21,8 @@ static inline enum nm_kind nm_notice_kind(uint64_t notice) { return (enum nm_kin
 
 static volatile uint64_t *const nm_scratchpad_registers = (volatile uint64_t *)0x200000;
 
-// First of the 32 registers that host and core share. Their accesses cannot be held: two of them form a
-// register pipe (struct nm_registers of pipe.h).
+// Registers shared by host and core. The hardware cannot delay their accesses. Two registers form a register pipe (struct
+// nm_registers of pipe.h).
 #define NM_SHARED 32
 static inline void *nm_shared(uint64_t number) { return (void *)(0x210000 + number * 8); }
 
@@ -42,7 +43,7 @@ static inline void nm_release(uint64_t line, enum nm_kind kind) { nm_scratchpad_
 // Releases all held requests, and removes the lock.
 static inline void nm_unlock(uint64_t line, enum nm_kind kind) { nm_scratchpad_registers[3] = line * 2 + kind; }
 
-// Current time, and times of the last read and write of a line by others (nm_read_stamp, nm_write_stamp).
+// Current time, in the unit of the stamps: a stamp is the time of the last read or write of a line by others.
 static inline uint64_t nm_now(void) { return nm_scratchpad_registers[4]; }
 // Begin to copy consecutive lines from and to far memory, or the host's own memory, without waiting. The core stalls while
 // the maximum number of copies is outstanding. Copies are unordered, and so are their lines: a fetched line has

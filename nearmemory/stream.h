@@ -1,11 +1,11 @@
-// Whole lines from a near-memory core to its host. The host requests lines in advance: a line of the scratchpad
-// that is locked for reads holds the request until the core releases it. So lines need no tags, neither side polls, and many
-// requests are outstanding.
+// Streams of whole lines from a near-memory core to its host. The host requests lines in advance: the scratchpad holds a
+// read of a locked line until the core releases it. So lines need no tags, neither side polls, and many requests are
+// outstanding.
 //
-// A cache may evict a received line before the host has used it, and the host then requests it again. So the core changes a line
-// only after the host has reported its content as taken, and the host requests the next content only after the core knows that.
+// A cache may evict a received line before the host has used it; the host then requests it again. So the core changes a line
+// only after the host has reported the line as used, and the host requests the next line in this slot only after the report.
 //
-// A core has one stream at a time, which takes all of its notices; a new one may begin after its end.
+// A core has one stream at a time, which receives all of its notices. A new stream may start after its end.
 //
 // Each requested line that the core has not sent occupies an outstanding miss of the host's last-level cache
 // (host.llc_misses, 64). Two streams of 32 lines occupy all of them: the host can then do nothing else with a core, not even
@@ -17,19 +17,19 @@
 
 #include "nearmemory/pipe.h"
 
-// Lines of a stream, an even number, and the number of lines after which the host reports them as taken. The next line after them holds
-// that report.
+// Number of lines of a stream (even), and number of lines after which the host reports them as used. The line after the
+// stream's lines holds that report.
 #ifndef NM_STREAM
 #define NM_STREAM 32
 #endif
-#define NM_STREAM_TOLD (NM_STREAM / 2)
+#define NM_STREAM_REPORT (NM_STREAM / 2)
 
 #ifdef __riscv
 
 #ifdef NEARMEMORY_CHANNEL_H
 
 struct nm_stream {
-  // The first line in the scratchpad, the number of lines sent, and the held requests for later lines.
+  // First line in the scratchpad, number of lines sent, and number of held requests by slot.
   uint64_t first, sent;
   uint8_t held[NM_STREAM];
 };
@@ -41,7 +41,7 @@ static inline struct nm_stream nm_stream(uint64_t first) {
   return (struct nm_stream){.first = first};
 }
 
-// Handles one held request, if any: answers repeated requests for old lines, and records requests for lines not yet sent.
+// Handles one held request, if any: releases repeated requests for sent lines, and records requests for later lines.
 static inline void nm_stream_look(struct nm_stream *stream) {
   uint64_t notice = nm_notice();
   if (notice == NM_NO_NOTICE) return;
@@ -54,7 +54,7 @@ static inline void nm_stream_look(struct nm_stream *stream) {
     stream->held[slot]++;
 }
 
-// Words of the next line to be sent, after the host has taken its previous content.
+// Waits until the host has used the previous content of the next line, and returns the words of the line.
 static inline volatile uint64_t *nm_stream_next(struct nm_stream *stream) {
   while (stream->sent - nm_words(stream->first + NM_STREAM)[0] >= NM_STREAM) nm_stream_look(stream);
   return nm_words(stream->first + stream->sent % NM_STREAM);
@@ -67,7 +67,7 @@ static inline void nm_stream_send(struct nm_stream *stream) {
   for (; stream->held[slot] > 0; stream->held[slot]--) nm_release(stream->first + slot, NM_READ);
 }
 
-// Answers the host's remaining requests, whose data is not used: the last line must identify itself as the last.
+// Releases the remaining requests of the host, whose data is not used. The last line sent must identify itself as the last.
 static inline void nm_stream_end(struct nm_stream *stream) {
   for (uint64_t i = 0; i < NM_STREAM; i++) nm_unlock(stream->first + i, NM_READ);
   while (nm_notice() != NM_NO_NOTICE) {
@@ -79,41 +79,41 @@ static inline void nm_stream_end(struct nm_stream *stream) {
 #ifdef NEARMEMORY_HOST_H
 
 struct nm_stream_in {
-  // The first line as the host addresses it, the number of lines taken, and the number reported as taken.
+  // Host address of the first line, number of lines used, and number of lines reported as used.
   volatile uint64_t *first;
-  uint64_t taken, told;
+  uint64_t taken, reported;
 };
 
-// Drops lines, and requests them again.
-static inline void nm_stream_ask(struct nm_stream_in *in, uint64_t slot, uint64_t lines) {
+// Invalidates lines, and requests them again.
+static inline void nm_stream_request(struct nm_stream_in *in, uint64_t slot, uint64_t lines) {
   nm_flush_all(in->first + slot * 16, lines * NM_LINE);
   for (uint64_t i = 0; i < lines; i++) nm_prefetch_far(in->first + (slot + i) * 16);
 }
 
-// The stream whose lines begin at this line of a core's scratchpad. The host must know that the core has called nm_stream, e.g. by
-// a word that the core has sent.
+// Returns the stream whose lines start at this line of a core's scratchpad. Call it only after the core has called
+// nm_stream, for example after a word from the core.
 static inline struct nm_stream_in nm_stream_from(uint64_t core, uint64_t first) {
   struct nm_stream_in in = {.first = nm_line_of(core, first)};
-  nm_stream_ask(&in, 0, NM_STREAM);
+  nm_stream_request(&in, 0, NM_STREAM);
   return in;
 }
 
-// Words of the next line, valid until the following one is requested.
+// Returns the words of the next line, valid until the next call.
 static inline volatile uint64_t *nm_stream_take(struct nm_stream_in *in) {
-  if (in->taken - in->told == NM_STREAM_TOLD) {
+  if (in->taken - in->reported == NM_STREAM_REPORT) {
     volatile uint64_t *line = in->first + NM_STREAM * 16;
-    uint64_t slot = in->told % NM_STREAM;
-    in->told = in->taken;
-    line[0] = in->told;
+    uint64_t slot = in->reported % NM_STREAM;
+    in->reported = in->taken;
+    line[0] = in->reported;
     nm_flush(line);
-    nm_stream_ask(in, slot, NM_STREAM_TOLD);
+    nm_stream_request(in, slot, NM_STREAM_REPORT);
   }
   return in->first + in->taken++ % NM_STREAM * 16;
 }
 
 #endif
 
-// A machine with coherent caches cannot hold loads: the host polls the number of lines sent.
+// Native machines cannot hold loads: the host polls the number of lines sent.
 #else
 
 #ifdef NEARMEMORY_CHANNEL_H

@@ -55,7 +55,7 @@ def build_options(settings: Settings, profile: str) -> argparse.Namespace:
     return options
 
 
-def lay_command(options: argparse.Namespace) -> None:
+def add_command(options: argparse.Namespace) -> None:
     """Build the command with the profile and target of maturin, and copy it into the data folder."""
     build, target = "build", options.target
     if options.zig:
@@ -76,19 +76,21 @@ def lay_command(options: argparse.Namespace) -> None:
     shutil.copy2(executable, SCRIPTS)
 
 
-def lighten(wheel: pathlib.Path) -> None:
+def separate_debug_information(wheel: pathlib.Path) -> None:
     """Move debug information and private symbols of a wheel's binaries to separate files."""
     shutil.rmtree(DEBUG, ignore_errors=True)
     DEBUG.mkdir(parents=True)
     with tempfile.TemporaryDirectory() as folder:
-        run = [sys.executable, "-m", "wheel"]
-        subprocess.run([*run, "unpack", "--dest", folder, wheel], check=True, stdout=subprocess.DEVNULL)
+        wheel_command = [sys.executable, "-m", "wheel"]
+        subprocess.run([*wheel_command, "unpack", "--dest", folder, wheel], check=True, stdout=subprocess.DEVNULL)
         [root] = pathlib.Path(folder).iterdir()
         for binary in [*root.glob("*.data/scripts/cohkit"), *root.glob("cohkit/*.so")]:
             debug = DEBUG / f"{binary.name}.debug"
             subprocess.run(["objcopy", "--only-keep-debug", binary, debug], check=True)
             subprocess.run(["objcopy", "--strip-unneeded", f"--add-gnu-debuglink={debug}", binary], check=True)
-        subprocess.run([*run, "pack", "--dest-dir", wheel.parent, root], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run(
+            [*wheel_command, "pack", "--dest-dir", wheel.parent, root], check=True, stdout=subprocess.DEVNULL
+        )
 
 
 def get_requires_for_build_wheel(settings: Settings = None) -> list[str]:
@@ -97,15 +99,15 @@ def get_requires_for_build_wheel(settings: Settings = None) -> list[str]:
 
 
 def build_wheel(directory: str, settings: Settings = None, metadata: str | None = None) -> str:
-    lay_command(build_options(settings, "release"))
+    add_command(build_options(settings, "release"))
     name: str = maturin.build_wheel(directory, settings, metadata)
     if sys.platform == "linux":
-        lighten(pathlib.Path(directory) / name)
+        separate_debug_information(pathlib.Path(directory) / name)
     return name
 
 
 def build_editable(directory: str, settings: Settings = None, metadata: str | None = None) -> str:
-    lay_command(build_options(settings, "dev"))
+    add_command(build_options(settings, "dev"))
     name: str = maturin.build_editable(directory, settings, metadata)
     return name
 

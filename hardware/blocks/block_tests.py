@@ -34,13 +34,13 @@ async def stream(dut: Any) -> None:
     await reset(dut, ["wr_valid_i", "wr_data_i", "rd_ready_i"])
     sent: deque[int] = deque()
     received = 0
-    for often in (1.0, 0.5, 0.1):
+    for ready_rate in (1.0, 0.5, 0.1):
         for _ in range(400):
             # An offered word stays until it is taken.
             if not dut.wr_valid_i.value or dut.wr_ready_o.value:
                 dut.wr_valid_i.value = int(chance.random() < 0.7)
                 dut.wr_data_i.value = chance.getrandbits(16)
-            dut.rd_ready_i.value = int(chance.random() < often)
+            dut.rd_ready_i.value = int(chance.random() < ready_rate)
             await ReadOnly()
             taken = bool(dut.wr_valid_i.value and dut.wr_ready_o.value)
             if dut.rd_valid_o.value and dut.rd_ready_i.value:
@@ -72,7 +72,7 @@ async def arbiter(dut: Any) -> None:
     await reset(dut, ["wr_valid_i", "wr_data_i", "rd_ready_i"])
     queues = [deque(chance.getrandbits(16) for _ in range(40)) for _ in range(size)]
     offered = [False] * size
-    waited = [0] * size
+    passes = [0] * size
     left = sum(map(len, queues))
     for _ in range(20_000):
         for i, queue in enumerate(queues):
@@ -89,9 +89,9 @@ async def arbiter(dut: Any) -> None:
             assert int(dut.rd_data_o.value) == queues[index].popleft()
             left -= 1
             for i in range(size):
-                waited[i] = waited[i] + 1 if offered[i] and i != index else 0
+                passes[i] = passes[i] + 1 if offered[i] and i != index else 0
             # Groups of eight are served in turn, so the second group, of four, counts as eight.
-            assert max(waited) <= 16
+            assert max(passes) <= 16
             offered[index] = False
         else:
             assert ready == 0
@@ -101,19 +101,20 @@ async def arbiter(dut: Any) -> None:
     raise AssertionError(f"{left} words are left")
 
 
-UNITS, PLACES, BEATS, SLICE = 4, 2, 2, 1
+UNITS, ENTRIES, BEATS, SLICE = 4, 2, 2, 1
 # Permission that a request asks for, by event of the blocks' protocol: none, read, write.
-RIGHTS = {0: 0, 1: 1, 2: 2}
-# Maximum memory latency in cycles, and probability that its ports are ready.
-WEATHER = [(1, 1.0), (30, 0.6), (200, 0.2)]
+PERMISSIONS = {0: 0, 1: 1, 2: 2}
+# Maximum memory latency in cycles, and probability that the memory ports are ready.
+MEMORY_CONDITIONS = [(1, 1.0), (30, 0.6), (200, 0.2)]
 
 
 def address(unit: int, line: int) -> int:
-    """Return the address of a unit's line: slice, unit and line from the low end of its number, in lines of 32 bytes."""
+    """Return the byte address of a unit's line. The line number has, from bit 0: slice, unit and line index."""
     return (line << 3 | unit << 1 | SLICE) << 5
 
 
 def packed(values: list[int], width: int) -> int:
+    """Return the values as fields of this width, the first in the lowest bits."""
     return sum(value << width * i for i, value in enumerate(values))
 
 
@@ -122,14 +123,14 @@ class Burst:
     """A read or a write at memory."""
 
     unit: int
-    place: int
+    entry: int
     line: int
     time: int
     beat: int = 0
 
     @property
     def id(self) -> int:
-        return self.unit << 1 | self.place
+        return self.unit << 1 | self.entry
 
 
 @cocotb.test()
@@ -140,29 +141,29 @@ async def reader(dut: Any) -> None:
     await reset(dut, [*inputs, "rd_beat_i", "ar_ready_i", "r_valid_i", "r_id_i", "r_data_i", "r_last_i"])
     content = [[[chance.getrandbits(128) for _ in range(BEATS)] for _ in range(256)] for _ in range(UNITS)]
     cycle = overtaken = interleaved = 0
-    for latency, ready in WEATHER:
-        asked: list[tuple[int, int, int] | None] = [None] * UNITS  # place, line, event
-        free = [set(range(PLACES)) for _ in range(UNITS)]
-        flying: list[Burst] = []
+    for latency, ready in MEMORY_CONDITIONS:
+        pending: list[tuple[int, int, int] | None] = [None] * UNITS  # entry, line, event
+        free = [set(range(ENTRIES)) for _ in range(UNITS)]
+        in_flight: list[Burst] = []
         arrived: list[Burst] = []
         expected: int | None = None
         left, last = 400, None
-        while left or flying or arrived or any(asked) or expected is not None:
+        while left or in_flight or arrived or any(pending) or expected is not None:
             cycle += 1
             assert cycle < 200_000, "reads do not come to an end"
             for unit in range(UNITS):
-                if asked[unit] is None and free[unit] and left and chance.random() < 0.3:
-                    place = chance.choice(sorted(free[unit]))
-                    free[unit].remove(place)
-                    asked[unit] = place, chance.randrange(256), chance.choice(list(RIGHTS))
+                if pending[unit] is None and free[unit] and left and chance.random() < 0.3:
+                    entry = chance.choice(sorted(free[unit]))
+                    free[unit].remove(entry)
+                    pending[unit] = entry, chance.randrange(256), chance.choice(list(PERMISSIONS))
                     left -= 1
-            jobs = [job or (0, 0, 0) for job in asked]
-            dut.unit_valid_i.value = packed([int(job is not None) for job in asked], 1)
+            jobs = [job or (0, 0, 0) for job in pending]
+            dut.unit_valid_i.value = packed([int(job is not None) for job in pending], 1)
             dut.unit_slot_i.value = packed([job[0] for job in jobs], 1)
             dut.unit_line_i.value = packed([job[1] for job in jobs], 8)
             dut.unit_event_i.value = packed([job[2] for job in jobs], 6)
             dut.ar_ready_i.value = int(chance.random() < ready)
-            due = [burst for burst in flying if burst.time <= cycle]
+            due = [burst for burst in in_flight if burst.time <= cycle]
             burst = chance.choice(due) if due and chance.random() < 0.8 else None
             dut.r_valid_i.value = int(burst is not None)
             if burst:
@@ -174,46 +175,46 @@ async def reader(dut: Any) -> None:
             if fetched:
                 dut.rd_unit_i.value, dut.rd_slot_i.value, dut.rd_beat_i.value = (
                     fetched.unit,
-                    fetched.place,
+                    fetched.entry,
                     fetched.beat,
                 )
             await ReadOnly()
             # The requested bytes stay until the next request.
             if expected is not None:
                 assert int(dut.rd_data_o.value) == expected
-            done = [[0] * PLACES for _ in range(UNITS)]
+            done = [[0] * ENTRIES for _ in range(UNITS)]
             assert dut.r_ready_o.value == 1
             if burst:
                 interleaved += last is not None and last is not burst and last.beat == 1
                 last = burst
                 burst.beat += 1
                 if burst.beat == BEATS:
-                    done[burst.unit][burst.place] = 1
-                    overtaken += flying[0] is not burst
-                    flying.remove(burst)
-            assert int(dut.unit_done_o.value) == packed([packed(unit, 1) for unit in done], PLACES)
+                    done[burst.unit][burst.entry] = 1
+                    overtaken += in_flight[0] is not burst
+                    in_flight.remove(burst)
+            assert int(dut.unit_done_o.value) == packed([packed(unit, 1) for unit in done], ENTRIES)
             taken = int(dut.unit_ready_o.value)
             if dut.ar_valid_o.value and dut.ar_ready_i.value:
                 unit = taken.bit_length() - 1
                 assert taken == 1 << unit
-                job = asked[unit]
+                job = pending[unit]
                 assert job is not None
                 read = Burst(unit, job[0], job[1], cycle + 1 + chance.randrange(latency))
                 assert int(dut.ar_id_o.value) == read.id
                 assert int(dut.ar_addr_o.value) == address(unit, read.line)
-                assert int(dut.ar_user_o.value) == RIGHTS[job[2]] << 6 | job[2]
-                asked[unit] = None
-                flying.append(read)
+                assert int(dut.ar_user_o.value) == PERMISSIONS[job[2]] << 6 | job[2]
+                pending[unit] = None
+                in_flight.append(read)
             else:
                 assert taken == 0
             if burst and burst.beat == BEATS:
-                arrived.append(Burst(burst.unit, burst.place, burst.line, cycle))
+                arrived.append(Burst(burst.unit, burst.entry, burst.line, cycle))
             if fetched:
                 expected = content[fetched.unit][fetched.line][fetched.beat]
                 fetched.beat += 1
                 if fetched.beat == BEATS:
                     arrived.remove(fetched)
-                    free[fetched.unit].add(fetched.place)
+                    free[fetched.unit].add(fetched.entry)
             elif not arrived:
                 expected = None
             await FallingEdge(dut.clk_i)
@@ -229,7 +230,7 @@ class Write:
     event: int
     circuit: int
     slot: int
-    beats: list[tuple[int, int]]  # bytes, and the mask with a bit for each two of them
+    beats: list[tuple[int, int]]  # data, and a mask with one bit per two bytes
 
     def word(self, beat: int) -> int:
         return self.circuit << 5 | self.burst.unit << 3 | self.slot << 1 | beat
@@ -239,84 +240,84 @@ class Write:
 async def writer(dut: Any) -> None:
     """Addresses and bytes of all units reach memory independently; units are notified in memory's order."""
     chance = Random(4)
-    inputs = ["unit_valid_i", "unit_line_i", "unit_slot_i", "unit_event_i", "unit_right_i", "unit_circuit_i", "unit_bytes_i"]
-    await reset(dut, [*inputs, "put_i", "aw_ready_i", "w_ready_i", "b_valid_i", "b_id_i"])
+    inputs = ["unit_valid_i", "unit_line_i", "unit_slot_i", "unit_event_i", "unit_permission_i", "unit_circuit_i"]
+    await reset(dut, [*inputs, "unit_payload_slot_i", "load_i", "aw_ready_i", "w_ready_i", "b_valid_i", "b_id_i"])
     cycle = overtaken = 0
-    for latency, ready in WEATHER:
-        asked: list[Write | None] = [None] * UNITS
+    for latency, ready in MEMORY_CONDITIONS:
+        pending: list[Write | None] = [None] * UNITS
         loading: list[tuple[Write, int]] = []
-        free = [set(range(PLACES)) for _ in range(UNITS)]
+        free = [set(range(ENTRIES)) for _ in range(UNITS)]
         slots = {(circuit, unit, slot) for circuit in range(2) for unit in range(UNITS) for slot in range(4)}
         unfreed: list[Write] = []
-        spoilt: list[int] = []
+        overwrites: list[int] = []
         addresses: deque[Write] = deque()  # taken from their units, not yet seen on AW
         data: deque[Write] = deque()  # the same for W
         seen: dict[int, int] = {}  # parts of a write that memory has seen: address and bytes
-        flying: list[Write] = []
+        in_flight: list[Write] = []
         left, beat = 300, 0
-        while left or loading or any(asked) or unfreed or addresses or data or flying:
+        while left or loading or any(pending) or unfreed or addresses or data or in_flight:
             cycle += 1
             assert cycle < 200_000, "writes do not come to an end"
             # A slot receives one beat per cycle; a freed slot is overwritten at once.
-            dut.put_i.value = 0
-            if spoilt:
-                dut.put_i.value, dut.put_place_i.value = 1, spoilt.pop()
-                dut.put_data_i.value, dut.put_mask_i.value = chance.getrandbits(128), chance.getrandbits(8)
+            dut.load_i.value = 0
+            if overwrites:
+                dut.load_i.value, dut.load_addr_i.value = 1, overwrites.pop()
+                dut.load_data_i.value, dut.load_mask_i.value = chance.getrandbits(128), chance.getrandbits(8)
             elif loading:
                 write, at = loading.pop()
-                dut.put_i.value, dut.put_place_i.value = 1, write.word(at)
-                dut.put_data_i.value, dut.put_mask_i.value = write.beats[at]
+                dut.load_i.value, dut.load_addr_i.value = 1, write.word(at)
+                dut.load_data_i.value, dut.load_mask_i.value = write.beats[at]
                 if at + 1 < BEATS:
                     loading.append((write, at + 1))
                 else:
-                    asked[write.burst.unit] = write
+                    pending[write.burst.unit] = write
             else:
                 unit = chance.randrange(UNITS)
                 choice = sorted(slot for slot in slots if slot[1] == unit)
-                if asked[unit] is None and free[unit] and left and choice:
-                    place, slot = chance.choice(sorted(free[unit])), chance.choice(choice)
-                    free[unit].remove(place)
+                if pending[unit] is None and free[unit] and left and choice:
+                    entry, slot = chance.choice(sorted(free[unit])), chance.choice(choice)
+                    free[unit].remove(entry)
                     slots.remove(slot)
                     beats = [(chance.getrandbits(128), chance.getrandbits(8)) for _ in range(BEATS)]
-                    burst = Burst(unit, place, chance.randrange(256), 0)
+                    burst = Burst(unit, entry, chance.randrange(256), 0)
                     loading.append((Write(burst, chance.randrange(64), slot[0], slot[2], beats), 0))
                     left -= 1
             # A write is offered in the cycle after its last bytes were put.
-            offered = [write if write and write.burst.time else None for write in asked]
-            for write in asked:
+            offered = [write if write and write.burst.time else None for write in pending]
+            for write in pending:
                 if write:
                     write.burst.time = 1
             dut.unit_valid_i.value = packed([int(write is not None) for write in offered], 1)
-            dut.unit_slot_i.value = packed([write.burst.place if write else 0 for write in offered], 1)
+            dut.unit_slot_i.value = packed([write.burst.entry if write else 0 for write in offered], 1)
             dut.unit_line_i.value = packed([write.burst.line if write else 0 for write in offered], 8)
             dut.unit_event_i.value = packed([write.event if write else 0 for write in offered], 6)
             # The permission that the remote keeps follows from the event.
-            dut.unit_right_i.value = packed([write.event % 3 if write else 0 for write in offered], 2)
+            dut.unit_permission_i.value = packed([write.event % 3 if write else 0 for write in offered], 2)
             dut.unit_circuit_i.value = packed([write.circuit if write else 0 for write in offered], 2)
-            dut.unit_bytes_i.value = packed([write.slot if write else 0 for write in offered], 2)
+            dut.unit_payload_slot_i.value = packed([write.slot if write else 0 for write in offered], 2)
             dut.aw_ready_i.value = int(chance.random() < ready)
             dut.w_ready_i.value = int(chance.random() < ready)
-            due = [write for write in flying if write.burst.time <= cycle]
-            answered = chance.choice(due) if due and chance.random() < 0.8 else None
-            dut.b_valid_i.value = int(answered is not None)
-            dut.b_id_i.value = answered.burst.id if answered else 0
+            due = [write for write in in_flight if write.burst.time <= cycle]
+            completed = chance.choice(due) if due and chance.random() < 0.8 else None
+            dut.b_valid_i.value = int(completed is not None)
+            dut.b_id_i.value = completed.burst.id if completed else 0
             await ReadOnly()
-            done = [[0] * PLACES for _ in range(UNITS)]
+            done = [[0] * ENTRIES for _ in range(UNITS)]
             assert dut.b_ready_o.value == 1
-            if answered:
-                done[answered.burst.unit][answered.burst.place] = 1
-                overtaken += flying[0] is not answered
-                flying.remove(answered)
-                free[answered.burst.unit].add(answered.burst.place)
-            assert int(dut.unit_done_o.value) == packed([packed(unit, 1) for unit in done], PLACES)
+            if completed:
+                done[completed.burst.unit][completed.burst.entry] = 1
+                overtaken += in_flight[0] is not completed
+                in_flight.remove(completed)
+                free[completed.burst.unit].add(completed.burst.entry)
+            assert int(dut.unit_done_o.value) == packed([packed(unit, 1) for unit in done], ENTRIES)
             for circuit in range(2):
                 if int(dut.free_valid_o.value) >> circuit & 1:
-                    place = (circuit, int(dut.free_unit_o.value), int(dut.free_slot_o.value))
-                    freed = [w for w in unfreed if (w.circuit, w.burst.unit, w.slot) == place]
+                    entry = (circuit, int(dut.free_unit_o.value), int(dut.free_slot_o.value))
+                    freed = [w for w in unfreed if (w.circuit, w.burst.unit, w.slot) == entry]
                     assert len(freed) == 1
                     unfreed.remove(freed[0])
-                    spoilt.extend(freed[0].word(at) for at in range(BEATS))
-                    slots.add(place)
+                    overwrites.extend(freed[0].word(at) for at in range(BEATS))
+                    slots.add(entry)
             complete = []
             if dut.aw_valid_o.value and dut.aw_ready_i.value:
                 write = addresses.popleft()
@@ -339,7 +340,7 @@ async def writer(dut: Any) -> None:
                 if seen[write.burst.id] == 2:
                     del seen[write.burst.id]
                     write.burst.time = cycle + 1 + chance.randrange(latency)
-                    flying.append(write)
+                    in_flight.append(write)
             taken = int(dut.unit_ready_o.value)
             if taken:
                 unit = taken.bit_length() - 1
@@ -349,6 +350,6 @@ async def writer(dut: Any) -> None:
                 addresses.append(write)
                 data.append(write)
                 unfreed.append(write)
-                asked[unit] = None
+                pending[unit] = None
             await FallingEdge(dut.clk_i)
     assert overtaken > 100

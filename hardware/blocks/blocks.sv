@@ -1,8 +1,8 @@
 // Wrappers of the RTL's modules with plain ports, for the block tests.
 
 module fifo_block #(
-  parameter int unsigned Depth = 4,
-  parameter bit          Fast  = 1'b1
+  parameter int unsigned Depth         = 4,
+  parameter bit          RegisterValid = 1'b1
 ) (
   input  logic        clk_i,
   input  logic        rst_ni,
@@ -14,9 +14,9 @@ module fifo_block #(
   output logic [15:0] rd_data_o
 );
   fifo #(
-    .Depth (Depth),
-    .Fast  (Fast),
-    .data_t(logic [15:0])
+    .Depth        (Depth),
+    .RegisterValid(RegisterValid),
+    .data_t       (logic [15:0])
   ) u_fifo (.*);
 endmodule : fifo_block
 
@@ -54,8 +54,8 @@ module stream_arbiter_block #(
   ) u_arbiter (.*);
 endmodule : stream_arbiter_block
 
-// Protocol parameters for the reader and the writer: lines of two beats, two circuits with payload, and the requests that
-// ask for each permission.
+// Protocol parameters for the reader and the writer: lines of two beats, two circuits with payload, and one request per
+// permission.
 package block_pkg;
   localparam int unsigned PayloadWidth = 128;
   localparam int unsigned Units        = 4;
@@ -96,12 +96,12 @@ module dcs_reader_block (
   input  logic [7:0]      r_id_i,
   input  logic [127:0]    r_data_i,
   input  logic            r_last_i,
-  output logic            seen_o,
-  output logic [3:0]      wrong_o,
-  output logic [7:0]      wrong_id_o
+  output logic            done_o,
+  output logic [3:0]      reject_o,
+  output logic [7:0]      reject_id_o
 );
-  home_pkg::wrong_e wrong;
-  assign wrong_o = wrong;
+  home_pkg::reject_e reject;
+  assign reject_o = reject;
 
   dcs_reader #(
     .Protocol    (block_pkg::Protocol),
@@ -112,27 +112,27 @@ module dcs_reader_block (
     .LineWidth   (block_pkg::LineWidth),
     .PayloadWidth(block_pkg::PayloadWidth)
   ) u_reader (
-    .wrong_o(wrong),
+    .reject_o(reject),
     .*
   );
 endmodule : dcs_reader_block
 
-// Payload of the slots, in a memory that the test writes.
+// The payload buffers are a memory that the test writes through `load_*`.
 module dcs_writer_block (
   input  logic            clk_i,
   input  logic            rst_ni,
-  input  logic            put_i,
-  input  logic [5:0]      put_place_i,  // circuit, unit, slot, beat
-  input  logic [127:0]    put_data_i,
-  input  logic [7:0]      put_mask_i,
+  input  logic            load_i,
+  input  logic [5:0]      load_addr_i,  // circuit, unit, slot, beat
+  input  logic [127:0]    load_data_i,
+  input  logic [7:0]      load_mask_i,
   input  logic [3:0]      unit_valid_i,
   output logic [3:0]      unit_ready_o,
   input  logic [3:0][7:0] unit_line_i,
   input  logic [3:0]      unit_slot_i,
   input  logic [3:0][5:0] unit_event_i,
-  input  logic [3:0][1:0] unit_right_i,
+  input  logic [3:0][1:0] unit_permission_i,
   input  logic [3:0][1:0] unit_circuit_i,
-  input  logic [3:0][1:0] unit_bytes_i,
+  input  logic [3:0][1:0] unit_payload_slot_i,
   output logic [3:0][1:0] unit_done_o,
   output logic [1:0]      free_valid_o,
   output logic [1:0]      free_unit_o,
@@ -150,12 +150,12 @@ module dcs_writer_block (
   input  logic            b_valid_i,
   output logic            b_ready_o,
   input  logic [7:0]      b_id_i,
-  output logic            seen_o,
-  output logic [3:0]      wrong_o,
-  output logic [7:0]      wrong_id_o
+  output logic            done_o,
+  output logic [3:0]      reject_o,
+  output logic [7:0]      reject_id_o
 );
-  home_pkg::wrong_e  wrong;
-  assign wrong_o = wrong;
+  home_pkg::reject_e reject;
+  assign reject_o = reject;
 
   logic [1:0]        rd_unit, rd_slot;
   logic              rd_beat;
@@ -163,15 +163,15 @@ module dcs_writer_block (
   logic [1:0][7:0]   rd_mask;
   logic [135:0]      words_q [64];
 
-  always_ff @(posedge clk_i) if (put_i) words_q[put_place_i] <= {put_mask_i, put_data_i};
+  always_ff @(posedge clk_i) if (load_i) words_q[load_addr_i] <= {load_mask_i, load_data_i};
 
   for (genvar c = 0; c < 2; c++) begin : gen_circuit
     assign {rd_mask[c], rd_data[c]} = words_q[{1'(c), rd_unit, rd_slot, rd_beat}];
   end
 
-  home_pkg::right_e [3:0] right;
-  for (genvar u = 0; u < 4; u++) begin : gen_right
-    assign right[u] = home_pkg::right_e'(unit_right_i[u]);
+  home_pkg::permission_e [3:0] permission;
+  for (genvar u = 0; u < 4; u++) begin : gen_permission
+    assign permission[u] = home_pkg::permission_e'(unit_permission_i[u]);
   end
 
   dcs_writer #(
@@ -184,13 +184,13 @@ module dcs_writer_block (
     .LineWidth   (block_pkg::LineWidth),
     .PayloadWidth(block_pkg::PayloadWidth)
   ) u_writer (
-    .wrong_o(wrong),
-    .unit_right_i(right),
-    .rd_unit_o(rd_unit),
-    .rd_slot_o(rd_slot),
-    .rd_beat_o(rd_beat),
-    .rd_data_i(rd_data),
-    .rd_mask_i(rd_mask),
+    .reject_o         (reject),
+    .unit_permission_i(permission),
+    .rd_unit_o        (rd_unit),
+    .rd_slot_o        (rd_slot),
+    .rd_beat_o        (rd_beat),
+    .rd_data_i        (rd_data),
+    .rd_mask_i        (rd_mask),
     .*
   );
 endmodule : dcs_writer_block

@@ -1,11 +1,14 @@
-// A sequential prefetcher between a slice of the home and its memory: it reads ahead into blocks and answers from them.
+// Sequential prefetcher between a slice of the home and its memory: reads ahead into block buffers, and serves reads of the
+// home from them.
 //
-// A read of a line in no block claims one: the line first, then the whole block in a burst. A read of the second half of a
-// block claims the next one. The least recently used block without pending operations is replaced; if there is none, the
-// line is read without a block. Writes of the home go to memory and, once complete, into their block.
+// - A read that misses all blocks claims a block: it fetches the requested line first, then the whole block as a burst.
+// - A read in the second half of a block claims a buffer for the next block.
+// - The replaced block is the least recently used one without pending operations. Without such a block, the read bypasses
+//   the blocks.
+// - Writes of the home go to memory, and also into their block.
 //
-// A block has lines of this slice only, contiguous in memory. With two slices it is one half of twice as many
-// lines. The data of each read passes through a memory block.
+// A block holds only lines of this slice, contiguous in memory. With two slices, each has one half of a range of twice the
+// size. The data of every read passes through the block RAM.
 
 `include "assertions.svh"
 
@@ -13,8 +16,8 @@ module prefetcher #(
   parameter int unsigned Slice        = 0,
   parameter int unsigned Blocks       = 8,
   parameter int unsigned BlockLines   = 32,   // lines of this slice per block; a power of two
-  parameter int unsigned Pending      = 16,   // outstanding reads of the home; a power of two
-  parameter int unsigned Writes       = 4,    // its outstanding writes
+  parameter int unsigned MaxReads     = 16,   // outstanding reads of the home; a power of two
+  parameter int unsigned MaxWrites    = 4,    // outstanding writes of the home
   parameter int unsigned Beats        = 2,    // per line, a power of two
   parameter int unsigned PayloadWidth = 512,
   parameter int unsigned AxiIdWidth   = 8,
@@ -27,7 +30,7 @@ module prefetcher #(
   input  logic                      rst_ni,
 
   input  logic [LineWidth-1:0]      lines_i,    // lines of the region in this slice; constant
-  input  logic [CountWidth-1:0]     blocks_i,   // in use; constant
+  input  logic [CountWidth-1:0]     blocks_i,   // number of blocks in use; constant
 
   // The home.
   input  logic                      aw_valid_i,
@@ -76,144 +79,146 @@ module prefetcher #(
   input  logic [PayloadWidth-1:0]   mem_r_data_i,
   input  logic                      mem_r_last_i
 );
-  localparam int unsigned Shift        = $clog2(Beats * PayloadWidth / 8);
+  localparam int unsigned LineShift    = $clog2(Beats * PayloadWidth / 8);
   localparam int unsigned OffsetWidth  = $clog2(BlockLines);
   localparam int unsigned NumberWidth  = LineWidth - OffsetWidth;
   localparam int unsigned BlockWidth   = home_pkg::bits(Blocks);
-  localparam int unsigned PendingWidth = home_pkg::bits(Pending);
-  localparam int unsigned WriteWidth   = home_pkg::bits(Writes);
+  localparam int unsigned ReadWidth    = home_pkg::bits(MaxReads);
+  localparam int unsigned WriteWidth   = home_pkg::bits(MaxWrites);
   localparam int unsigned BeatWidth    = home_pkg::bits(Beats);
-  localparam int unsigned Places       = Blocks * BlockLines + Pending;   // lines in the memory block
-  localparam int unsigned PlaceWidth   = home_pkg::bits(Places);
-  localparam int unsigned WordWidth    = home_pkg::bits(Places * Beats);
+  localparam int unsigned RamLines     = Blocks * BlockLines + MaxReads;   // lines in the memory block
+  localparam int unsigned RamLineWidth = home_pkg::bits(RamLines);
+  localparam int unsigned WordWidth    = home_pkg::bits(RamLines * Beats);
 
-  if (2 ** OffsetWidth != BlockLines || BlockLines < 2 || BlockLines > 256) begin : gen_wrong_lines
+  if (2 ** OffsetWidth != BlockLines || BlockLines < 2 || BlockLines > 256) begin : gen_invalid_lines
     $error("prefetcher: BlockLines must be a power of two from 2 to 256");
   end
-  if (2 ** $clog2(Pending) != Pending || Pending > 32 || Blocks > 32) begin : gen_wrong_places
-    $error("prefetcher: Pending must be a power of two up to 32, and Blocks up to 32");
+  if (2 ** $clog2(MaxReads) != MaxReads || MaxReads > 32 || Blocks > 32) begin : gen_invalid_places
+    $error("prefetcher: MaxReads must be a power of two up to 32, and Blocks up to 32");
   end
 
-  // Purpose of a memory read, in the upper bits of its ID: the burst of a block, the line for which the block was claimed, or
-  // a line read for the home without a block.
+  // Kind of a memory read, in the upper bits of its AXI ID: burst of a block; the demanded line of a claimed block; a line that
+  // bypasses the blocks.
   typedef enum logic [1:0] {
     Burst,
-    Hot,
-    Alone
+    Demand,
+    Bypass
   } kind_e;
 
-  // Fields of a line's address in the slice.
+  // Fields of a line index within the slice.
   typedef struct packed {
-    logic [NumberWidth-1:0] number;   // number of its block in memory
+    logic [NumberWidth-1:0] number;   // block number in memory
     logic [OffsetWidth-1:0] offset;
   } line_t;
 
   function automatic line_t line_of(input logic [AxiAddrWidth-1:0] addr);
-    return line_t'(LineWidth'(addr >> (Shift + 1)));
+    return line_t'(LineWidth'(addr >> (LineShift + 1)));
   endfunction
 
   function automatic logic [AxiAddrWidth-1:0] addr_of(input line_t line);
-    return AxiAddrWidth'({line, 1'(Slice)}) << Shift;
+    return AxiAddrWidth'({line, 1'(Slice)}) << LineShift;
   endfunction
 
-  // Index in the memory block of a line of a block, and of a line read without one.
-  function automatic logic [PlaceWidth-1:0] place_of(input logic [BlockWidth-1:0] block, input logic [OffsetWidth-1:0] offset);
-    return PlaceWidth'(block) << OffsetWidth | PlaceWidth'(offset);
+  // Line of the RAM for a line of a block, and for a bypassing read.
+  function automatic logic [RamLineWidth-1:0] ram_line_of_block(
+    input logic [BlockWidth-1:0] block, input logic [OffsetWidth-1:0] offset);
+    return RamLineWidth'(block) << OffsetWidth | RamLineWidth'(offset);
   endfunction
 
-  function automatic logic [PlaceWidth-1:0] place_alone(input logic [PendingWidth-1:0] entry);
-    return PlaceWidth'(Blocks * BlockLines) + PlaceWidth'(entry);
+  function automatic logic [RamLineWidth-1:0] ram_line_of_bypass(input logic [ReadWidth-1:0] entry);
+    return RamLineWidth'(Blocks * BlockLines) + RamLineWidth'(entry);
   endfunction
 
-  function automatic logic [WordWidth-1:0] word_of(input logic [PlaceWidth-1:0] place, input logic [BeatWidth-1:0] beat);
-    return WordWidth'((WordWidth + 1)'(place) << $clog2(Beats)) | WordWidth'(beat);
+  function automatic logic [WordWidth-1:0] word_of(input logic [RamLineWidth-1:0] ram_line, input logic [BeatWidth-1:0] beat);
+    return WordWidth'((WordWidth + 1)'(ram_line) << $clog2(Beats)) | WordWidth'(beat);
   endfunction
 
   // ------------------------------------------------------------------ state
 
-  // Blocks: valid lines; and lines not to be taken from a burst, because it may read memory before a write reaches it.
+  // Blocks. A stale line must not be filled from the burst, which may read memory before a pending write reaches it.
   logic [Blocks-1:0]                 valid_q, claimed_q;
-  logic [Blocks-1:0][1:0]            filling_q;   // outstanding memory reads for the block
+  logic [Blocks-1:0][1:0]            filling_q;   // number of outstanding memory reads for the block
   logic [NumberWidth-1:0]            number_q [Blocks];
-  logic [Blocks-1:0][BlockLines-1:0] here_q, stale_q;
-  logic [OffsetWidth-1:0]            hot_q [Blocks];
-  logic [Blocks-1:0][BlockWidth-1:0] order_q;     // least recently used first
+  logic [Blocks-1:0][BlockLines-1:0] line_valid_q, line_stale_q;
+  logic [OffsetWidth-1:0]            demand_offset_q [Blocks];
+  logic [Blocks-1:0][BlockWidth-1:0] order_q;     // blocks, least recently used first
 
-  // Reads of the home, from their address until their answer leaves.
-  logic [Pending-1:0]      pending_q, ready_q, alone_q;
-  logic [AxiIdWidth-1:0]   id_q     [Pending];
-  logic [BlockWidth-1:0]   block_q  [Pending];
-  logic [OffsetWidth-1:0]  offset_q [Pending];
+  // Outstanding reads of the home.
+  logic [MaxReads-1:0]     pending_q, ready_q, bypass_q;
+  logic [AxiIdWidth-1:0]   id_q     [MaxReads];
+  logic [BlockWidth-1:0]   block_q  [MaxReads];
+  logic [OffsetWidth-1:0]  offset_q [MaxReads];
 
-  // Writes of the home, from their address until memory has answered.
-  logic [Writes-1:0]       writing_q, into_q;     // also written into a block, until the last beat
-  logic [AxiIdWidth-1:0]   written_id_q [Writes];
-  line_t                   written_q    [Writes];
-  logic [BlockWidth-1:0]   into_block_q [Writes];
+  // Outstanding writes of the home.
+  logic [MaxWrites-1:0]    write_valid_q, merge_q;     // outstanding; data is also written into a block
+  logic [AxiIdWidth-1:0]   write_id_q [MaxWrites];
+  line_t                   write_line_q [MaxWrites];
+  logic [BlockWidth-1:0]   merge_block_q [MaxWrites];
 
-  // ------------------------------------------------------------------ a read of the home
+  // ------------------------------------------------------------------ reads of the home: look-up
 
-  line_t                    asked, next_line;
-  logic                     asks, present, has_line, is_stale, next_present, second_half, claims, alone, can_claim, wants_next;
-  logic                     free_valid, command_ready, aw_taken;
-  logic [BlockWidth-1:0]    found, victim;
-  logic [PendingWidth-1:0]  free_entry;
+  line_t                    req_line, next_line;
+  logic                     req_fire, block_hit, line_hit, line_stale, next_block_hit;
+  logic                     second_half, claim, bypass, can_claim, wants_next;
+  logic                     free_valid, command_ready, aw_fire;
+  logic [BlockWidth-1:0]    hit_block, victim;
+  logic [ReadWidth-1:0]     free_entry;
   line_t                    claimed_line;
   logic [Blocks-1:0]        in_use;
 
-  // Commands to memory, in order: read a block (the requested line first), or a single line.
+  // Command queue to memory: read a block (the demanded line first), or a single line.
   typedef struct packed {
-    logic                    alone;
-    logic [BlockWidth-1:0]   block;
-    logic [PendingWidth-1:0] entry;
-    line_t                   line;
+    logic                  bypass;
+    logic [BlockWidth-1:0] block;
+    logic [ReadWidth-1:0]  entry;
+    line_t                 line;
   } command_t;
 
   command_t command, issued;
-  logic     command_valid, issued_valid, issued_taken;
+  logic     command_valid, issued_valid, issued_accept;
 
-  assign asked      = line_of(ar_addr_i);
+  assign req_line   = line_of(ar_addr_i);
   assign ar_ready_o = free_valid && command_ready && !(aw_valid_i && aw_ready_o);
-  assign asks       = ar_valid_i && ar_ready_o;
+  assign req_fire   = ar_valid_i && ar_ready_o;
 
   always_comb begin
     free_valid = 1'b0;
     free_entry = '0;
-    for (int unsigned e = 0; e < Pending; e++) begin
+    for (int unsigned e = 0; e < MaxReads; e++) begin
       if (!pending_q[e] && !free_valid) begin
         free_valid = 1'b1;
-        free_entry = PendingWidth'(e);
+        free_entry = ReadWidth'(e);
       end
     end
   end
 
   always_comb begin
-    present      = 1'b0;
-    found        = '0;
-    next_present = 1'b0;
-    next_line    = '{number: asked.number + 1'b1, offset: '0};
+    block_hit      = 1'b0;
+    hit_block      = '0;
+    next_block_hit = 1'b0;
+    next_line      = '{number: req_line.number + 1'b1, offset: '0};
     for (int unsigned b = 0; b < Blocks; b++) begin
-      if (valid_q[b] && number_q[b] == asked.number) begin
-        present = 1'b1;
-        found   = BlockWidth'(b);
+      if (valid_q[b] && number_q[b] == req_line.number) begin
+        block_hit = 1'b1;
+        hit_block = BlockWidth'(b);
       end
-      if (valid_q[b] && number_q[b] == next_line.number) next_present = 1'b1;
+      if (valid_q[b] && number_q[b] == next_line.number) next_block_hit = 1'b1;
     end
-    has_line    = present && here_q[found][asked.offset];
-    is_stale    = present && !has_line && stale_q[found][asked.offset];
-    second_half = asked.offset[OffsetWidth-1];
-    wants_next  = present && second_half && !claimed_q[found] && next_line < lines_i;
+    line_hit    = block_hit && line_valid_q[hit_block][req_line.offset];
+    line_stale  = block_hit && !line_hit && line_stale_q[hit_block][req_line.offset];
+    second_half = req_line.offset[OffsetWidth-1];
+    wants_next  = block_hit && second_half && !claimed_q[hit_block] && next_line < lines_i;
   end
 
   // Blocks with pending operations are not replaced.
   always_comb begin
     for (int unsigned b = 0; b < Blocks; b++) begin
-      in_use[b] = CountWidth'(b) >= blocks_i || filling_q[b] != '0 || present && found == BlockWidth'(b);
-      for (int unsigned e = 0; e < Pending; e++) begin
-        if (pending_q[e] && !alone_q[e] && block_q[e] == BlockWidth'(b)) in_use[b] = 1'b1;
+      in_use[b] = CountWidth'(b) >= blocks_i || filling_q[b] != '0 || block_hit && hit_block == BlockWidth'(b);
+      for (int unsigned e = 0; e < MaxReads; e++) begin
+        if (pending_q[e] && !bypass_q[e] && block_q[e] == BlockWidth'(b)) in_use[b] = 1'b1;
       end
-      for (int unsigned w = 0; w < Writes; w++) begin
-        if (into_q[w] && into_block_q[w] == BlockWidth'(b)) in_use[b] = 1'b1;
+      for (int unsigned w = 0; w < MaxWrites; w++) begin
+        if (merge_q[w] && merge_block_q[w] == BlockWidth'(b)) in_use[b] = 1'b1;
       end
     end
   end
@@ -229,16 +234,16 @@ module prefetcher #(
     end
   end
 
-  assign claims       = asks && can_claim && (!present || wants_next && !next_present && !is_stale);
-  assign claimed_line = present ? next_line : asked;
-  assign alone        = present ? is_stale : !can_claim;
+  assign claim        = req_fire && can_claim && (!block_hit || wants_next && !next_block_hit && !line_stale);
+  assign claimed_line = block_hit ? next_line : req_line;
+  assign bypass       = block_hit ? line_stale : !can_claim;
 
-  assign command_valid = claims || asks && alone;
+  assign command_valid = claim || req_fire && bypass;
   assign command       = '{
-    alone: alone,
-    block: victim,
-    entry: free_entry,
-    line:  alone ? asked : claimed_line
+    bypass: bypass,
+    block:  victim,
+    entry:  free_entry,
+    line:   bypass ? req_line : claimed_line
   };
 
   fifo #(
@@ -251,109 +256,110 @@ module prefetcher #(
     .wr_ready_o(command_ready),
     .wr_data_i (command),
     .rd_valid_o(issued_valid),
-    .rd_ready_i(issued_taken),
+    .rd_ready_i(issued_accept),
     .rd_data_o (issued)
   );
 
   // ------------------------------------------------------------------ reads of memory
 
-  // The second read of a command is the burst.
-  logic  bursts_q;
-  kind_e kind;
-  line_t first_line;
-  logic [LineWidth-1:0] left;
+  // A block command issues two reads: the demanded line, then the burst.
+  logic                 burst_phase_q;
+  kind_e                kind;
+  line_t                first_line;
+  logic [LineWidth-1:0] lines_left;
 
-  assign kind           = issued.alone ? Alone : bursts_q ? Burst : Hot;
+  assign kind           = issued.bypass ? Bypass : burst_phase_q ? Burst : Demand;
   assign first_line     = '{number: issued.line.number, offset: '0};
-  assign left           = lines_i - first_line;
+  assign lines_left     = lines_i - first_line;
   assign mem_ar_valid_o = issued_valid;
-  assign mem_ar_id_o    = AxiIdWidth'({kind, issued.alone ? 5'(issued.entry) : 5'(issued.block)});
-  assign mem_ar_addr_o  = addr_of(bursts_q ? first_line : issued.line);
-  assign mem_ar_lines_o = !bursts_q ? '0 : left < LineWidth'(BlockLines) ? 8'(left - 1'b1) : 8'(BlockLines - 1);
-  assign issued_taken   = mem_ar_ready_i && (issued.alone || bursts_q);
+  assign mem_ar_id_o    = AxiIdWidth'({kind, issued.bypass ? 5'(issued.entry) : 5'(issued.block)});
+  assign mem_ar_addr_o  = addr_of(burst_phase_q ? first_line : issued.line);
+  assign mem_ar_lines_o = !burst_phase_q ? '0 : lines_left < LineWidth'(BlockLines) ? 8'(lines_left - 1'b1) : 8'(BlockLines - 1);
+  assign issued_accept  = mem_ar_ready_i && (issued.bypass || burst_phase_q);
 
   always_ff @(posedge clk_i) begin
-    if (!rst_ni)                               bursts_q <= 1'b0;
-    else if (issued_valid && mem_ar_ready_i)   bursts_q <= !issued.alone && !bursts_q;
+    if (!rst_ni)                               burst_phase_q <= 1'b0;
+    else if (issued_valid && mem_ar_ready_i)   burst_phase_q <= !issued.bypass && !burst_phase_q;
   end
 
-  // Destination of the beat from memory: its line and beat, for each outstanding read.
-  kind_e                      comes_kind;
-  logic [4:0]                 comes_number;
-  logic [BlockWidth-1:0]      comes_block;
-  logic [OffsetWidth-1:0]     comes_offset, burst_offset_q [Blocks];
-  logic [BeatWidth-1:0]       comes_beat, burst_beat_q [Blocks], hot_beat_q [Blocks], alone_beat_q [Pending];
-  logic                       comes, comes_line, fills, w_fills;
+  // Destination of the current beat from memory: line and beat index per outstanding read.
+  kind_e                      mem_r_kind;
+  logic [4:0]                 mem_r_index;
+  logic [BlockWidth-1:0]      mem_r_block;
+  logic [OffsetWidth-1:0]     mem_r_offset, burst_offset_q [Blocks];
+  logic [BeatWidth-1:0]       mem_r_beat, burst_beat_q [Blocks], demand_beat_q [Blocks], bypass_beat_q [MaxReads];
+  logic                       mem_r_fire, mem_r_line_done, fill, w_merge_valid;
 
-  assign comes_kind    = kind_e'(mem_r_id_i[6:5]);
-  assign comes_number  = mem_r_id_i[4:0];
-  assign comes_block   = BlockWidth'(comes_number);
-  assign mem_r_ready_o = !w_fills;
-  assign comes         = mem_r_valid_i && mem_r_ready_o;
-  assign comes_line    = comes && comes_beat == BeatWidth'(Beats - 1);
-  assign fills         = comes && (comes_kind == Alone || !here_q[comes_block][comes_offset] && !stale_q[comes_block][comes_offset]);
+  assign mem_r_kind      = kind_e'(mem_r_id_i[6:5]);
+  assign mem_r_index     = mem_r_id_i[4:0];
+  assign mem_r_block     = BlockWidth'(mem_r_index);
+  assign mem_r_ready_o   = !w_merge_valid;
+  assign mem_r_fire      = mem_r_valid_i && mem_r_ready_o;
+  assign mem_r_line_done = mem_r_fire && mem_r_beat == BeatWidth'(Beats - 1);
+  assign fill            = mem_r_fire && (mem_r_kind == Bypass
+                         || !line_valid_q[mem_r_block][mem_r_offset] && !line_stale_q[mem_r_block][mem_r_offset]);
 
   always_comb begin
-    comes_offset = comes_kind == Hot ? hot_q[comes_block] : burst_offset_q[comes_block];
-    case (comes_kind)
-      Burst:   comes_beat = burst_beat_q[comes_block];
-      Hot:     comes_beat = hot_beat_q[comes_block];
-      default: comes_beat = alone_beat_q[PendingWidth'(comes_number)];
+    mem_r_offset = mem_r_kind == Demand ? demand_offset_q[mem_r_block] : burst_offset_q[mem_r_block];
+    case (mem_r_kind)
+      Burst:   mem_r_beat = burst_beat_q[mem_r_block];
+      Demand:  mem_r_beat = demand_beat_q[mem_r_block];
+      default: mem_r_beat = bypass_beat_q[ReadWidth'(mem_r_index)];
     endcase
   end
 
   always_ff @(posedge clk_i) begin
     for (int unsigned b = 0; b < Blocks; b++) begin
-      if (claims && victim == BlockWidth'(b)) begin
+      if (claim && victim == BlockWidth'(b)) begin
         burst_offset_q[b] <= '0;
         burst_beat_q[b]   <= '0;
-        hot_beat_q[b]     <= '0;
-      end else if (comes && comes_block == BlockWidth'(b)) begin
-        if (comes_kind == Burst) burst_beat_q[b] <= comes_line ? '0 : burst_beat_q[b] + 1'b1;
-        if (comes_kind == Burst && comes_line) burst_offset_q[b] <= burst_offset_q[b] + 1'b1;
-        if (comes_kind == Hot) hot_beat_q[b] <= hot_beat_q[b] + 1'b1;
+        demand_beat_q[b]  <= '0;
+      end else if (mem_r_fire && mem_r_block == BlockWidth'(b)) begin
+        if (mem_r_kind == Burst) burst_beat_q[b] <= mem_r_line_done ? '0 : burst_beat_q[b] + 1'b1;
+        if (mem_r_kind == Burst && mem_r_line_done) burst_offset_q[b] <= burst_offset_q[b] + 1'b1;
+        if (mem_r_kind == Demand) demand_beat_q[b] <= demand_beat_q[b] + 1'b1;
       end
     end
-    for (int unsigned e = 0; e < Pending; e++) begin
-      if (asks && free_entry == PendingWidth'(e)) alone_beat_q[e] <= '0;
-      else if (comes && comes_kind == Alone && comes_number == 5'(e)) alone_beat_q[e] <= alone_beat_q[e] + 1'b1;
+    for (int unsigned e = 0; e < MaxReads; e++) begin
+      if (req_fire && free_entry == ReadWidth'(e)) bypass_beat_q[e] <= '0;
+      else if (mem_r_fire && mem_r_kind == Bypass && mem_r_index == 5'(e)) bypass_beat_q[e] <= bypass_beat_q[e] + 1'b1;
     end
   end
 
   // ------------------------------------------------------------------ writes of the home
 
-  // Writes pass to memory. Beats follow their address, so whether a block has their line is known.
-  logic                  write_free, beats_valid, beats_ready, w_taken, w_present, w_whole_q, w_whole, into;
-  logic [WriteWidth-1:0] free_write, w_write;
-  logic [BlockWidth-1:0] w_block, w_found;
-  logic [BeatWidth-1:0]  w_beat_q;
-  line_t                 w_asked;
+  // Writes pass to memory. Data beats follow their address, so the block look-up is complete when they arrive.
+  logic                   write_free, beats_valid, beats_ready, w_fire, w_present, w_full_line_q, w_full_line, w_merge;
+  logic [WriteWidth-1:0]  free_write, w_write;
+  logic [BlockWidth-1:0]  w_block, w_found;
+  logic [BeatWidth-1:0]   w_beat_q;
+  line_t                  w_line;
   logic [OffsetWidth-1:0] w_offset;
-  logic                  w_first_in, w_had_line_q, w_had_line;
+  logic                   w_first_beat, w_line_was_valid_q, w_line_was_valid;
 
   always_comb begin
     write_free = 1'b0;
     free_write = '0;
-    for (int unsigned w = 0; w < Writes; w++) begin
-      if (!writing_q[w] && !write_free) begin
+    for (int unsigned w = 0; w < MaxWrites; w++) begin
+      if (!write_valid_q[w] && !write_free) begin
         write_free = 1'b1;
         free_write = WriteWidth'(w);
       end
     end
   end
 
-  assign w_asked        = line_of(aw_addr_i);
+  assign w_line         = line_of(aw_addr_i);
   assign mem_aw_valid_o = aw_valid_i && write_free && beats_ready;
   assign aw_ready_o     = mem_aw_ready_i && write_free && beats_ready;
   assign mem_aw_id_o    = aw_id_i;
   assign mem_aw_addr_o  = aw_addr_i;
-  assign aw_taken       = aw_valid_i && aw_ready_o;
+  assign aw_fire        = aw_valid_i && aw_ready_o;
 
   always_comb begin
     w_present = 1'b0;
     w_found   = '0;
     for (int unsigned b = 0; b < Blocks; b++) begin
-      if (valid_q[b] && number_q[b] == w_asked.number) begin
+      if (valid_q[b] && number_q[b] == w_line.number) begin
         w_present = 1'b1;
         w_found   = BlockWidth'(b);
       end
@@ -366,37 +372,37 @@ module prefetcher #(
   ) u_beats (
     .clk_i,
     .rst_ni,
-    .wr_valid_i(aw_taken),
+    .wr_valid_i(aw_fire),
     .wr_ready_o(beats_ready),
     .wr_data_i (free_write),
     .rd_valid_o(beats_valid),
-    .rd_ready_i(w_taken && w_last_i),
+    .rd_ready_i(w_fire && w_last_i),
     .rd_data_o (w_write)
   );
 
-  assign mem_w_valid_o = w_valid_i && beats_valid;
-  assign w_ready_o     = mem_w_ready_i && beats_valid;
-  assign mem_w_data_o  = w_data_i;
-  assign mem_w_strb_o  = w_strb_i;
-  assign mem_w_last_o  = w_last_i;
-  assign w_taken       = w_valid_i && w_ready_o;
-  assign into          = into_q[w_write];
-  assign w_fills       = mem_w_valid_o && into;
-  assign w_block       = into_block_q[w_write];
-  assign w_offset      = written_q[w_write].offset;
-  assign w_first_in    = w_beat_q == '0;
-  assign w_had_line    = w_first_in ? here_q[w_block][w_offset] : w_had_line_q;
-  assign w_whole       = w_strb_i == '1 && (w_first_in || w_whole_q);
+  assign mem_w_valid_o    = w_valid_i && beats_valid;
+  assign w_ready_o        = mem_w_ready_i && beats_valid;
+  assign mem_w_data_o     = w_data_i;
+  assign mem_w_strb_o     = w_strb_i;
+  assign mem_w_last_o     = w_last_i;
+  assign w_fire           = w_valid_i && w_ready_o;
+  assign w_merge          = merge_q[w_write];
+  assign w_merge_valid    = mem_w_valid_o && w_merge;
+  assign w_block          = merge_block_q[w_write];
+  assign w_offset         = write_line_q[w_write].offset;
+  assign w_first_beat     = w_beat_q == '0;
+  assign w_line_was_valid = w_first_beat ? line_valid_q[w_block][w_offset] : w_line_was_valid_q;
+  assign w_full_line      = w_strb_i == '1 && (w_first_beat || w_full_line_q);
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni)      w_beat_q <= '0;
-    else if (w_taken) w_beat_q <= w_last_i ? '0 : w_beat_q + 1'b1;
+    else if (w_fire) w_beat_q <= w_last_i ? '0 : w_beat_q + 1'b1;
   end
 
   always_ff @(posedge clk_i) begin
-    if (w_taken) begin
-      w_whole_q    <= w_whole;
-      w_had_line_q <= w_had_line;
+    if (w_fire) begin
+      w_full_line_q      <= w_full_line;
+      w_line_was_valid_q <= w_line_was_valid;
     end
   end
 
@@ -406,49 +412,49 @@ module prefetcher #(
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
-      writing_q <= '0;
-      into_q    <= '0;
+      write_valid_q <= '0;
+      merge_q       <= '0;
     end else begin
-      for (int unsigned w = 0; w < Writes; w++) begin
-        if (mem_b_valid_i && b_ready_i && written_id_q[w] == mem_b_id_i) writing_q[w] <= 1'b0;
+      for (int unsigned w = 0; w < MaxWrites; w++) begin
+        if (mem_b_valid_i && b_ready_i && write_id_q[w] == mem_b_id_i) write_valid_q[w] <= 1'b0;
       end
-      if (aw_taken) begin
-        writing_q[free_write] <= 1'b1;
-        into_q[free_write]    <= w_present;
+      if (aw_fire) begin
+        write_valid_q[free_write] <= 1'b1;
+        merge_q[free_write]       <= w_present;
       end
-      if (w_taken && w_last_i) into_q[w_write] <= 1'b0;
+      if (w_fire && w_last_i) merge_q[w_write] <= 1'b0;
     end
   end
 
   always_ff @(posedge clk_i) begin
-    if (aw_taken) begin
-      written_id_q[free_write] <= aw_id_i;
-      written_q[free_write]    <= w_asked;
-      into_block_q[free_write] <= w_found;
+    if (aw_fire) begin
+      write_id_q[free_write]    <= aw_id_i;
+      write_line_q[free_write]  <= w_line;
+      merge_block_q[free_write] <= w_found;
     end
   end
 
   // ------------------------------------------------------------------ blocks
 
-  // Moves a block to the most recently used position.
-  function automatic logic [Blocks-1:0][BlockWidth-1:0] used(
+  // Returns `order` with `block` moved to the most recently used position.
+  function automatic logic [Blocks-1:0][BlockWidth-1:0] moved_to_mru(
     input logic [Blocks-1:0][BlockWidth-1:0] order, input logic [BlockWidth-1:0] block);
     logic after;
-    after = 1'b0;
-    used  = order;
+    after        = 1'b0;
+    moved_to_mru = order;
     for (int unsigned i = 0; i < Blocks - 1; i++) begin
       after = after || order[i] == block;
-      if (after) used[i] = order[i+1];
+      if (after) moved_to_mru[i] = order[i+1];
     end
-    used[Blocks-1] = block;
+    moved_to_mru[Blocks-1] = block;
   endfunction
 
   logic [Blocks-1:0][BlockWidth-1:0] order_d;
 
   always_comb begin
     order_d = order_q;
-    if (asks && present) order_d = used(order_d, found);
-    if (claims)          order_d = used(order_d, victim);
+    if (req_fire && block_hit) order_d = moved_to_mru(order_d, hit_block);
+    if (claim)           order_d = moved_to_mru(order_d, victim);
   end
 
   always_ff @(posedge clk_i) begin
@@ -459,11 +465,13 @@ module prefetcher #(
       for (int unsigned b = 0; b < Blocks; b++) order_q[b] <= BlockWidth'(b);
     end else begin
       order_q <= order_d;
-      if (asks && wants_next && !is_stale && (next_present || can_claim)) claimed_q[found] <= 1'b1;
+      if (req_fire && wants_next && !line_stale && (next_block_hit || can_claim)) claimed_q[hit_block] <= 1'b1;
       for (int unsigned b = 0; b < Blocks; b++) begin
-        if (comes && mem_r_last_i && comes_kind != Alone && comes_block == BlockWidth'(b)) filling_q[b] <= filling_q[b] - 1'b1;
+        if (mem_r_fire && mem_r_last_i && mem_r_kind != Bypass && mem_r_block == BlockWidth'(b)) begin
+          filling_q[b] <= filling_q[b] - 1'b1;
+        end
       end
-      if (claims) begin
+      if (claim) begin
         valid_q[victim]   <= 1'b1;
         claimed_q[victim] <= 1'b0;
         filling_q[victim] <= 2'd2;
@@ -472,69 +480,71 @@ module prefetcher #(
   end
 
   always_ff @(posedge clk_i) begin
-    if (comes_line && comes_kind != Alone && !stale_q[comes_block][comes_offset]) here_q[comes_block][comes_offset] <= 1'b1;
-    if (aw_taken && w_present && !here_q[w_found][w_asked.offset]) stale_q[w_found][w_asked.offset] <= 1'b1;
-    if (w_taken && w_last_i && into && (w_whole || w_had_line)) begin
-      here_q[w_block][w_offset]  <= 1'b1;
-      stale_q[w_block][w_offset] <= 1'b0;
+    if (mem_r_line_done && mem_r_kind != Bypass && !line_stale_q[mem_r_block][mem_r_offset]) begin
+      line_valid_q[mem_r_block][mem_r_offset] <= 1'b1;
     end
-    if (claims) begin
-      number_q[victim] <= claimed_line.number;
-      hot_q[victim]    <= claimed_line.offset;
-      here_q[victim]   <= '0;
-      stale_q[victim]  <= '0;
+    if (aw_fire && w_present && !line_valid_q[w_found][w_line.offset]) line_stale_q[w_found][w_line.offset] <= 1'b1;
+    if (w_fire && w_last_i && w_merge && (w_full_line || w_line_was_valid)) begin
+      line_valid_q[w_block][w_offset] <= 1'b1;
+      line_stale_q[w_block][w_offset] <= 1'b0;
+    end
+    if (claim) begin
+      number_q[victim]        <= claimed_line.number;
+      demand_offset_q[victim] <= claimed_line.offset;
+      line_valid_q[victim]    <= '0;
+      line_stale_q[victim]    <= '0;
       // A burst may read memory before a pending write reaches it.
-      for (int unsigned w = 0; w < Writes; w++) begin
-        if (writing_q[w] && written_q[w].number == claimed_line.number) stale_q[victim][written_q[w].offset] <= 1'b1;
+      for (int unsigned w = 0; w < MaxWrites; w++) begin
+        if (write_valid_q[w] && write_line_q[w].number == claimed_line.number) line_stale_q[victim][write_line_q[w].offset] <= 1'b1;
       end
     end
   end
 
-  // ------------------------------------------------------------------ answers
+  // ------------------------------------------------------------------ read responses
 
-  logic                    issues, free, picked, last_beat;
-  logic [Pending-1:0]      pick;
-  logic [PendingWidth-1:0] pick_entry, answered_q, entry;
-  logic [BeatWidth-1:0]    r_beat_q;
-  logic                    answers_q;
+  logic                 rd_issue, r_free, pick_valid, last_beat;
+  logic [MaxReads-1:0]  pick;
+  logic [ReadWidth-1:0] pick_entry, rsp_entry_q, entry;
+  logic [BeatWidth-1:0] r_beat_q;
+  logic                 rsp_busy_q;
 
   rr_pick #(
-    .Size(Pending)
+    .Size(MaxReads)
   ) u_pick (
     .clk_i,
     .rst_ni,
-    .ask_i  (ready_q),
-    .taken_i(issues && !answers_q),
-    .pick_o (pick),
-    .index_o(pick_entry)
+    .req_i   (ready_q),
+    .accept_i(rd_issue && !rsp_busy_q),
+    .pick_o  (pick),
+    .index_o (pick_entry)
   );
 
-  // The beats of one answer are contiguous.
-  assign picked    = pick != '0;
-  assign entry     = answers_q ? answered_q : pick_entry;
-  assign free      = !r_valid_o || r_ready_i;
-  assign issues    = free && (answers_q || picked);
-  assign last_beat = r_beat_q == BeatWidth'(Beats - 1);
+  // The beats of a response are contiguous.
+  assign pick_valid = pick != '0;
+  assign entry      = rsp_busy_q ? rsp_entry_q : pick_entry;
+  assign r_free     = !r_valid_o || r_ready_i;
+  assign rd_issue   = r_free && (rsp_busy_q || pick_valid);
+  assign last_beat  = r_beat_q == BeatWidth'(Beats - 1);
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
-      r_valid_o <= 1'b0;
-      answers_q <= 1'b0;
-      r_beat_q  <= '0;
+      r_valid_o  <= 1'b0;
+      rsp_busy_q <= 1'b0;
+      r_beat_q   <= '0;
     end else begin
-      r_valid_o <= issues || r_valid_o && !r_ready_i;
-      if (issues) begin
-        answers_q <= !last_beat;
-        r_beat_q  <= last_beat ? '0 : r_beat_q + 1'b1;
+      r_valid_o <= rd_issue || r_valid_o && !r_ready_i;
+      if (rd_issue) begin
+        rsp_busy_q <= !last_beat;
+        r_beat_q   <= last_beat ? '0 : r_beat_q + 1'b1;
       end
     end
   end
 
   always_ff @(posedge clk_i) begin
-    if (issues) begin
-      r_id_o     <= id_q[entry];
-      r_last_o   <= last_beat;
-      answered_q <= entry;
+    if (rd_issue) begin
+      r_id_o      <= id_q[entry];
+      r_last_o    <= last_beat;
+      rsp_entry_q <= entry;
     end
   end
 
@@ -543,29 +553,30 @@ module prefetcher #(
       pending_q <= '0;
       ready_q   <= '0;
     end else begin
-      for (int unsigned e = 0; e < Pending; e++) begin
-        if (comes_line && pending_q[e] && (
-            comes_kind == Alone ? comes_number == 5'(e)
-            : !alone_q[e] && block_q[e] == comes_block && offset_q[e] == comes_offset)) ready_q[e] <= 1'b1;
-        if (issues && entry == PendingWidth'(e)) begin
+      for (int unsigned e = 0; e < MaxReads; e++) begin
+        if (mem_r_line_done && pending_q[e] && (
+            mem_r_kind == Bypass ? mem_r_index == 5'(e)
+            : !bypass_q[e] && block_q[e] == mem_r_block && offset_q[e] == mem_r_offset)) ready_q[e] <= 1'b1;
+        if (rd_issue && entry == ReadWidth'(e)) begin
           ready_q[e] <= 1'b0;
           if (last_beat) pending_q[e] <= 1'b0;
         end
       end
-      if (asks) begin
+      if (req_fire) begin
         pending_q[free_entry] <= 1'b1;
-        ready_q[free_entry]   <= has_line
-          || present && !is_stale && comes_line && comes_kind != Alone && comes_block == found && comes_offset == asked.offset;
+        ready_q[free_entry]   <= line_hit
+          || block_hit && !line_stale && mem_r_line_done && mem_r_kind != Bypass
+             && mem_r_block == hit_block && mem_r_offset == req_line.offset;
       end
     end
   end
 
   always_ff @(posedge clk_i) begin
-    if (asks) begin
+    if (req_fire) begin
       id_q[free_entry]     <= ar_id_i;
-      alone_q[free_entry]  <= alone;
-      block_q[free_entry]  <= present ? found : victim;
-      offset_q[free_entry] <= asked.offset;
+      bypass_q[free_entry] <= bypass;
+      block_q[free_entry]  <= block_hit ? hit_block : victim;
+      offset_q[free_entry] <= req_line.offset;
     end
   end
 
@@ -573,22 +584,23 @@ module prefetcher #(
 
   always_comb begin
     strobes = '0;
-    if (fills)              strobes = '1;
-    if (w_fills && w_taken) strobes = w_strb_i;
+    if (fill)               strobes = '1;
+    if (w_merge_valid && w_fire) strobes = w_strb_i;
   end
 
   ram_block #(
-    .Depth(Places * Beats),
+    .Depth(RamLines * Beats),
     .Width(PayloadWidth),
     .Lanes(PayloadWidth / 8)
   ) u_words (
     .clk_i,
     .wr_en_i  (strobes),
-    .wr_addr_i(w_fills ? word_of(place_of(w_block, w_offset), w_beat_q)
-               : word_of(comes_kind == Alone ? place_alone(PendingWidth'(comes_number)) : place_of(comes_block, comes_offset), comes_beat)),
-    .wr_data_i(w_fills ? w_data_i : mem_r_data_i),
-    .rd_en_i  (issues),
-    .rd_addr_i(word_of(alone_q[entry] ? place_alone(entry) : place_of(block_q[entry], offset_q[entry]), r_beat_q)),
+    .wr_addr_i(w_merge_valid ? word_of(ram_line_of_block(w_block, w_offset), w_beat_q)
+               : word_of(mem_r_kind == Bypass ? ram_line_of_bypass(ReadWidth'(mem_r_index))
+                         : ram_line_of_block(mem_r_block, mem_r_offset), mem_r_beat)),
+    .wr_data_i(w_merge_valid ? w_data_i : mem_r_data_i),
+    .rd_en_i  (rd_issue),
+    .rd_addr_i(word_of(bypass_q[entry] ? ram_line_of_bypass(entry) : ram_line_of_block(block_q[entry], offset_q[entry]), r_beat_q)),
     .rd_data_o(r_data_o)
   );
 
@@ -600,6 +612,6 @@ module prefetcher #(
   `ASSERT_STABLE(stable_ar, mem_ar_valid_o, mem_ar_ready_i, {mem_ar_id_o, mem_ar_addr_o, mem_ar_lines_o})
   `ASSERT_STABLE(stable_aw, mem_aw_valid_o, mem_aw_ready_i, {mem_aw_id_o, mem_aw_addr_o})
   `ASSERT_STABLE(stable_w, mem_w_valid_o, mem_w_ready_i, {mem_w_data_o, mem_w_strb_o, mem_w_last_o})
-  `ASSUME_OR(in_region, !ar_valid_i || asked < lines_i, ("prefetcher: a line behind the region"))
+  `ASSUME_OR(in_region, !ar_valid_i || req_line < lines_i, ("prefetcher: a line behind the region"))
   `ASSUME_OR(blocks_fit, blocks_i <= CountWidth'(Blocks), ("prefetcher: more blocks than there are"))
 endmodule : prefetcher

@@ -1,8 +1,8 @@
-// A wiring example: the home of ECI with 64 units on a board, coherent memory behind it, and the invalidation engine at its
+// Integration example: the home of ECI with 64 units, coherent memory at its AXI ports, and the invalidation engine at its
 // ports for local operations. docs/integration.md explains each part.
 //
-// Board-specific parts connect to the ports: the link layer that frames messages, and the processor or bridge that
-// reads registers and requests the invalidation of ranges.
+// Board-specific logic connects to the ports: the link layer that frames messages, and the processor or bridge that reads
+// registers and requests the invalidation of ranges.
 
 module board #(
   parameter int unsigned Units       = 32,   // per slice
@@ -21,7 +21,7 @@ module board #(
   input  logic clk_i,      // the home's clock; signals of other clock domains cross before these ports
   input  logic reset_ni,   // asynchronous
 
-  // The link layer: a stream for each circuit of each slice. Lines with an even number belong to slice 0.
+  // Link layer: one stream per circuit and slice. Even lines belong to slice 0.
   input  logic              [1:0][NumRx-1:0]                   rx_valid_i,
   output logic              [1:0][NumRx-1:0]                   rx_ready_o,
   input  home_pkg::header_t [1:0][NumRx-1:0]                   rx_header_i,
@@ -33,7 +33,7 @@ module board #(
   output logic              [1:0][NumTx-1:0][PayloadWidth-1:0] tx_data_o,
   output logic              [1:0][NumTx-1:0]                   tx_last_o,
 
-  // Ranges to be invalidated, of each slice.
+  // Ranges to be invalidated, by slice.
   input  logic [1:0]                                start_valid_i,
   output logic [1:0]                                start_ready_o,
   input  logic [1:0][home_pkg::LineWidth-1:0]       start_line_i,
@@ -42,7 +42,7 @@ module board #(
   input  logic [1:0]                                done_ready_i,
   output logic [1:0][home_pkg::LineWidth-1:0]       done_refused_o,
 
-  // Registers: AXI-Lite, one subordinate for each slice.
+  // Registers: AXI-Lite, one subordinate per slice.
   input  logic [1:0]                                cfg_aw_valid_i,
   output logic [1:0]                                cfg_aw_ready_o,
   input  logic [1:0][registers_pkg::AddrWidth-1:0]  cfg_aw_addr_i,

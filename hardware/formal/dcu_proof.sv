@@ -28,7 +28,7 @@ module dcu_proof #(
   input  logic [LineWidth-1:0]      local_line_i,
   input  logic                      unlock_valid_i,
   input  logic [LineWidth-1:0]      unlock_line_i,
-  input  logic                      answer_ready_i,
+  input  logic                      local_rsp_ready_i,
   input  logic                      read_ready_i,
   input  logic                      write_ready_i,
   input  logic [1:0]                tx_ready_i,
@@ -37,7 +37,7 @@ module dcu_proof #(
   input  logic                      write_done_i,
   input  logic                      tx_done_i,
   input  logic                      change_ready_i,
-  input  logic                      impossible_ready_i,
+  input  logic                      unexpected_ready_i,
   input  logic [16:0]               row_i
 );
   // Two circuits to the home; only messages of the first may wait; both carry payload.
@@ -54,8 +54,8 @@ module dcu_proof #(
     send_e             grant;
     logic              forward_valid;
     send_e             forward;
-    home_pkg::right_e  from;
-    home_pkg::right_e  to;
+    home_pkg::permission_e  from;
+    home_pkg::permission_e  to;
     state_e            next;
   } row_t;
 
@@ -109,7 +109,7 @@ module dcu_proof #(
   assign row = row_t'(row_i[$bits(row_t)-1:0]);
 
   home_pkg::stall_e unused_stall;
-  home_pkg::right_e unused_from, unused_to, unused_right;
+  home_pkg::permission_e unused_from, unused_to, unused_right;
   logic             unused_evicted, unused_changes, unused_lost, unused_locks, unused_back;
   logic [LineWidth-1:0] unused_line, unused_dropped;
   logic             impossible_valid;
@@ -129,9 +129,9 @@ module dcu_proof #(
     .Reads      (1),
     .Writes     (1),
     .Locals     (1),
-    .Waiting    (1),
+    .MaxDeferred    (1),
     .StoreSlots (1),
-    .Patience   (0)
+    .RecallDelayLog2   (0)
   ) u_dcu (
     .clk_i,
     .rst_ni,
@@ -148,16 +148,16 @@ module dcu_proof #(
     .local_event_i     (event_e'(4'd4 + 4'(local_operation_i))),
     .local_line_i,
     .locks_full_o      (unused_locks),
-    .local_back_o      (unused_back),
+    .local_returned_o      (unused_back),
     .unlock_valid_i,
     .unlock_ready_o    (unlock_ready),
     .unlock_line_i,
-    .answer_valid_o    (answer_valid),
-    .answer_ready_i,
-    .answer_unlock_o   (answer_unlock),
-    .answer_refused_o  (answer_refused),
-    .answer_operation_o(answer_operation),
-    .answer_line_o     (answer_line),
+    .local_rsp_valid_o    (answer_valid),
+    .local_rsp_ready_i,
+    .local_rsp_unlock_o   (answer_unlock),
+    .local_rsp_refused_o  (answer_refused),
+    .local_rsp_operation_o(answer_operation),
+    .local_rsp_line_o     (answer_line),
     .rom_valid_o       (rom_valid),
     .rom_ready_i       (1'b1),
     .rom_addr_o        (rom_addr),
@@ -176,7 +176,7 @@ module dcu_proof #(
     .write_slot_o      (write_slot),
     .write_event_o     (write_event),
     .write_circuit_o   (write_circuit),
-    .write_bytes_o     (write_bytes),
+    .write_payload_slot_o     (write_bytes),
     .write_done_i,
     .drop_valid_o      (drop_valid),
     .drop_circuit_o    (drop_circuit),
@@ -187,13 +187,13 @@ module dcu_proof #(
     .tx_line_o         (tx_line),
     .tx_slot_o         (tx_slot),
     .tx_done_i,
-    .impossible_valid_o(impossible_valid),
-    .impossible_ready_i,
-    .impossible_event_o(unused_event),
-    .impossible_state_o(unused_state),
-    .impossible_line_o (unused_dropped),
+    .unexpected_valid_o(impossible_valid),
+    .unexpected_ready_i,
+    .unexpected_event_o(unused_event),
+    .unexpected_state_o(unused_state),
+    .unexpected_line_o (unused_dropped),
     .step_valid_o      (step_valid),
-    .step_held_o       (step_held),
+    .step_blocked_o       (step_held),
     .step_evict_o      (step_evict),
     .step_event_o      (step_event),
     .step_state_o      (step_state),
@@ -208,7 +208,7 @@ module dcu_proof #(
     .change_to_o    (unused_to),
     .change_line_o     (unused_line),
     .change_lost_o     (unused_lost),
-    .write_right_o     (unused_right),
+    .write_permission_o     (unused_right),
     .idle_o            (idle)
   );
 
@@ -247,7 +247,7 @@ module dcu_proof #(
   localparam int unsigned Sources = 8;
   logic [Sources-1:0] source;
   logic               sweeps, rests, reads, looks, asks, execs, seconds, reports, works, never;
-  assign source  = u_dcu.source_q;
+  assign source  = u_dcu.source;
   assign sweeps  = u_dcu.step_q == 3'd0;
   assign rests   = u_dcu.step_q == 3'd1;
   assign reads   = u_dcu.step_q == 3'd2;
@@ -262,25 +262,25 @@ module dcu_proof #(
   logic of_write, of_read, of_request, of_response, of_waiting, of_unlock, of_local, of_evict;
   assign {of_evict, of_local, of_unlock, of_waiting, of_response, of_request, of_read, of_write} = source;
 
-  `ASSUME_OR(unlocks_what_is_locked, !execs || !of_unlock || u_dcu.row_q.effect != home_pkg::Take || u_dcu.locks_q != '0,
+  `ASSUME_OR(unlocks_what_is_locked, !execs || !of_unlock || u_dcu.row_q.effect != home_pkg::Take || u_dcu.u_locals.locks_q != '0,
     ("nothing is locked"))
 
   `ASSERT(a_step, sweeps || rests || works || reports)
   `ASSERT(a_source, !works || source != '0)
-  `ASSERT(comes_by_its_circuit, (u_dcu.rx_ready_o[0] || u_dcu.rx_q[0].happened <= Store)
-    && (u_dcu.rx_ready_o[1] || u_dcu.rx_q[1].happened == Back || u_dcu.rx_q[1].happened == Ack))
-  `ASSERT(requests_wait, !u_dcu.waiting_used_q || u_dcu.waiting_q[0].happened <= Store)
-  `ASSERT(operations, u_dcu.local_ready_o || u_dcu.request_event_q == Clean || u_dcu.request_event_q == Lock)
-  `ASSERT(event_of_source, !works || (of_write ? u_dcu.now_q.happened == Done : of_read ? u_dcu.now_q.happened == Data
-    : of_response ? u_dcu.now_q.happened == Back || u_dcu.now_q.happened == Ack
-    : of_request || of_waiting ? u_dcu.now_q.happened <= Store : of_unlock ? u_dcu.now_q.happened == Unlock
-    : of_evict ? u_dcu.now_q.happened == Clean : u_dcu.now_q.happened == Clean || u_dcu.now_q.happened == Lock))
+  `ASSERT(comes_by_its_circuit, (u_dcu.rx_ready_o[0] || u_dcu.u_messages.rx_q[0].happened <= Store)
+    && (u_dcu.rx_ready_o[1] || u_dcu.u_messages.rx_q[1].happened == Back || u_dcu.u_messages.rx_q[1].happened == Ack))
+  `ASSERT(requests_wait, !u_dcu.u_messages.waiting_used_q || u_dcu.u_messages.waiting_q[0].happened <= Store)
+  `ASSERT(operations, u_dcu.local_ready_o || u_dcu.u_locals.request_event_q == Clean || u_dcu.u_locals.request_event_q == Lock)
+  `ASSERT(event_of_source, !works || (of_write ? u_dcu.now.happened == Done : of_read ? u_dcu.now.happened == Data
+    : of_response ? u_dcu.now.happened == Back || u_dcu.now.happened == Ack
+    : of_request || of_waiting ? u_dcu.now.happened <= Store : of_unlock ? u_dcu.now.happened == Unlock
+    : of_evict ? u_dcu.now.happened == Clean : u_dcu.now.happened == Clean || u_dcu.now.happened == Lock))
   `ASSERT(source_is_there, !works || seconds || (!of_response || !u_dcu.rx_ready_o[1]) && (!of_request || !u_dcu.rx_ready_o[0])
-    && (!of_local || !u_dcu.local_ready_o) && (!of_unlock || !u_dcu.unlock_ready_o) && (!of_waiting || u_dcu.waiting_used_q) && (!of_evict || u_dcu.evict_q))
-  `ASSERT(row_of_event, !works || !asked_q || u_dcu.asks_q || addr_q == {u_dcu.now_q.state, u_dcu.now_q.happened})
-  `ASSERT(not_held_is_first, !works || u_dcu.hit_q || u_dcu.now_q.state == S0)
+    && (!of_local || !u_dcu.local_ready_o) && (!of_unlock || !u_dcu.unlock_ready_o) && (!of_waiting || u_dcu.u_messages.waiting_used_q) && (!of_evict || u_dcu.recall_used))
+  `ASSERT(row_of_event, !works || !asked_q || u_dcu.asks_q || addr_q == {u_dcu.now.state, u_dcu.now.happened})
+  `ASSERT(not_held_is_first, !works || u_dcu.hit || u_dcu.now.state == S0)
   `ASSERT(row_known, !works || !u_dcu.known_q
-    || fits(u_dcu.row_q, u_dcu.now_q.happened, u_dcu.now_q.state) && u_dcu.row_stays_q == (u_dcu.row_q.next != S0)
+    || fits(u_dcu.row_q, u_dcu.now.happened, u_dcu.now.state) && u_dcu.row_stays_q == (u_dcu.row_q.next != S0)
        && u_dcu.row_reads_q == (u_dcu.row_q.memory == home_pkg::MemoryRead) && u_dcu.row_takes_q == (u_dcu.row_q.effect == home_pkg::Take))
   `ASSERT(known_when_done, !(execs || seconds) || u_dcu.known_q && !u_dcu.asks_q)
   `ASSERT(memory_needs_no_look, !(of_write || of_read) || !(reads || looks))
@@ -293,26 +293,26 @@ module dcu_proof #(
   // The cycle since the pick determines the step.
   `ASSERT(in_read, !reads || since_q == 4'd0 && u_dcu.asks_q && !u_dcu.known_q)
   `ASSERT(in_look, !looks
-    || since_q == 4'd1 && !u_dcu.judges_q && u_dcu.group_q == '0 && asked_q && !u_dcu.asks_q && !u_dcu.known_q
-    || since_q == 4'd2 && u_dcu.judges_q && u_dcu.judged_q == '0 && u_dcu.known_q && !u_dcu.asks_q)
+    || since_q == 4'd1 && !u_dcu.u_lookup.judges_q && u_dcu.u_lookup.group_q == '0 && asked_q && !u_dcu.asks_q && !u_dcu.known_q
+    || since_q == 4'd2 && u_dcu.u_lookup.judges_q && u_dcu.u_lookup.judged_q == '0 && u_dcu.known_q && !u_dcu.asks_q)
   `ASSERT(in_ask, !asks || !u_dcu.known_q && (u_dcu.asks_q ? since_q == (of_read || of_write ? 4'd0 : 4'd3)
     : asked_q && since_q == (of_read || of_write ? 4'd1 : 4'd4)))
   `ASSERT(in_exec, !execs || since_q <= 4'd5)
   `ASSERT(in_second, !seconds || since_q <= 4'd6)
-  `ASSERT(leaves_report, !reports || impossible_valid && (u_dcu.step_d == 3'd1) == impossible_ready_i)
+  `ASSERT(leaves_report, !reports || impossible_valid && (u_dcu.step_d == 3'd1) == unexpected_ready_i)
   // A dropped event has left its source.
-  `ASSERT(drops, !execs || !never || (!of_response || u_dcu.rx_used_d[1] == 1'b0) && (!of_request || u_dcu.rx_used_d[0] == 1'b0)
-    && (!of_waiting || !u_dcu.waiting_used_d) && (!of_read || !u_dcu.read_used_d) && (!of_write || !u_dcu.write_used_d)
-    && (!of_unlock || !u_dcu.unlock_used_d) && (!of_local || !u_dcu.request_used_d || u_dcu.locals_full_q))
+  `ASSERT(drops, !execs || !never || (!of_response || u_dcu.u_messages.rx_used_d[1] == 1'b0) && (!of_request || u_dcu.u_messages.rx_used_d[0] == 1'b0)
+    && (!of_waiting || !u_dcu.u_messages.waiting_used_d) && (!of_read || !u_dcu.u_reads.used_d) && (!of_write || !u_dcu.u_writes.used_d)
+    && (!of_unlock || !u_dcu.u_locals.unlock_used_d) && (!of_local || !u_dcu.u_locals.request_used_d || u_dcu.locals_full))
 
   // ------------------------------------------------------------------ 2: an event is picked, responses first
 
   logic early_asks, late_asks;
-  assign early_asks = (u_dcu.ask & u_dcu.early & ~u_dcu.blocked_q) != '0;
-  assign late_asks  = (u_dcu.ask & ~u_dcu.early & ~u_dcu.blocked_q) != '0;
+  assign early_asks = (u_dcu.ask & u_dcu.Early & ~u_dcu.u_scheduler.blocked_q) != '0;
+  assign late_asks  = (u_dcu.ask & ~u_dcu.Early & ~u_dcu.u_scheduler.blocked_q) != '0;
   `ASSERT(picks, !rests || (u_dcu.step_d != 3'd1) == (early_asks || late_asks))
-  `ASSERT(responses_first, !rests || !early_asks || (u_dcu.source_d & u_dcu.early) != '0)
-  `ASSERT(picks_one_that_asks, !rests || (u_dcu.source_d & ~(u_dcu.ask & ~u_dcu.blocked_q)) == '0)
+  `ASSERT(responses_first, !rests || !early_asks || (u_dcu.u_scheduler.pick & u_dcu.Early) != '0)
+  `ASSERT(picks_one_that_asks, !rests || (u_dcu.u_scheduler.pick & ~(u_dcu.ask & ~u_dcu.u_scheduler.blocked_q)) == '0)
 
   // ------------------------------------------------------------------ 3: memory completions never stall
 
@@ -320,7 +320,7 @@ module dcu_proof #(
 
   // ------------------------------------------------------------------ 4: resources that a response may lack
 
-  `ASSERT(lacks, !execs || !of_response || u_dcu.takes || never || u_dcu.row_q.memory == home_pkg::MemoryWrite && u_dcu.writes_full_q)
+  `ASSERT(lacks, !execs || !of_response || u_dcu.takes || never || u_dcu.row_q.memory == home_pkg::MemoryWrite && u_dcu.writes_full)
   logic response_was_q;
   always_ff @(posedge clk_i) response_was_q <= rst_ni && !u_dcu.rx_ready_o[1];
   `ASSERT(yields, !u_dcu.takes || of_response || of_write || of_read || !response_was_q
@@ -329,22 +329,22 @@ module dcu_proof #(
   // ------------------------------------------------------------------ 5: stalled events are retried
 
   logic something_ends;
-  assign something_ends = u_dcu.read_used_q || u_dcu.write_used_q || u_dcu.local_used_q || u_dcu.immediate_q || u_dcu.unlocking_q
-    || u_dcu.locks_q != '0 || u_dcu.waiting_used_q || u_dcu.evict_q;
-  `ASSERT(full_is_full, sweeps || (!u_dcu.writes_full_q || u_dcu.write_used_q || u_dcu.unblock_q)
-    && (!u_dcu.reads_full_q || u_dcu.read_used_q || u_dcu.unblock_q)
-    && (!u_dcu.locals_full_q || u_dcu.local_used_q || u_dcu.unblock_q)
-    && (!u_dcu.waiting_full_q || u_dcu.waiting_used_q || u_dcu.unblock_q)
-    && (!u_dcu.locks_full_q || u_dcu.locks_q != '0 || u_dcu.unblock_q))
+  assign something_ends = u_dcu.u_reads.used_q || u_dcu.u_writes.used_q || u_dcu.u_locals.used_q || u_dcu.u_tx.immediate_q || u_dcu.u_locals.unlocking_q
+    || u_dcu.u_locals.locks_q != '0 || u_dcu.u_messages.waiting_used_q || u_dcu.recall_used;
+  `ASSERT(full_is_full, sweeps || (!u_dcu.writes_full || u_dcu.u_writes.used_q || u_dcu.u_scheduler.unblock_q)
+    && (!u_dcu.reads_full || u_dcu.u_reads.used_q || u_dcu.u_scheduler.unblock_q)
+    && (!u_dcu.locals_full || u_dcu.u_locals.used_q || u_dcu.u_scheduler.unblock_q)
+    && (!u_dcu.waiting_full || u_dcu.u_messages.waiting_used_q || u_dcu.u_scheduler.unblock_q)
+    && (!u_dcu.u_locals.locks_full_q || u_dcu.u_locals.locks_q != '0 || u_dcu.u_scheduler.unblock_q))
   `ASSERT(blocked_response_waits_for,
-    !u_dcu.blocked_q[3] || u_dcu.unblock_q || u_dcu.write_used_q)
-  `ASSERT(blocked_is_there, !u_dcu.blocked_q[3] || !u_dcu.rx_ready_o[1] || u_dcu.unblock_q)
-  `ASSERT(in_hand_is_not_blocked, !works || seconds || (source & u_dcu.blocked_q) == '0)
+    !u_dcu.u_scheduler.blocked_q[3] || u_dcu.u_scheduler.unblock_q || u_dcu.u_writes.used_q)
+  `ASSERT(blocked_is_there, !u_dcu.u_scheduler.blocked_q[3] || !u_dcu.rx_ready_o[1] || u_dcu.u_scheduler.unblock_q)
+  `ASSERT(in_hand_is_not_blocked, !works || seconds || (source & u_dcu.u_scheduler.blocked_q) == '0)
   // Events that may wait but instead lacked a resource. An event that yielded waits for the response.
   logic [Sources-1:0] lacking_q;
   always_ff @(posedge clk_i) begin
-    if (!rst_ni || u_dcu.unblock_q)                                    lacking_q <= '0;
-    else if (execs && u_dcu.row_q.effect != home_pkg::Leave && !u_dcu.takes) lacking_q <= lacking_q | (source & u_dcu.blocked_d);
+    if (!rst_ni || u_dcu.u_scheduler.unblock_q)                                    lacking_q <= '0;
+    else if (execs && u_dcu.row_q.effect != home_pkg::Leave && !u_dcu.takes) lacking_q <= lacking_q | (source & u_dcu.u_scheduler.blocked_d);
   end
-  `ASSERT(blocked_waits_for, lacking_q == '0 || u_dcu.unblock_q || something_ends || !u_dcu.rx_ready_o[1])
+  `ASSERT(blocked_waits_for, lacking_q == '0 || u_dcu.u_scheduler.unblock_q || something_ends || !u_dcu.rx_ready_o[1])
 endmodule : dcu_proof

@@ -1,10 +1,10 @@
-// A queue delivers each written element once, in order, and never deadlocks.
+// Proof of fifo: each written element is delivered once and in order; the empty and full signals are exact.
 
 `include "assertions.svh"
 
 module fifo_proof #(
-  parameter int unsigned Depth = 4,
-  parameter bit          Fast  = 1'b1
+  parameter int unsigned Depth         = 4,
+  parameter bit          RegisterValid = 1'b1
 ) (
   input  logic       clk_i,
   input  logic       wr_valid_i,
@@ -19,9 +19,9 @@ module fifo_proof #(
   logic [1:0] rd_data;
 
   fifo #(
-    .Depth (Depth),
-    .Fast  (Fast),
-    .data_t(logic [1:0])
+    .Depth        (Depth),
+    .RegisterValid(RegisterValid),
+    .data_t       (logic [1:0])
   ) u_fifo (
     .clk_i,
     .rst_ni,
@@ -33,7 +33,7 @@ module fifo_proof #(
     .rd_data_o (rd_data)
   );
 
-  // Reference model: a list that shifts when its first element is read.
+  // Reference model: a shift register.
   logic [Depth-1:0][1:0]    list_q;
   logic [$clog2(Depth+1)-1:0] count_q;
   logic                     wr, rd;
@@ -57,17 +57,17 @@ module fifo_proof #(
   `ASSERT(ready_if_room, wr_ready == (Depth == 1 ? count_q == '0 : 32'(count_q) < Depth))
   `ASSERT(in_order, !rd_valid || rd_data == list_q[0])
 
-  // Inductive strengthening: the position of the list's elements in the storage.
-  if (Depth > 1) begin : gen_places
+  // Inductive strengthening: position of each element of the model in the queue's storage.
+  if (Depth > 1) begin : gen_entries
     localparam int unsigned IndexWidth = $clog2(Depth);
-    localparam int unsigned CountWidth = IndexWidth + (Fast ? 0 : 1);
-    logic [CountWidth-1:0] held;
-    assign held = u_fifo.gen_several.wr_index_q - u_fifo.gen_several.rd_index_q;
-    `ASSERT(counted, held == CountWidth'(count_q) && 32'(count_q) <= Depth)
-    for (genvar i = 0; i < Depth; i++) begin : gen_place
-      logic [IndexWidth-1:0] at;
-      assign at = IndexWidth'(u_fifo.gen_several.rd_index_q + CountWidth'(i));
-      `ASSERT(placed, i >= 32'(count_q) || u_fifo.gen_several.places_q[at] == list_q[i])
+    localparam int unsigned CountWidth = IndexWidth + (RegisterValid ? 0 : 1);
+    logic [CountWidth-1:0] stored_count;
+    assign stored_count = u_fifo.gen_ring.wr_index_q - u_fifo.gen_ring.rd_index_q;
+    `ASSERT(count_matches, stored_count == CountWidth'(count_q) && 32'(count_q) <= Depth)
+    for (genvar i = 0; i < Depth; i++) begin : gen_entry
+      logic [IndexWidth-1:0] index;
+      assign index = IndexWidth'(u_fifo.gen_ring.rd_index_q + CountWidth'(i));
+      `ASSERT(entry_matches, i >= 32'(count_q) || u_fifo.gen_ring.entries_q[index] == list_q[i])
     end
   end
 endmodule : fifo_proof

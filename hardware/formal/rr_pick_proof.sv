@@ -1,18 +1,19 @@
-// A requester is picked if any exists, and each other one is picked at most once before a persistent requester.
+// Proof of rr_pick: a requester is picked if there is a request, and each other requester is picked at most once before a
+// persistent one.
 
 `include "assertions.svh"
 
 module rr_pick_proof #(
-  parameter int unsigned Size    = 5,
-  parameter int unsigned OfGroup = 8
+  parameter int unsigned Size      = 5,
+  parameter int unsigned GroupSize = 8
 ) (
   input  logic            clk_i,
-  input  logic [Size-1:0] ask_i,
-  input  logic            taken_i,
-  input  logic [7:0]      who_i     // an arbitrary requester, constant
+  input  logic [Size-1:0] req_i,
+  input  logic            accept_i,
+  input  logic [7:0]      watched_i     // the watched requester: arbitrary and constant
 );
-  localparam int unsigned Groups = Size <= OfGroup ? 1 : (Size + OfGroup - 1) / OfGroup;
-  localparam int unsigned Own    = Size <= OfGroup ? Size : OfGroup;
+  localparam int unsigned Groups  = Size <= GroupSize ? 1 : (Size + GroupSize - 1) / GroupSize;
+  localparam int unsigned Members = Size <= GroupSize ? Size : GroupSize;
 
   // Reset in the first cycle only.
   logic rst_ni = 1'b0;
@@ -22,80 +23,80 @@ module rr_pick_proof #(
   logic [home_pkg::bits(Size)-1:0]   index;
 
   rr_pick #(
-    .Size   (Size),
-    .OfGroup(OfGroup)
+    .Size     (Size),
+    .GroupSize(GroupSize)
   ) u_pick (
     .clk_i,
     .rst_ni,
-    .ask_i,
-    .taken_i,
+    .req_i,
+    .accept_i,
     .pick_o (pick),
     .index_o(index)
   );
 
-  `ASSERT(one, $onehot0(pick) && (pick != '0) == (ask_i != '0))
-  `ASSERT(one_that_asks, (pick & ~ask_i) == '0)
-  `ASSERT(its_number, ask_i == '0 || pick[index])
+  `ASSERT(one_pick, $onehot0(pick) && (pick != '0) == (req_i != '0))
+  `ASSERT(pick_requests, (pick & ~req_i) == '0)
+  `ASSERT(index_matches, req_i == '0 || pick[index])
 
-  // Number of other requesters served while it asked.
-  logic [7:0] who_q, waited_q;
-  logic       asks, picked;
+  // Number of other requesters served while the watched one requests.
+  logic [7:0] watched_q, passes_q;
+  logic       requests, picked;
 
-  `ASSUME_OR(same, who_i == who_q, ("who changes"))
+  `ASSUME_OR(watched_constant, watched_i == watched_q, ("who changes"))
 
   always_comb begin
-    asks   = 1'b0;
-    picked = 1'b0;
+    requests = 1'b0;
+    picked   = 1'b0;
     for (int unsigned i = 0; i < Size; i++) begin
-      if (who_i == 8'(i)) begin
-        asks   = ask_i[i];
-        picked = pick[i];
+      if (watched_i == 8'(i)) begin
+        requests = req_i[i];
+        picked   = pick[i];
       end
     end
   end
 
   always_ff @(posedge clk_i) begin
-    who_q <= who_i;
-    if (!rst_ni || !asks || taken_i && picked) waited_q <= '0;
-    else if (taken_i)                          waited_q <= waited_q + 8'd1;
+    watched_q <= watched_i;
+    if (!rst_ni || !requests || accept_i && picked) passes_q <= '0;
+    else if (accept_i)                         passes_q <= passes_q + 8'd1;
   end
 
-  `ASSERT(fair, 32'(waited_q) < Groups * Own)
+  `ASSERT(fair, 32'(passes_q) < Groups * Members)
 
-  // Inductive strengthening: the number of requesters that precede it.
-  function automatic logic [7:0] ahead(input logic [31:0] after, input logic [7:0] place, input int unsigned size);
-    ahead = '0;
+  // Inductive strengthening. Returns the number of requesters with priority over `position`.
+  function automatic logic [7:0] preceding(input logic [31:0] after, input logic [7:0] position, input int unsigned size);
+    preceding = '0;
     for (int unsigned i = 0; i < 32; i++) begin
-      if (i < size && (after[i] && !after[place[4:0]] || after[i] == after[place[4:0]] && 8'(i) < place)) ahead++;
+      if (i < size && (after[i] && !after[position[4:0]] || after[i] == after[position[4:0]] && 8'(i) < position)) preceding++;
     end
   endfunction
 
-  // Requesters after the last one served: ...1110000.
+  // Returns true for a mask of the form ...1110000.
   function automatic logic is_mask(input logic [31:0] after, input int unsigned size);
     is_mask = !after[0];
     for (int unsigned i = 1; i < size; i++) if (after[i-1] && !after[i]) is_mask = i == 1;
   endfunction
 
   logic [7:0] bound;
-  if (Size == 1) begin : gen_one
+  if (Size == 1) begin : gen_single
     assign bound = '0;
-  end else if (Groups == 1) begin : gen_several
-    `ASSERT(mask, is_mask(32'(u_pick.gen_several.after_q), Size))
-    assign bound = ahead(32'(u_pick.gen_several.after_q), who_i, Size);
+  end else if (Groups == 1) begin : gen_flat
+    `ASSERT(mask_legal, is_mask(32'(u_pick.gen_flat.after_last_q), Size))
+    assign bound = preceding(32'(u_pick.gen_flat.after_last_q), watched_i, Size);
   end else begin : gen_groups
-    logic [Groups-1:0][7:0] of_group;
-    `ASSERT(mask, is_mask(32'(u_pick.gen_groups.u_groups.gen_several.after_q), Groups))
+    logic [Groups-1:0][7:0] group_bound;
+    `ASSERT(mask_legal, is_mask(32'(u_pick.gen_groups.u_groups.gen_flat.after_last_q), Groups))
     for (genvar g = 0; g < Groups; g++) begin : gen_group
-      localparam int unsigned Here = Size - g * OfGroup < OfGroup ? Size - g * OfGroup : OfGroup;
-      `ASSERT(mask, is_mask(32'(u_pick.gen_groups.gen_group[g].u_own.gen_several.after_q), Here))
-      assign of_group[g] = who_i / 8'(OfGroup) != 8'(g) ? '0
-        : ahead(32'(u_pick.gen_groups.gen_group[g].u_own.gen_several.after_q), who_i % 8'(OfGroup), Here) * 8'(Groups)
-        + ahead(32'(u_pick.gen_groups.u_groups.gen_several.after_q), 8'(g), Groups);
+      localparam int unsigned GroupMembers = Size - g * GroupSize < GroupSize ? Size - g * GroupSize : GroupSize;
+      `ASSERT(mask_legal, is_mask(32'(u_pick.gen_groups.gen_group[g].u_members.gen_flat.after_last_q), GroupMembers))
+      assign group_bound[g] = watched_i / 8'(GroupSize) != 8'(g) ? '0
+        : preceding(32'(u_pick.gen_groups.gen_group[g].u_members.gen_flat.after_last_q), watched_i % 8'(GroupSize), GroupMembers) * 8'(Groups)
+        + preceding(32'(u_pick.gen_groups.u_groups.gen_flat.after_last_q), 8'(g), Groups);
     end
     always_comb begin
       bound = '0;
-      for (int unsigned g = 0; g < Groups; g++) bound |= of_group[g];
+      for (int unsigned g = 0; g < Groups; g++) bound |= group_bound[g];
     end
   end
-  `ASSERT(nearer, 32'(who_i) >= Size || 32'(waited_q) + 32'(bound) < Groups * Own)
+  `ASSERT(bound_decreases, 32'(watched_i) >= Size || 32'(passes_q) + 32'(bound) < Groups * Members)
 endmodule : rr_pick_proof

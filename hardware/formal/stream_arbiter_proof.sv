@@ -1,15 +1,15 @@
-// The arbiter's output is the data of one of its streams, taken from that stream; no stream waits for ever.
+// Proof of stream_arbiter: the output is the data of one stream, which is consumed there; no stream starves.
 
 `include "assertions.svh"
 
 module stream_arbiter_proof #(
   parameter int unsigned Size = 4
 ) (
-  input  logic                 clk_i,
-  input  logic [Size-1:0]      wr_valid_i,
-  input  logic [Size-1:0][1:0] wr_data_i,
-  input  logic                 rd_ready_i,
-  input  logic [home_pkg::bits(Size)-1:0] who_i   // an arbitrary stream, constant
+  input  logic                            clk_i,
+  input  logic [Size-1:0]                 wr_valid_i,
+  input  logic [Size-1:0][1:0]            wr_data_i,
+  input  logic                            rd_ready_i,
+  input  logic [home_pkg::bits(Size)-1:0] watched_i   // the watched stream: arbitrary and constant
 );
   // Reset in the first cycle only.
   logic rst_ni = 1'b0;
@@ -39,36 +39,36 @@ module stream_arbiter_proof #(
     `ASSUME_STABLE(stable_wr, wr_valid_i[i], wr_ready[i], wr_data_i[i], ("not stable"))
   end
 
-  `ASSERT(takes_what_it_hands_on, wr_ready == (rd_valid && rd_ready_i ? Size'(1) << rd_index : '0))
-  `ASSERT(hands_on_what_is_there, !rd_valid || wr_valid_i[rd_index] && rd_data == wr_data_i[rd_index])
-  `ASSERT(chosen, u_arbiter.chosen_q == (rd_valid ? Size'(1) << u_arbiter.index_q : '0))
+  `ASSERT(accepts_the_output_stream, wr_ready == (rd_valid && rd_ready_i ? Size'(1) << rd_index : '0))
+  `ASSERT(output_is_an_input, !rd_valid || wr_valid_i[rd_index] && rd_data == wr_data_i[rd_index])
+  `ASSERT(chosen_matches, u_arbiter.chosen_q == (rd_valid ? Size'(1) << u_arbiter.index_q : '0))
 
-  // Number of other streams served while it offered data.
-  logic [home_pkg::bits(Size)-1:0] who_q;
-  logic [7:0]                      waited_q, ahead;
+  // Number of other streams served while the watched one offers data.
+  logic [home_pkg::bits(Size)-1:0] watched_q;
+  logic [7:0]                      passes_q, preceding;
   logic [Size-1:0]                 after;
 
-  `ASSUME_OR(same, who_i == who_q && 32'(who_i) < Size, ("who changes"))
+  `ASSUME_OR(watched_constant, watched_i == watched_q && 32'(watched_i) < Size, ("who changes"))
 
   always_ff @(posedge clk_i) begin
-    who_q <= who_i;
-    if (!rst_ni || !wr_valid_i[who_i] || wr_ready[who_i]) waited_q <= '0;
-    else if (rd_valid && rd_ready_i)                      waited_q <= waited_q + 8'd1;
+    watched_q <= watched_i;
+    if (!rst_ni || !wr_valid_i[watched_i] || wr_ready[watched_i]) passes_q <= '0;
+    else if (rd_valid && rd_ready_i)                      passes_q <= passes_q + 8'd1;
   end
 
-  `ASSERT(fair, 32'(waited_q) <= Size)
+  `ASSERT(fair, 32'(passes_q) <= Size)
 
-  // Inductive strengthening: the number of streams that precede it.
-  assign after = u_arbiter.u_pick.gen_several.after_q;
+  // Inductive strengthening: number of streams served before the watched one.
+  assign after = u_arbiter.u_pick.gen_flat.after_last_q;
   always_comb begin
-    ahead = '0;
+    preceding = '0;
     for (int unsigned i = 0; i < Size; i++) begin
-      if (after[i] && !after[who_i] || after[i] == after[who_i] && i < 32'(who_i)) ahead++;
+      if (after[i] && !after[watched_i] || after[i] == after[watched_i] && i < 32'(watched_i)) preceding++;
     end
-    if (rd_valid) ahead = rd_index == who_i ? '0 : ahead + 8'd1;
+    if (rd_valid) preceding = rd_index == watched_i ? '0 : preceding + 8'd1;
   end
   for (genvar i = 1; i < Size; i++) begin : gen_mask
-    `ASSERT(mask, !after[0] && (i == 1 || !after[i-1] || after[i]))
+    `ASSERT(mask_legal, !after[0] && (i == 1 || !after[i-1] || after[i]))
   end
-  `ASSERT(nearer, 32'(waited_q) + 32'(ahead) <= Size)
+  `ASSERT(bound_decreases, 32'(passes_q) + 32'(preceding) <= Size)
 endmodule : stream_arbiter_proof

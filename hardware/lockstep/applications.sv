@@ -1,5 +1,5 @@
-// The applications behind a slice. The argument `+application=` selects one: 1 RPC, 2 the shared table, 3 the prefetcher.
-// Further arguments are their parameters. With `+seed=`, all streams between home and application have random stalls.
+// Applications behind a slice. The simulation argument `+application=` selects one: 1 RPC, 2 the shared table, 3 the
+// prefetcher. Further arguments are their parameters. With `+seed=`, all streams between home and application stall at random.
 
 module applications #(
   parameter home_pkg::protocol_t Protocol = '0,
@@ -9,19 +9,19 @@ module applications #(
   input  logic                     clk_i,
   input  logic                     rst_ni,
 
-  input  logic                     start_i,   // allows it to begin
-  input  logic                     stop_i,    // it begins no further operation
-  output logic                     busy_o,    // it may act without input
+  input  logic                     start_i,   // start
+  input  logic                     stop_i,    // start no further operation
+  output logic                     busy_o,    // may be active without input
 
   input  behind_pkg::from_home_t   home_i,
   output behind_pkg::to_home_t     home_o,
 
-  // The home's memory port, with its handshakes, for applications beside the path to memory.
+  // Memory port of the home, for applications that do not serve the home's memory accesses.
   input  behind_pkg::axi_slave_t   pins_i,
   output logic                     pins_b_ready_o,
   output logic                     pins_r_ready_o,
 
-  // The application's own memory.
+  // Memory port of the application.
   input  behind_pkg::axi_slave_t   memory_i,
   output behind_pkg::axi_master_t  memory_o
 );
@@ -51,80 +51,80 @@ module applications #(
 
   // ------------------------------------------------------------------ random stalls
 
-  behind_pkg::from_home_t from;
-  behind_pkg::to_home_t   to;
-  logic [7:0]             stalls;
+  behind_pkg::from_home_t from_home;
+  behind_pkg::to_home_t   to_home;
+  logic [7:0]             stall_busy;
 
   random_stalls #(.Width($bits({home_i.axi.aw_id, home_i.axi.aw_addr})), .Salt(16'(Slice * 8))) u_aw (
-    .clk_i, .rst_ni, .seed_i(seed), .busy_o(stalls[0]),
+    .clk_i, .rst_ni, .seed_i(seed), .busy_o(stall_busy[0]),
     .wr_valid_i(home_i.axi.aw_valid), .wr_ready_o(home_o.axi.aw_ready), .wr_data_i({home_i.axi.aw_id, home_i.axi.aw_addr}),
-    .rd_valid_o(from.axi.aw_valid), .rd_ready_i(to.axi.aw_ready), .rd_data_o({from.axi.aw_id, from.axi.aw_addr})
+    .rd_valid_o(from_home.axi.aw_valid), .rd_ready_i(to_home.axi.aw_ready), .rd_data_o({from_home.axi.aw_id, from_home.axi.aw_addr})
   );
 
   random_stalls #(.Width($bits({home_i.axi.w_data, home_i.axi.w_strb, home_i.axi.w_last})), .Salt(16'(Slice * 8 + 1))) u_w (
-    .clk_i, .rst_ni, .seed_i(seed), .busy_o(stalls[1]),
+    .clk_i, .rst_ni, .seed_i(seed), .busy_o(stall_busy[1]),
     .wr_valid_i(home_i.axi.w_valid), .wr_ready_o(home_o.axi.w_ready), .wr_data_i({home_i.axi.w_data, home_i.axi.w_strb, home_i.axi.w_last}),
-    .rd_valid_o(from.axi.w_valid), .rd_ready_i(to.axi.w_ready), .rd_data_o({from.axi.w_data, from.axi.w_strb, from.axi.w_last})
+    .rd_valid_o(from_home.axi.w_valid), .rd_ready_i(to_home.axi.w_ready), .rd_data_o({from_home.axi.w_data, from_home.axi.w_strb, from_home.axi.w_last})
   );
 
-  random_stalls #(.Width($bits(to.axi.b_id)), .Salt(16'(Slice * 8 + 2))) u_b (
-    .clk_i, .rst_ni, .seed_i(seed), .busy_o(stalls[2]),
-    .wr_valid_i(to.axi.b_valid), .wr_ready_o(from.axi.b_ready), .wr_data_i(to.axi.b_id),
+  random_stalls #(.Width($bits(to_home.axi.b_id)), .Salt(16'(Slice * 8 + 2))) u_b (
+    .clk_i, .rst_ni, .seed_i(seed), .busy_o(stall_busy[2]),
+    .wr_valid_i(to_home.axi.b_valid), .wr_ready_o(from_home.axi.b_ready), .wr_data_i(to_home.axi.b_id),
     .rd_valid_o(home_o.axi.b_valid), .rd_ready_i(home_i.axi.b_ready), .rd_data_o(home_o.axi.b_id)
   );
 
   random_stalls #(.Width($bits({home_i.axi.ar_id, home_i.axi.ar_addr})), .Salt(16'(Slice * 8 + 3))) u_ar (
-    .clk_i, .rst_ni, .seed_i(seed), .busy_o(stalls[3]),
+    .clk_i, .rst_ni, .seed_i(seed), .busy_o(stall_busy[3]),
     .wr_valid_i(home_i.axi.ar_valid), .wr_ready_o(home_o.axi.ar_ready), .wr_data_i({home_i.axi.ar_id, home_i.axi.ar_addr}),
-    .rd_valid_o(from.axi.ar_valid), .rd_ready_i(to.axi.ar_ready), .rd_data_o({from.axi.ar_id, from.axi.ar_addr})
+    .rd_valid_o(from_home.axi.ar_valid), .rd_ready_i(to_home.axi.ar_ready), .rd_data_o({from_home.axi.ar_id, from_home.axi.ar_addr})
   );
 
-  random_stalls #(.Width($bits({to.axi.r_id, to.axi.r_data, to.axi.r_last})), .Salt(16'(Slice * 8 + 4))) u_r (
-    .clk_i, .rst_ni, .seed_i(seed), .busy_o(stalls[4]),
-    .wr_valid_i(to.axi.r_valid), .wr_ready_o(from.axi.r_ready), .wr_data_i({to.axi.r_id, to.axi.r_data, to.axi.r_last}),
+  random_stalls #(.Width($bits({to_home.axi.r_id, to_home.axi.r_data, to_home.axi.r_last})), .Salt(16'(Slice * 8 + 4))) u_r (
+    .clk_i, .rst_ni, .seed_i(seed), .busy_o(stall_busy[4]),
+    .wr_valid_i(to_home.axi.r_valid), .wr_ready_o(from_home.axi.r_ready), .wr_data_i({to_home.axi.r_id, to_home.axi.r_data, to_home.axi.r_last}),
     .rd_valid_o(home_o.axi.r_valid), .rd_ready_i(home_i.axi.r_ready), .rd_data_o({home_o.axi.r_id, home_o.axi.r_data, home_o.axi.r_last})
   );
 
-  random_stalls #(.Width($bits(to.local_req)), .Salt(16'(Slice * 8 + 5))) u_local_req (
-    .clk_i, .rst_ni, .seed_i(seed), .busy_o(stalls[5]),
-    .wr_valid_i(to.local_req_valid), .wr_ready_o(from.local_req_ready), .wr_data_i(to.local_req),
+  random_stalls #(.Width($bits(to_home.local_req)), .Salt(16'(Slice * 8 + 5))) u_local_req (
+    .clk_i, .rst_ni, .seed_i(seed), .busy_o(stall_busy[5]),
+    .wr_valid_i(to_home.local_req_valid), .wr_ready_o(from_home.local_req_ready), .wr_data_i(to_home.local_req),
     .rd_valid_o(home_o.local_req_valid), .rd_ready_i(home_i.local_req_ready), .rd_data_o(home_o.local_req)
   );
 
-  random_stalls #(.Width($bits(to.unlock_line)), .Salt(16'(Slice * 8 + 6))) u_unlock (
-    .clk_i, .rst_ni, .seed_i(seed), .busy_o(stalls[6]),
-    .wr_valid_i(to.unlock_valid), .wr_ready_o(from.unlock_ready), .wr_data_i(to.unlock_line),
+  random_stalls #(.Width($bits(to_home.unlock_line)), .Salt(16'(Slice * 8 + 6))) u_unlock (
+    .clk_i, .rst_ni, .seed_i(seed), .busy_o(stall_busy[6]),
+    .wr_valid_i(to_home.unlock_valid), .wr_ready_o(from_home.unlock_ready), .wr_data_i(to_home.unlock_line),
     .rd_valid_o(home_o.unlock_valid), .rd_ready_i(home_i.unlock_ready), .rd_data_o(home_o.unlock_line)
   );
 
   random_stalls #(.Width($bits(home_i.local_rsp)), .Salt(16'(Slice * 8 + 7))) u_local_rsp (
-    .clk_i, .rst_ni, .seed_i(seed), .busy_o(stalls[7]),
+    .clk_i, .rst_ni, .seed_i(seed), .busy_o(stall_busy[7]),
     .wr_valid_i(home_i.local_rsp_valid), .wr_ready_o(home_o.local_rsp_ready), .wr_data_i(home_i.local_rsp),
-    .rd_valid_o(from.local_rsp_valid), .rd_ready_i(to.local_rsp_ready), .rd_data_o(from.local_rsp)
+    .rd_valid_o(from_home.local_rsp_valid), .rd_ready_i(to_home.local_rsp_ready), .rd_data_o(from_home.local_rsp)
   );
 
   // ------------------------------------------------------------------ selection
 
   behind_pkg::to_home_t    to_rpc, to_table, to_prefetcher;
-  behind_pkg::axi_master_t memory_of_table, memory_of_prefetcher;
+  behind_pkg::axi_master_t table_memory, prefetcher_memory;
   logic                    table_busy;
 
-  assign busy_o         = stalls != '0 || table_busy;
-  assign pins_b_ready_o = from.axi.b_ready && application == 2'd2;
-  assign pins_r_ready_o = from.axi.r_ready && application == 2'd2;
+  assign busy_o         = stall_busy != '0 || table_busy;
+  assign pins_b_ready_o = from_home.axi.b_ready && application == 2'd2;
+  assign pins_r_ready_o = from_home.axi.r_ready && application == 2'd2;
 
   always_comb begin
-    to       = '0;
+    to_home  = '0;
     memory_o = '0;
     case (application)
-      2'd1: to = to_rpc;
+      2'd1: to_home = to_rpc;
       2'd2: begin
-        to       = to_table;
-        memory_o = memory_of_table;
+        to_home  = to_table;
+        memory_o = table_memory;
       end
       2'd3: begin
-        to       = to_prefetcher;
-        memory_o = memory_of_prefetcher;
+        to_home  = to_prefetcher;
+        memory_o = prefetcher_memory;
       end
       default: ;
     endcase
@@ -146,40 +146,40 @@ module applications #(
     .clk_i,
     .rst_ni,
     .payload_i        (payload),
-    .aw_valid_i       (from.axi.aw_valid && application == 2'd1),
+    .aw_valid_i       (from_home.axi.aw_valid && application == 2'd1),
     .aw_ready_o       (to_rpc.axi.aw_ready),
-    .aw_id_i          (from.axi.aw_id),
-    .aw_addr_i        (from.axi.aw_addr),
-    .w_valid_i        (from.axi.w_valid && application == 2'd1),
+    .aw_id_i          (from_home.axi.aw_id),
+    .aw_addr_i        (from_home.axi.aw_addr),
+    .w_valid_i        (from_home.axi.w_valid && application == 2'd1),
     .w_ready_o        (to_rpc.axi.w_ready),
-    .w_data_i         (from.axi.w_data),
-    .w_strb_i         (from.axi.w_strb),
-    .w_last_i         (from.axi.w_last),
+    .w_data_i         (from_home.axi.w_data),
+    .w_strb_i         (from_home.axi.w_strb),
+    .w_last_i         (from_home.axi.w_last),
     .b_valid_o        (to_rpc.axi.b_valid),
-    .b_ready_i        (from.axi.b_ready),
+    .b_ready_i        (from_home.axi.b_ready),
     .b_id_o           (to_rpc.axi.b_id),
-    .ar_valid_i       (from.axi.ar_valid && application == 2'd1),
+    .ar_valid_i       (from_home.axi.ar_valid && application == 2'd1),
     .ar_ready_o       (to_rpc.axi.ar_ready),
-    .ar_id_i          (from.axi.ar_id),
-    .ar_addr_i        (from.axi.ar_addr),
+    .ar_id_i          (from_home.axi.ar_id),
+    .ar_addr_i        (from_home.axi.ar_addr),
     .r_valid_o        (to_rpc.axi.r_valid),
-    .r_ready_i        (from.axi.r_ready),
+    .r_ready_i        (from_home.axi.r_ready),
     .r_id_o           (to_rpc.axi.r_id),
     .r_data_o         (to_rpc.axi.r_data),
     .r_last_o         (to_rpc.axi.r_last),
     .local_req_valid_o(to_rpc.local_req_valid),
-    .local_req_ready_i(from.local_req_ready),
+    .local_req_ready_i(from_home.local_req_ready),
     .local_req_o      (to_rpc.local_req),
-    .local_rsp_valid_i(from.local_rsp_valid && application == 2'd1),
+    .local_rsp_valid_i(from_home.local_rsp_valid && application == 2'd1),
     .local_rsp_ready_o(to_rpc.local_rsp_ready),
-    .local_rsp_i      (from.local_rsp)
+    .local_rsp_i      (from_home.local_rsp)
   );
 
   // ------------------------------------------------------------------ the shared table
 
   assign to_table.axi = pins_i;
 
-  assign memory_of_table.ar_lines = '0;
+  assign table_memory.ar_lines = '0;
 
   shared_table #(
     .Slice       (Slice),
@@ -197,35 +197,35 @@ module applications #(
     .contended_i      (contended),
     .outstanding_i    (outstanding),
     .increments_i     (increments),
-    .aw_valid_o       (memory_of_table.aw_valid),
+    .aw_valid_o       (table_memory.aw_valid),
     .aw_ready_i       (memory_i.aw_ready),
-    .aw_id_o          (memory_of_table.aw_id),
-    .aw_addr_o        (memory_of_table.aw_addr),
-    .w_valid_o        (memory_of_table.w_valid),
+    .aw_id_o          (table_memory.aw_id),
+    .aw_addr_o        (table_memory.aw_addr),
+    .w_valid_o        (table_memory.w_valid),
     .w_ready_i        (memory_i.w_ready),
-    .w_data_o         (memory_of_table.w_data),
-    .w_strb_o         (memory_of_table.w_strb),
-    .w_last_o         (memory_of_table.w_last),
+    .w_data_o         (table_memory.w_data),
+    .w_strb_o         (table_memory.w_strb),
+    .w_last_o         (table_memory.w_last),
     .b_valid_i        (memory_i.b_valid && application == 2'd2),
-    .b_ready_o        (memory_of_table.b_ready),
+    .b_ready_o        (table_memory.b_ready),
     .b_id_i           (memory_i.b_id),
-    .ar_valid_o       (memory_of_table.ar_valid),
+    .ar_valid_o       (table_memory.ar_valid),
     .ar_ready_i       (memory_i.ar_ready),
-    .ar_id_o          (memory_of_table.ar_id),
-    .ar_addr_o        (memory_of_table.ar_addr),
+    .ar_id_o          (table_memory.ar_id),
+    .ar_addr_o        (table_memory.ar_addr),
     .r_valid_i        (memory_i.r_valid && application == 2'd2),
-    .r_ready_o        (memory_of_table.r_ready),
+    .r_ready_o        (table_memory.r_ready),
     .r_id_i           (memory_i.r_id),
     .r_data_i         (memory_i.r_data),
     .r_last_i         (memory_i.r_last),
     .local_req_valid_o(to_table.local_req_valid),
-    .local_req_ready_i(from.local_req_ready),
+    .local_req_ready_i(from_home.local_req_ready),
     .local_req_o      (to_table.local_req),
-    .local_rsp_valid_i(from.local_rsp_valid && application == 2'd2),
+    .local_rsp_valid_i(from_home.local_rsp_valid && application == 2'd2),
     .local_rsp_ready_o(to_table.local_rsp_ready),
-    .local_rsp_i      (from.local_rsp),
+    .local_rsp_i      (from_home.local_rsp),
     .unlock_valid_o   (to_table.unlock_valid),
-    .unlock_ready_i   (from.unlock_ready),
+    .unlock_ready_i   (from_home.unlock_ready),
     .unlock_line_o    (to_table.unlock_line)
   );
 
@@ -249,46 +249,46 @@ module applications #(
     .rst_ni,
     .lines_i       (home_pkg::LineWidth'(lines) >> 1),
     .blocks_i      (blocks),
-    .aw_valid_i    (from.axi.aw_valid && application == 2'd3),
+    .aw_valid_i    (from_home.axi.aw_valid && application == 2'd3),
     .aw_ready_o    (to_prefetcher.axi.aw_ready),
-    .aw_id_i       (from.axi.aw_id),
-    .aw_addr_i     (from.axi.aw_addr),
-    .w_valid_i     (from.axi.w_valid && application == 2'd3),
+    .aw_id_i       (from_home.axi.aw_id),
+    .aw_addr_i     (from_home.axi.aw_addr),
+    .w_valid_i     (from_home.axi.w_valid && application == 2'd3),
     .w_ready_o     (to_prefetcher.axi.w_ready),
-    .w_data_i      (from.axi.w_data),
-    .w_strb_i      (from.axi.w_strb),
-    .w_last_i      (from.axi.w_last),
+    .w_data_i      (from_home.axi.w_data),
+    .w_strb_i      (from_home.axi.w_strb),
+    .w_last_i      (from_home.axi.w_last),
     .b_valid_o     (to_prefetcher.axi.b_valid),
-    .b_ready_i     (from.axi.b_ready),
+    .b_ready_i     (from_home.axi.b_ready),
     .b_id_o        (to_prefetcher.axi.b_id),
-    .ar_valid_i    (from.axi.ar_valid && application == 2'd3),
+    .ar_valid_i    (from_home.axi.ar_valid && application == 2'd3),
     .ar_ready_o    (to_prefetcher.axi.ar_ready),
-    .ar_id_i       (from.axi.ar_id),
-    .ar_addr_i     (from.axi.ar_addr),
+    .ar_id_i       (from_home.axi.ar_id),
+    .ar_addr_i     (from_home.axi.ar_addr),
     .r_valid_o     (to_prefetcher.axi.r_valid),
-    .r_ready_i     (from.axi.r_ready),
+    .r_ready_i     (from_home.axi.r_ready),
     .r_id_o        (to_prefetcher.axi.r_id),
     .r_data_o      (to_prefetcher.axi.r_data),
     .r_last_o      (to_prefetcher.axi.r_last),
-    .mem_aw_valid_o(memory_of_prefetcher.aw_valid),
+    .mem_aw_valid_o(prefetcher_memory.aw_valid),
     .mem_aw_ready_i(memory_i.aw_ready),
-    .mem_aw_id_o   (memory_of_prefetcher.aw_id),
-    .mem_aw_addr_o (memory_of_prefetcher.aw_addr),
-    .mem_w_valid_o (memory_of_prefetcher.w_valid),
+    .mem_aw_id_o   (prefetcher_memory.aw_id),
+    .mem_aw_addr_o (prefetcher_memory.aw_addr),
+    .mem_w_valid_o (prefetcher_memory.w_valid),
     .mem_w_ready_i (memory_i.w_ready),
-    .mem_w_data_o  (memory_of_prefetcher.w_data),
-    .mem_w_strb_o  (memory_of_prefetcher.w_strb),
-    .mem_w_last_o  (memory_of_prefetcher.w_last),
+    .mem_w_data_o  (prefetcher_memory.w_data),
+    .mem_w_strb_o  (prefetcher_memory.w_strb),
+    .mem_w_last_o  (prefetcher_memory.w_last),
     .mem_b_valid_i (memory_i.b_valid && application == 2'd3),
-    .mem_b_ready_o (memory_of_prefetcher.b_ready),
+    .mem_b_ready_o (prefetcher_memory.b_ready),
     .mem_b_id_i    (memory_i.b_id),
-    .mem_ar_valid_o(memory_of_prefetcher.ar_valid),
+    .mem_ar_valid_o(prefetcher_memory.ar_valid),
     .mem_ar_ready_i(memory_i.ar_ready),
-    .mem_ar_id_o   (memory_of_prefetcher.ar_id),
-    .mem_ar_addr_o (memory_of_prefetcher.ar_addr),
-    .mem_ar_lines_o(memory_of_prefetcher.ar_lines),
+    .mem_ar_id_o   (prefetcher_memory.ar_id),
+    .mem_ar_addr_o (prefetcher_memory.ar_addr),
+    .mem_ar_lines_o(prefetcher_memory.ar_lines),
     .mem_r_valid_i (memory_i.r_valid && application == 2'd3),
-    .mem_r_ready_o (memory_of_prefetcher.r_ready),
+    .mem_r_ready_o (prefetcher_memory.r_ready),
     .mem_r_id_i    (memory_i.r_id),
     .mem_r_data_i  (memory_i.r_data),
     .mem_r_last_i  (memory_i.r_last)

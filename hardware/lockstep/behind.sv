@@ -1,10 +1,10 @@
-// Device side of a slice in lockstep: none, so that the slice's ports are the pins, or an endpoint.
+// Device side of a slice in lockstep: either an endpoint, or none, so that the slice's ports are the pins of the test bench.
 //
-// With an endpoint the AXI pins are idle. With the invalidation engine a local operation at the pins requests a range:
-// the line is the first one, and the number of lines is above the header; its answer comes when the range is complete.
+// With an endpoint, the AXI pins are idle. With the invalidation engine, a local operation at the pins requests a range: it
+// has the first line, and the number of lines in bits 63 to 40. Its response is sent when the range is complete.
 //
-// Applications have memory of their own at further pins. The pins of the home's memory are used if the application is
-// beside the home's path to memory.
+// Applications have separate memory pins. The pins of the home's memory are used only by an application that does not serve
+// the home's memory accesses.
 
 module behind #(
   parameter home_pkg::protocol_t Protocol = '0,
@@ -18,7 +18,7 @@ module behind #(
   input  logic clk_i,
   input  logic rst_ni,
 
-  // The home's side.
+  // Ports of the home.
   input  logic                          home_aw_valid_i,
   output logic                          home_aw_ready_o,
   input  logic [7:0]                    home_aw_id_i,
@@ -50,7 +50,7 @@ module behind #(
   input  logic                          home_unlock_ready_i,
   output logic [home_pkg::LineWidth-1:0] home_unlock_line_o,
 
-  // The pins.
+  // Pins of the test bench.
   output logic                          pin_aw_valid_o,
   input  logic                          pin_aw_ready_i,
   output logic [7:0]                    pin_aw_id_o,
@@ -124,11 +124,11 @@ module behind #(
     logic unused;
     assign unused = ^{clk_i, rst_ni};
   end else if (Endpoint == 4) begin : gen_applications
-    behind_pkg::from_home_t from;
-    behind_pkg::to_home_t   to;
+    behind_pkg::from_home_t from_home;
+    behind_pkg::to_home_t   to_home;
     behind_pkg::axi_slave_t pins;
 
-    assign from = '{
+    assign from_home = '{
       axi: '{
         aw_valid: home_aw_valid_i,
         aw_id:    home_aw_id_i,
@@ -150,7 +150,7 @@ module behind #(
       local_rsp:       home_local_rsp_i
     };
 
-    // The pins show a memory request as it leaves the home; it counts as taken there once it has passed.
+    // The pins only observe the home's memory requests; the test bench counts a request at its handshake with the home.
     assign pins = '{
       aw_ready: 1'b1,
       w_ready:  1'b1,
@@ -173,29 +173,29 @@ module behind #(
       .start_i,
       .stop_i,
       .busy_o,
-      .home_i  (from),
-      .home_o  (to),
-      .pins_i  (pins),
+      .home_i        (from_home),
+      .home_o        (to_home),
+      .pins_i        (pins),
       .pins_b_ready_o(pin_b_ready_o),
       .pins_r_ready_o(pin_r_ready_o),
       .memory_i,
       .memory_o
     );
 
-    assign home_aw_ready_o        = to.axi.aw_ready;
-    assign home_w_ready_o         = to.axi.w_ready;
-    assign home_b_valid_o         = to.axi.b_valid;
-    assign home_b_id_o            = to.axi.b_id;
-    assign home_ar_ready_o        = to.axi.ar_ready;
-    assign home_r_valid_o         = to.axi.r_valid;
-    assign home_r_id_o            = to.axi.r_id;
-    assign home_r_data_o          = to.axi.r_data;
-    assign home_r_last_o          = to.axi.r_last;
-    assign home_local_req_valid_o = to.local_req_valid;
-    assign home_local_req_o       = to.local_req;
-    assign home_unlock_valid_o    = to.unlock_valid;
-    assign home_unlock_line_o     = to.unlock_line;
-    assign home_local_rsp_ready_o = to.local_rsp_ready;
+    assign home_aw_ready_o        = to_home.axi.aw_ready;
+    assign home_w_ready_o         = to_home.axi.w_ready;
+    assign home_b_valid_o         = to_home.axi.b_valid;
+    assign home_b_id_o            = to_home.axi.b_id;
+    assign home_ar_ready_o        = to_home.axi.ar_ready;
+    assign home_r_valid_o         = to_home.axi.r_valid;
+    assign home_r_id_o            = to_home.axi.r_id;
+    assign home_r_data_o          = to_home.axi.r_data;
+    assign home_r_last_o          = to_home.axi.r_last;
+    assign home_local_req_valid_o = to_home.local_req_valid;
+    assign home_local_req_o       = to_home.local_req;
+    assign home_unlock_valid_o    = to_home.unlock_valid;
+    assign home_unlock_line_o     = to_home.unlock_line;
+    assign home_local_rsp_ready_o = to_home.local_rsp_ready;
 
     assign pin_aw_valid_o         = 1'b0;
     assign pin_aw_id_o            = home_aw_id_i;

@@ -1,4 +1,4 @@
-// The ports between home, application and memory, one struct per direction.
+// Ports between home, application and memory: one struct per direction.
 
 package behind_pkg;
   // Outputs of an AXI manager; `ar_lines` is the length of a burst, in lines, minus one.
@@ -18,7 +18,7 @@ package behind_pkg;
     logic         r_ready;
   } axi_master_t;
 
-  // Outputs of its subordinate.
+  // Outputs of an AXI subordinate.
   typedef struct packed {
     logic         aw_ready;
     logic         w_ready;
@@ -40,7 +40,7 @@ package behind_pkg;
     home_pkg::local_rsp_t local_rsp;
   } from_home_t;
 
-  // Inputs of it.
+  // Inputs of a slice of the home from the device side.
   typedef struct packed {
     axi_slave_t                     axi;
     logic                           local_req_valid;

@@ -54,58 +54,58 @@ struct Outputs {
   uint64_t passes_b_id[kSlices], passes_local[kSlices], passes_unlock[kSlices];
 };
 
-// Messages of assertions since the last step; the first failure stops the run. One buffer per thread.
+// Assertion messages of the current step; the first failure ends the run. One buffer per thread.
 std::string& messages() {
   static thread_local std::string text;
   return text;
 }
 
-// Signals are integers up to 64 bits and arrays of words beyond; both are accessed as bit ranges.
+// Access to bit ranges of signals. Verilator has integers up to 64 bits and arrays of 32-bit words beyond.
 template <typename Signal>
-void put(Signal& signal, unsigned place, unsigned bits, uint64_t value) {
-  const uint64_t mask = (bits == 64 ? ~uint64_t{0} : ((uint64_t{1} << bits) - 1)) << place;
-  signal = static_cast<Signal>((signal & ~mask) | ((value << place) & mask));
+void set_bits(Signal& signal, unsigned offset, unsigned bits, uint64_t value) {
+  const uint64_t mask = (bits == 64 ? ~uint64_t{0} : ((uint64_t{1} << bits) - 1)) << offset;
+  signal = static_cast<Signal>((signal & ~mask) | ((value << offset) & mask));
 }
 
 template <typename Signal>
-uint64_t get(const Signal& signal, unsigned place, unsigned bits) {
-  const uint64_t value = static_cast<uint64_t>(signal) >> place;
+uint64_t get_bits(const Signal& signal, unsigned offset, unsigned bits) {
+  const uint64_t value = static_cast<uint64_t>(signal) >> offset;
   return bits == 64 ? value : value & ((uint64_t{1} << bits) - 1);
 }
 
 template <std::size_t Words>
-void put(VlWide<Words>& signal, unsigned place, unsigned bits, uint64_t value) {
+void set_bits(VlWide<Words>& signal, unsigned offset, unsigned bits, uint64_t value) {
   for (unsigned bit = 0; bit < bits;) {
-    const unsigned word = (place + bit) / 32, at = (place + bit) % 32;
-    const unsigned count = bits - bit < 32 - at ? bits - bit : 32 - at;
-    const uint32_t mask = (count == 32 ? ~uint32_t{0} : ((uint32_t{1} << count) - 1)) << at;
-    signal[word] = (signal[word] & ~mask) | ((static_cast<uint32_t>(value >> bit) << at) & mask);
+    const unsigned word = (offset + bit) / 32, bit_in_word = (offset + bit) % 32;
+    const unsigned count = bits - bit < 32 - bit_in_word ? bits - bit : 32 - bit_in_word;
+    const uint32_t mask = (count == 32 ? ~uint32_t{0} : ((uint32_t{1} << count) - 1)) << bit_in_word;
+    signal[word] = (signal[word] & ~mask) | ((static_cast<uint32_t>(value >> bit) << bit_in_word) & mask);
     bit += count;
   }
 }
 
 template <std::size_t Words>
-uint64_t get(const VlWide<Words>& signal, unsigned place, unsigned bits) {
+uint64_t get_bits(const VlWide<Words>& signal, unsigned offset, unsigned bits) {
   uint64_t value = 0;
   for (unsigned bit = 0; bit < bits;) {
-    const unsigned word = (place + bit) / 32, at = (place + bit) % 32;
-    const unsigned count = bits - bit < 32 - at ? bits - bit : 32 - at;
+    const unsigned word = (offset + bit) / 32, bit_in_word = (offset + bit) % 32;
+    const unsigned count = bits - bit < 32 - bit_in_word ? bits - bit : 32 - bit_in_word;
     const uint32_t mask = count == 32 ? ~uint32_t{0} : (uint32_t{1} << count) - 1;
-    value |= static_cast<uint64_t>((signal[word] >> at) & mask) << bit;
+    value |= static_cast<uint64_t>((signal[word] >> bit_in_word) & mask) << bit;
     bit += count;
   }
   return value;
 }
 
-// A beat of Bits bits; further words of its buffer are not changed.
+// Access to a beat of `Bits` bits; further words of the buffer are unchanged.
 template <unsigned Bits, typename Signal>
-void put_beat(Signal& signal, unsigned index, const uint64_t* words) {
-  for (unsigned word = 0; word < Bits / 64; word++) put(signal, index * Bits + word * 64, 64, words[word]);
+void set_beat(Signal& signal, unsigned index, const uint64_t* words) {
+  for (unsigned word = 0; word < Bits / 64; word++) set_bits(signal, index * Bits + word * 64, 64, words[word]);
 }
 
 template <unsigned Bits, typename Signal>
 void get_beat(const Signal& signal, unsigned index, uint64_t* words) {
-  for (unsigned word = 0; word < Bits / 64; word++) words[word] = get(signal, index * Bits + word * 64, 64);
+  for (unsigned word = 0; word < Bits / 64; word++) words[word] = get_bits(signal, index * Bits + word * 64, 64);
 }
 
 struct Model {
@@ -118,7 +118,7 @@ struct Model {
 
 }  // namespace
 
-// Verilator's default ends the process.
+// Replaces Verilator's handler of failed assertions, which ends the process.
 void vl_stop(const char* file, int line, const char*) VL_MT_UNSAFE {
   if (messages().empty()) messages() = std::string("assertion at ") + file + ":" + std::to_string(line);
 }
@@ -135,14 +135,14 @@ int lockstep_printf(const char* format, ...) {
 
 extern "C" {
 
-void* lockstep_new(const char* rom, const char* further) {
+void* lockstep_new(const char* rom, const char* extra_arguments) {
   auto model = std::make_unique<Model>();
-  // Each word of the extra arguments is an argument of its own.
-  std::vector<std::string> texts = {"lockstep", std::string("+rom=") + rom};
-  std::istringstream words(further);
-  for (std::string word; words >> word;) texts.push_back("+" + word);
+  // `extra_arguments` is separated by spaces.
+  std::vector<std::string> command_line = {"lockstep", std::string("+rom=") + rom};
+  std::istringstream words(extra_arguments);
+  for (std::string word; words >> word;) command_line.push_back("+" + word);
   std::vector<const char*> arguments;
-  for (const std::string& text : texts) arguments.push_back(text.c_str());
+  for (const std::string& text : command_line) arguments.push_back(text.c_str());
   messages().clear();
   model->context.commandArgs(static_cast<int>(arguments.size()), arguments.data());
   // Registers without reset and unknown values are random; the seed makes them reproducible.
@@ -162,7 +162,7 @@ void lockstep_delete(void* pointer) {
   delete model;
 }
 
-// Opens a file for a waveform of the following cycles; returns 0 on failure, or if this build has no waveforms.
+// Records a waveform of the following cycles into a file. Returns 0 on failure, or if this build has no waveforms.
 int lockstep_trace(void* pointer, const char* file) {
 #if VM_TRACE
   auto* model = static_cast<Model*>(pointer);
@@ -177,8 +177,7 @@ int lockstep_trace(void* pointer, const char* file) {
 #endif
 }
 
-// One cycle: evaluates the outputs for the inputs, then the clock edge.
-// Returns the messages of assertions, or null.
+// Simulates one cycle: evaluates the outputs for the inputs, then the clock edge. Returns assertion messages, or null.
 const char* lockstep_step(void* pointer, const Inputs* in, Outputs* out) {
   auto* model = static_cast<Model*>(pointer);
   messages().clear();
@@ -186,47 +185,47 @@ const char* lockstep_step(void* pointer, const Inputs* in, Outputs* out) {
   constexpr unsigned rx = NUM_RX, tx = NUM_TX, units = NUM_UNITS;
   top.rst_ni = !in->reset;
   for (unsigned s = 0; s < kSlices; s++) {
-    put(top.rx_valid_i, s * rx, rx, in->rx_valid[s]);
-    put(top.rx_last_i, s * rx, rx, in->rx_last[s]);
-    put(top.tx_ready_i, s * tx, tx, in->tx_ready[s]);
+    set_bits(top.rx_valid_i, s * rx, rx, in->rx_valid[s]);
+    set_bits(top.rx_last_i, s * rx, rx, in->rx_last[s]);
+    set_bits(top.tx_ready_i, s * tx, tx, in->tx_ready[s]);
     for (unsigned c = 0; c < rx; c++) {
       if (!(in->rx_valid[s] >> c & 1)) continue;
-      put(top.rx_header_i, (s * rx + c) * 64, 64, in->rx_header[s][c]);
-      put_beat<PAYLOAD>(top.rx_data_i, s * rx + c, in->rx_data[s][c]);
+      set_bits(top.rx_header_i, (s * rx + c) * 64, 64, in->rx_header[s][c]);
+      set_beat<PAYLOAD>(top.rx_data_i, s * rx + c, in->rx_data[s][c]);
     }
-    put(top.local_req_valid_i, s, 1, in->local_req_valid[s]);
-    put(top.local_req_i, s * 64, 64, in->local_req[s]);
-    put(top.unlock_valid_i, s, 1, in->unlock_valid[s]);
-    put(top.unlock_line_i, s * 64, 64, in->unlock_line[s]);
-    put(top.local_rsp_ready_i, s, 1, in->local_rsp_ready[s]);
-    put(top.axi_aw_ready_i, s, 1, in->aw_ready[s]);
-    put(top.axi_w_ready_i, s, 1, in->w_ready[s]);
-    put(top.axi_b_valid_i, s, 1, in->b_valid[s]);
-    put(top.axi_b_id_i, s * 8, 8, in->b_id[s]);
-    put(top.axi_ar_ready_i, s, 1, in->ar_ready[s]);
-    put(top.axi_r_valid_i, s, 1, in->r_valid[s]);
-    put(top.axi_r_id_i, s * 8, 8, in->r_id[s]);
-    put(top.axi_r_last_i, s, 1, in->r_last[s]);
-    put(top.cfg_aw_valid_i, s, 1, in->cfg_aw_valid[s]);
-    put(top.cfg_aw_addr_i, s * kAddrBits, kAddrBits, in->cfg_aw_addr[s]);
-    put(top.cfg_w_valid_i, s, 1, in->cfg_w_valid[s]);
-    put(top.cfg_w_data_i, s * 64, 64, in->cfg_w_data[s]);
-    put(top.cfg_w_strb_i, s * 8, 8, in->cfg_w_strb[s]);
-    put(top.cfg_b_ready_i, s, 1, in->cfg_b_ready[s]);
-    put(top.cfg_ar_valid_i, s, 1, in->cfg_ar_valid[s]);
-    put(top.cfg_ar_addr_i, s * kAddrBits, kAddrBits, in->cfg_ar_addr[s]);
-    put(top.cfg_r_ready_i, s, 1, in->cfg_r_ready[s]);
-    put(top.change_ready_i, s, 1, in->change_ready[s]);
-    if (in->r_valid[s]) put_beat<PAYLOAD>(top.axi_r_data_i, s, in->r_data[s]);
-    put(top.app_aw_ready_i, s, 1, in->app_aw_ready[s]);
-    put(top.app_w_ready_i, s, 1, in->app_w_ready[s]);
-    put(top.app_b_valid_i, s, 1, in->app_b_valid[s]);
-    put(top.app_b_id_i, s * 8, 8, in->app_b_id[s]);
-    put(top.app_ar_ready_i, s, 1, in->app_ar_ready[s]);
-    put(top.app_r_valid_i, s, 1, in->app_r_valid[s]);
-    put(top.app_r_id_i, s * 8, 8, in->app_r_id[s]);
-    put(top.app_r_last_i, s, 1, in->app_r_last[s]);
-    if (in->app_r_valid[s]) put_beat<kAppBits>(top.app_r_data_i, s, in->app_r_data[s]);
+    set_bits(top.local_req_valid_i, s, 1, in->local_req_valid[s]);
+    set_bits(top.local_req_i, s * 64, 64, in->local_req[s]);
+    set_bits(top.unlock_valid_i, s, 1, in->unlock_valid[s]);
+    set_bits(top.unlock_line_i, s * 64, 64, in->unlock_line[s]);
+    set_bits(top.local_rsp_ready_i, s, 1, in->local_rsp_ready[s]);
+    set_bits(top.axi_aw_ready_i, s, 1, in->aw_ready[s]);
+    set_bits(top.axi_w_ready_i, s, 1, in->w_ready[s]);
+    set_bits(top.axi_b_valid_i, s, 1, in->b_valid[s]);
+    set_bits(top.axi_b_id_i, s * 8, 8, in->b_id[s]);
+    set_bits(top.axi_ar_ready_i, s, 1, in->ar_ready[s]);
+    set_bits(top.axi_r_valid_i, s, 1, in->r_valid[s]);
+    set_bits(top.axi_r_id_i, s * 8, 8, in->r_id[s]);
+    set_bits(top.axi_r_last_i, s, 1, in->r_last[s]);
+    set_bits(top.cfg_aw_valid_i, s, 1, in->cfg_aw_valid[s]);
+    set_bits(top.cfg_aw_addr_i, s * kAddrBits, kAddrBits, in->cfg_aw_addr[s]);
+    set_bits(top.cfg_w_valid_i, s, 1, in->cfg_w_valid[s]);
+    set_bits(top.cfg_w_data_i, s * 64, 64, in->cfg_w_data[s]);
+    set_bits(top.cfg_w_strb_i, s * 8, 8, in->cfg_w_strb[s]);
+    set_bits(top.cfg_b_ready_i, s, 1, in->cfg_b_ready[s]);
+    set_bits(top.cfg_ar_valid_i, s, 1, in->cfg_ar_valid[s]);
+    set_bits(top.cfg_ar_addr_i, s * kAddrBits, kAddrBits, in->cfg_ar_addr[s]);
+    set_bits(top.cfg_r_ready_i, s, 1, in->cfg_r_ready[s]);
+    set_bits(top.change_ready_i, s, 1, in->change_ready[s]);
+    if (in->r_valid[s]) set_beat<PAYLOAD>(top.axi_r_data_i, s, in->r_data[s]);
+    set_bits(top.app_aw_ready_i, s, 1, in->app_aw_ready[s]);
+    set_bits(top.app_w_ready_i, s, 1, in->app_w_ready[s]);
+    set_bits(top.app_b_valid_i, s, 1, in->app_b_valid[s]);
+    set_bits(top.app_b_id_i, s * 8, 8, in->app_b_id[s]);
+    set_bits(top.app_ar_ready_i, s, 1, in->app_ar_ready[s]);
+    set_bits(top.app_r_valid_i, s, 1, in->app_r_valid[s]);
+    set_bits(top.app_r_id_i, s * 8, 8, in->app_r_id[s]);
+    set_bits(top.app_r_last_i, s, 1, in->app_r_last[s]);
+    if (in->app_r_valid[s]) set_beat<kAppBits>(top.app_r_data_i, s, in->app_r_data[s]);
   }
   top.start_i = in->start != 0;
   top.stop_i = in->stop != 0;
@@ -237,67 +236,67 @@ const char* lockstep_step(void* pointer, const Inputs* in, Outputs* out) {
 #endif
   model->context.timeInc(1);
   for (unsigned s = 0; s < kSlices; s++) {
-    out->rx_ready[s] = get(top.rx_ready_o, s * rx, rx);
-    out->tx_valid[s] = get(top.tx_valid_o, s * tx, tx);
-    out->tx_last[s] = get(top.tx_last_o, s * tx, tx);
+    out->rx_ready[s] = get_bits(top.rx_ready_o, s * rx, rx);
+    out->tx_valid[s] = get_bits(top.tx_valid_o, s * tx, tx);
+    out->tx_last[s] = get_bits(top.tx_last_o, s * tx, tx);
     for (unsigned c = 0; c < tx; c++) {
       if (!(out->tx_valid[s] >> c & 1)) continue;
-      out->tx_header[s][c] = get(top.tx_header_o, (s * tx + c) * 64, 64);
+      out->tx_header[s][c] = get_bits(top.tx_header_o, (s * tx + c) * 64, 64);
       get_beat<PAYLOAD>(top.tx_data_o, s * tx + c, out->tx_data[s][c]);
     }
-    out->local_req_ready[s] = get(top.local_req_ready_o, s, 1);
-    out->unlock_ready[s] = get(top.unlock_ready_o, s, 1);
-    out->local_rsp_valid[s] = get(top.local_rsp_valid_o, s, 1);
-    out->local_rsp[s] = get(top.local_rsp_o, s * 64, 64);
-    out->aw_valid[s] = get(top.axi_aw_valid_o, s, 1);
-    out->aw_id[s] = get(top.axi_aw_id_o, s * 8, 8);
-    out->aw_addr[s] = get(top.axi_aw_addr_o, s * 64, 64);
-    out->aw_user[s] = get(top.axi_aw_user_o, s * 8, 8);
-    out->w_valid[s] = get(top.axi_w_valid_o, s, 1);
-    out->w_strb[s] = get(top.axi_w_strb_o, s * (PAYLOAD / 8), PAYLOAD / 8);
-    out->w_last[s] = get(top.axi_w_last_o, s, 1);
-    out->passes[s] = get(top.passes_o, s * 8, 8);
+    out->local_req_ready[s] = get_bits(top.local_req_ready_o, s, 1);
+    out->unlock_ready[s] = get_bits(top.unlock_ready_o, s, 1);
+    out->local_rsp_valid[s] = get_bits(top.local_rsp_valid_o, s, 1);
+    out->local_rsp[s] = get_bits(top.local_rsp_o, s * 64, 64);
+    out->aw_valid[s] = get_bits(top.axi_aw_valid_o, s, 1);
+    out->aw_id[s] = get_bits(top.axi_aw_id_o, s * 8, 8);
+    out->aw_addr[s] = get_bits(top.axi_aw_addr_o, s * 64, 64);
+    out->aw_user[s] = get_bits(top.axi_aw_user_o, s * 8, 8);
+    out->w_valid[s] = get_bits(top.axi_w_valid_o, s, 1);
+    out->w_strb[s] = get_bits(top.axi_w_strb_o, s * (PAYLOAD / 8), PAYLOAD / 8);
+    out->w_last[s] = get_bits(top.axi_w_last_o, s, 1);
+    out->passes[s] = get_bits(top.passes_o, s * 8, 8);
     if (out->w_valid[s] || (out->passes[s] >> 7)) get_beat<PAYLOAD>(top.axi_w_data_o, s, out->w_data[s]);
-    out->b_ready[s] = get(top.axi_b_ready_o, s, 1);
-    out->ar_valid[s] = get(top.axi_ar_valid_o, s, 1);
-    out->ar_id[s] = get(top.axi_ar_id_o, s * 8, 8);
-    out->ar_addr[s] = get(top.axi_ar_addr_o, s * 64, 64);
-    out->ar_user[s] = get(top.axi_ar_user_o, s * 8, 8);
-    out->r_ready[s] = get(top.axi_r_ready_o, s, 1);
-    out->idle[s] = get(top.idle_o, s, 1);
-    out->busy[s] = get(top.busy_o, s * units, units);
-    out->cfg_aw_ready[s] = get(top.cfg_aw_ready_o, s, 1);
-    out->cfg_w_ready[s] = get(top.cfg_w_ready_o, s, 1);
-    out->cfg_b_valid[s] = get(top.cfg_b_valid_o, s, 1);
-    out->cfg_b_resp[s] = get(top.cfg_b_resp_o, s * 2, 2);
-    out->cfg_ar_ready[s] = get(top.cfg_ar_ready_o, s, 1);
-    out->cfg_r_valid[s] = get(top.cfg_r_valid_o, s, 1);
-    out->cfg_r_data[s] = get(top.cfg_r_data_o, s * 64, 64);
-    out->cfg_r_resp[s] = get(top.cfg_r_resp_o, s * 2, 2);
-    out->change_valid[s] = get(top.change_valid_o, s, 1);
-    out->change[s] = get(top.change_o, s * 64, 64);
-    out->app_aw_valid[s] = get(top.app_aw_valid_o, s, 1);
-    out->app_aw_id[s] = get(top.app_aw_id_o, s * 8, 8);
-    out->app_aw_addr[s] = get(top.app_aw_addr_o, s * 64, 64);
-    out->app_w_valid[s] = get(top.app_w_valid_o, s, 1);
-    out->app_w_strb[s] = get(top.app_w_strb_o, s * 64, 64);
-    out->app_w_last[s] = get(top.app_w_last_o, s, 1);
+    out->b_ready[s] = get_bits(top.axi_b_ready_o, s, 1);
+    out->ar_valid[s] = get_bits(top.axi_ar_valid_o, s, 1);
+    out->ar_id[s] = get_bits(top.axi_ar_id_o, s * 8, 8);
+    out->ar_addr[s] = get_bits(top.axi_ar_addr_o, s * 64, 64);
+    out->ar_user[s] = get_bits(top.axi_ar_user_o, s * 8, 8);
+    out->r_ready[s] = get_bits(top.axi_r_ready_o, s, 1);
+    out->idle[s] = get_bits(top.idle_o, s, 1);
+    out->busy[s] = get_bits(top.busy_o, s * units, units);
+    out->cfg_aw_ready[s] = get_bits(top.cfg_aw_ready_o, s, 1);
+    out->cfg_w_ready[s] = get_bits(top.cfg_w_ready_o, s, 1);
+    out->cfg_b_valid[s] = get_bits(top.cfg_b_valid_o, s, 1);
+    out->cfg_b_resp[s] = get_bits(top.cfg_b_resp_o, s * 2, 2);
+    out->cfg_ar_ready[s] = get_bits(top.cfg_ar_ready_o, s, 1);
+    out->cfg_r_valid[s] = get_bits(top.cfg_r_valid_o, s, 1);
+    out->cfg_r_data[s] = get_bits(top.cfg_r_data_o, s * 64, 64);
+    out->cfg_r_resp[s] = get_bits(top.cfg_r_resp_o, s * 2, 2);
+    out->change_valid[s] = get_bits(top.change_valid_o, s, 1);
+    out->change[s] = get_bits(top.change_o, s * 64, 64);
+    out->app_aw_valid[s] = get_bits(top.app_aw_valid_o, s, 1);
+    out->app_aw_id[s] = get_bits(top.app_aw_id_o, s * 8, 8);
+    out->app_aw_addr[s] = get_bits(top.app_aw_addr_o, s * 64, 64);
+    out->app_w_valid[s] = get_bits(top.app_w_valid_o, s, 1);
+    out->app_w_strb[s] = get_bits(top.app_w_strb_o, s * 64, 64);
+    out->app_w_last[s] = get_bits(top.app_w_last_o, s, 1);
     if (out->app_w_valid[s]) get_beat<kAppBits>(top.app_w_data_o, s, out->app_w_data[s]);
-    out->app_b_ready[s] = get(top.app_b_ready_o, s, 1);
-    out->app_ar_valid[s] = get(top.app_ar_valid_o, s, 1);
-    out->app_ar_id[s] = get(top.app_ar_id_o, s * 8, 8);
-    out->app_ar_addr[s] = get(top.app_ar_addr_o, s * 64, 64);
-    out->app_ar_lines[s] = get(top.app_ar_lines_o, s * 8, 8);
-    out->app_r_ready[s] = get(top.app_r_ready_o, s, 1);
-    out->passes_r[s] = get(top.passes_r_o, s, 1);
-    out->passes_r_id[s] = get(top.passes_r_id_o, s * 8, 8);
+    out->app_b_ready[s] = get_bits(top.app_b_ready_o, s, 1);
+    out->app_ar_valid[s] = get_bits(top.app_ar_valid_o, s, 1);
+    out->app_ar_id[s] = get_bits(top.app_ar_id_o, s * 8, 8);
+    out->app_ar_addr[s] = get_bits(top.app_ar_addr_o, s * 64, 64);
+    out->app_ar_lines[s] = get_bits(top.app_ar_lines_o, s * 8, 8);
+    out->app_r_ready[s] = get_bits(top.app_r_ready_o, s, 1);
+    out->passes_r[s] = get_bits(top.passes_r_o, s, 1);
+    out->passes_r_id[s] = get_bits(top.passes_r_id_o, s * 8, 8);
     if (out->passes_r[s]) get_beat<PAYLOAD>(top.passes_r_data_o, s, out->passes_r_data[s]);
-    out->passes_b_id[s] = get(top.passes_b_id_o, s * 8, 8);
-    out->passes_local[s] = get(top.passes_local_o, s * 64, 64);
-    out->passes_unlock[s] = get(top.passes_unlock_o, s * 64, 64);
-    out->step_valid[s] = get(top.step_valid_o, s * units, units);
+    out->passes_b_id[s] = get_bits(top.passes_b_id_o, s * 8, 8);
+    out->passes_local[s] = get_bits(top.passes_local_o, s * 64, 64);
+    out->passes_unlock[s] = get_bits(top.passes_unlock_o, s * 64, 64);
+    out->step_valid[s] = get_bits(top.step_valid_o, s * units, units);
     for (unsigned u = 0; u < units; u++) {
-      if (out->step_valid[s] >> u & 1) out->step[s][u] = get(top.step_o, (s * units + u) * 64, 64);
+      if (out->step_valid[s] >> u & 1) out->step[s][u] = get_bits(top.step_o, (s * units + u) * 64, 64);
     }
   }
   top.clk_i = 1;

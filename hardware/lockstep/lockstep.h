@@ -1,4 +1,4 @@
-// Included before all Verilated code: keeps the messages of assertions for the test bench.
+// Included before all Verilated code: redirects assertion messages to the test bench.
 
 #ifndef LOCKSTEP_H_
 #define LOCKSTEP_H_

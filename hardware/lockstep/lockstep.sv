@@ -1,22 +1,22 @@
-// The home as the lockstep instantiates it; the protocol's package is PROTOCOL_PKG.
+// Top module of the lockstep tests: the home with the device side of each slice. PROTOCOL_PKG is the protocol's package.
 
 module lockstep #(
-  parameter int unsigned Units      = 2,
-  parameter int unsigned SetWidth   = 2,
-  parameter int unsigned TagWidth   = 16,
-  parameter int unsigned Ways       = 4,
-  parameter int unsigned WaysPerStep = 4,
-  parameter int unsigned Reads      = 2,
-  parameter int unsigned Writes     = 1,
-  parameter int unsigned Locals     = 2,
-  parameter int unsigned Waiting    = 2,
-  parameter int unsigned StoreSlots = 2,
-  parameter int unsigned ChangeDepth = 2,
-  parameter int unsigned UnitsPerPort = 8,
-  parameter int unsigned PayloadWidth = 512,   // with an endpoint behind the home, 512
-  parameter int unsigned Endpoint   = 0,   // the device side of the home; see behind.sv
-  parameter int unsigned MemoryLines = 64,
-  parameter int unsigned Patience   = 8,
+  parameter int unsigned Units           = 2,
+  parameter int unsigned SetWidth        = 2,
+  parameter int unsigned TagWidth        = 16,
+  parameter int unsigned Ways            = 4,
+  parameter int unsigned WaysPerStep     = 4,
+  parameter int unsigned Reads           = 2,
+  parameter int unsigned Writes          = 1,
+  parameter int unsigned Locals          = 2,
+  parameter int unsigned MaxDeferred     = 2,
+  parameter int unsigned StoreSlots      = 2,
+  parameter int unsigned ChangeDepth     = 2,
+  parameter int unsigned UnitsPerPort    = 8,
+  parameter int unsigned PayloadWidth    = 512,   // with an endpoint behind the home, 512
+  parameter int unsigned Endpoint        = 0,   // the device side of the home; see behind.sv
+  parameter int unsigned MemoryLines     = 64,
+  parameter int unsigned RecallDelayLog2 = 8,
 
   localparam int unsigned NumRx = int'(`PROTOCOL_PKG::Protocol.rx_circuits),
   localparam int unsigned NumTx = int'(`PROTOCOL_PKG::Protocol.tx_circuits)
@@ -90,7 +90,7 @@ module lockstep #(
   output logic [1:0][Units-1:0]            busy_o,
   output logic [1:0]                       idle_o,
 
-  // Inputs and outputs of an application behind the home: see applications.sv.
+  // Ports of the applications behind the home: see applications.sv.
   input  logic                             start_i,
   input  logic                             stop_i,
   output logic [1:0]                       app_aw_valid_o,
@@ -117,7 +117,7 @@ module lockstep #(
   input  logic [1:0]                       app_r_last_i,
 
   // Handshakes between the home and its device side in this cycle, from bit 0: last beat read, write response,
-  // local operation, unlock, answer to the device, read address, write address, write beat.
+  // local operation, unlock, response to the device, read address, write address, write beat.
   output logic [1:0][7:0]                  passes_o,
   output logic [1:0][7:0]                  passes_r_id_o,
   output logic [1:0][PayloadWidth-1:0]     passes_r_data_o,
@@ -309,28 +309,28 @@ module lockstep #(
   end
 
   home #(
-    .Protocol    (`PROTOCOL_PKG::Protocol),
-    .state_e     (`PROTOCOL_PKG::state_e),
-    .event_e     (`PROTOCOL_PKG::event_e),
-    .send_e      (`PROTOCOL_PKG::send_e),
-    .row_t       (`PROTOCOL_PKG::row_t),
-    .Units       (Units),
-    .SetWidth    (SetWidth),
-    .TagWidth    (TagWidth),
-    .Ways        (Ways),
-    .WaysPerStep (WaysPerStep),
-    .Reads       (Reads),
-    .Writes      (Writes),
-    .Locals      (Locals),
-    .Waiting     (Waiting),
-    .StoreSlots  (StoreSlots),
-    .ChangeDepth (ChangeDepth),
-    .UnitsPerPort(UnitsPerPort),
-    .PayloadWidth(PayloadWidth),
-    .Patience    (Patience),
-    // Small, so that all entries are in use now and then.
-    .Pending     (4),
-    .AxiAddrWidth(AxiAddrWidth)
+    .Protocol       (`PROTOCOL_PKG::Protocol),
+    .state_e        (`PROTOCOL_PKG::state_e),
+    .event_e        (`PROTOCOL_PKG::event_e),
+    .send_e         (`PROTOCOL_PKG::send_e),
+    .row_t          (`PROTOCOL_PKG::row_t),
+    .Units          (Units),
+    .SetWidth       (SetWidth),
+    .TagWidth       (TagWidth),
+    .Ways           (Ways),
+    .WaysPerStep    (WaysPerStep),
+    .Reads          (Reads),
+    .Writes         (Writes),
+    .Locals         (Locals),
+    .MaxDeferred    (MaxDeferred),
+    .StoreSlots     (StoreSlots),
+    .ChangeDepth    (ChangeDepth),
+    .UnitsPerPort   (UnitsPerPort),
+    .PayloadWidth   (PayloadWidth),
+    .RecallDelayLog2(RecallDelayLog2),
+    // Small, so that the queue is sometimes full.
+    .LocalQueueDepth(4),
+    .AxiAddrWidth   (AxiAddrWidth)
   ) u_home (
     .clk_i,
     .rst_ni,

@@ -1,5 +1,5 @@
-// Invariants that hold in every cycle outside reset, and assumptions about the environment, in a form that
-// simulators check, provers prove, and linters read. `clk_i` and `rst_ni` are those of the module.
+// Assertion macros: invariants of a module, and assumptions about its environment. They hold in every cycle outside reset.
+// Simulators check them, and provers prove or assume them. They use `clk_i` and `rst_ni` of the module.
 
 `ifndef ASSERTIONS_SVH
 `define ASSERTIONS_SVH
@@ -7,11 +7,11 @@
 `define ASSERT(label, condition) \
   always_ff @(posedge clk_i) if (rst_ni) label: assert (condition);
 
-// As above, with the arguments of `$error` in parentheses as message.
+// ASSERT with a message: the arguments of `$error` in parentheses.
 `define ASSERT_OR(label, condition, message) \
   always_ff @(posedge clk_i) if (rst_ni) label: assert (condition) else $error message;
 
-// Obligations of the environment. A simulator checks them; a prover that has this module alone assumes them.
+// Assumption about the environment. A simulator checks it; a prover of a single module assumes it.
 `ifdef FORMAL
 `define ASSUME_OR(label, condition, message) \
   always_ff @(posedge clk_i) if (rst_ni) label: assume (condition);
@@ -19,26 +19,26 @@
 `define ASSUME_OR(label, condition, message) `ASSERT_OR(label, condition, message)
 `endif
 
-// Illegal input that the module rejects: a simulator reports it; a prover makes no assumption about it.
+// Illegal input that the module tolerates: a simulator reports it; a prover assumes nothing about it.
 `ifdef FORMAL
 `define NOTICE_OR(label, condition, message)
 `else
 `define NOTICE_OR(label, condition, message) `ASSERT_OR(label, condition, message)
 `endif
 
-// A stream's valid and data stay stable until they are taken.
-`define WAITS(label, valid, ready, data) \
-  logic label``_waits_q; \
+// Stability of a stream: valid and data are stable until the transfer.
+`define RECORD_STALL(label, valid, ready, data) \
+  logic label``_stall_q; \
   logic [$bits(data)-1:0] label``_data_q; \
-  always_ff @(posedge clk_i) label``_waits_q <= rst_ni && valid && !ready; \
+  always_ff @(posedge clk_i) label``_stall_q <= rst_ni && valid && !ready; \
   always_ff @(posedge clk_i) label``_data_q <= data;
 
 `define ASSERT_STABLE(label, valid, ready, data) \
-  `WAITS(label, valid, ready, data) \
-  `ASSERT(label, !label``_waits_q || valid && label``_data_q == data)
+  `RECORD_STALL(label, valid, ready, data) \
+  `ASSERT(label, !label``_stall_q || valid && label``_data_q == data)
 
 `define ASSUME_STABLE(label, valid, ready, data, message) \
-  `WAITS(label, valid, ready, data) \
-  `ASSUME_OR(label, !label``_waits_q || valid && label``_data_q == data, message)
+  `RECORD_STALL(label, valid, ready, data) \
+  `ASSUME_OR(label, !label``_stall_q || valid && label``_data_q == data, message)
 
 `endif

@@ -1,6 +1,7 @@
-// Changes of the remote's permissions, from all units of a slice round-robin, for an optional receiver.
+// Permission changes of a directory controller slice (DCS): merges the changes of all units round-robin into a queue for an
+// optional observer.
 //
-// A unit whose change arrives while its previous one waits loses the new one and counts the loss. No unit stalls here.
+// Units never stall on this path: a change that occurs while the unit's previous change is pending is lost and counted.
 
 `include "assertions.svh"
 
@@ -17,8 +18,8 @@ module dcs_changes #(
 
   input  logic [Units-1:0]                    unit_valid_i,
   output logic [Units-1:0]                    unit_ready_o,
-  input  home_pkg::right_e [Units-1:0]        unit_from_i,
-  input  home_pkg::right_e [Units-1:0]        unit_to_i,
+  input  home_pkg::permission_e [Units-1:0]   unit_from_i,
+  input  home_pkg::permission_e [Units-1:0]   unit_to_i,
   input  logic [Units-1:0][LineWidth-1:0]     unit_line_i,
 
   output logic                                change_valid_o,
@@ -28,61 +29,61 @@ module dcs_changes #(
   import home_pkg::*;
 
   typedef struct packed {
-    right_e               from;
-    right_e               to;
+    permission_e          from;
+    permission_e          to;
     logic [LineWidth-1:0] line;
-  } own_t;
+  } unit_change_t;
 
   typedef struct packed {
-    own_t                 own;
+    unit_change_t         unit_change;
     logic [UnitWidth-1:0] unit;
-  } told_t;
+  } queued_t;
 
-  own_t [Units-1:0]     offered;
-  own_t                 own;
-  told_t                told;
-  logic                 valid, ready;
-  logic [UnitWidth-1:0] unit;
+  unit_change_t [Units-1:0] unit_changes;
+  unit_change_t             unit_change;
+  queued_t                  queued;
+  logic                     valid, ready;
+  logic [UnitWidth-1:0]     unit;
 
-  for (genvar u = 0; u < Units; u++) begin : gen_offered
-    assign offered[u] = '{unit_from_i[u], unit_to_i[u], unit_line_i[u]};
+  for (genvar u = 0; u < Units; u++) begin : gen_unit_change
+    assign unit_changes[u] = '{unit_from_i[u], unit_to_i[u], unit_line_i[u]};
   end
 
   stream_arbiter #(
     .Size  (Units),
-    .data_t(own_t)
+    .data_t(unit_change_t)
   ) u_arbiter (
     .clk_i,
     .rst_ni,
     .wr_valid_i(unit_valid_i),
     .wr_ready_o(unit_ready_o),
-    .wr_data_i (offered),
+    .wr_data_i (unit_changes),
     .rd_valid_o(valid),
     .rd_ready_i(ready),
-    .rd_data_o (own),
+    .rd_data_o (unit_change),
     .rd_index_o(unit)
   );
 
   fifo #(
     .Depth (Depth),
-    .data_t(told_t)
+    .data_t(queued_t)
   ) u_fifo (
     .clk_i,
     .rst_ni,
     .wr_valid_i(valid),
     .wr_ready_o(ready),
-    .wr_data_i ('{own, unit}),
+    .wr_data_i ('{unit_change, unit}),
     .rd_valid_o(change_valid_o),
     .rd_ready_i(change_ready_i),
-    .rd_data_o (told)
+    .rd_data_o (queued)
   );
 
   assign change_o = '{
-    from: told.own.from,
-    to:   told.own.to,
-    line:   line_number(home_pkg::LineWidth'(told.own.line), home_pkg::LineWidth'(told.unit), Units, Slice)
+    from: queued.unit_change.from,
+    to:   queued.unit_change.to,
+    line: line_number(home_pkg::LineWidth'(queued.unit_change.line), home_pkg::LineWidth'(queued.unit), Units, Slice)
   };
 
   `ASSERT_STABLE(stable_change, change_valid_o, change_ready_i, change_o)
-  `ASSERT(changes_something, !change_valid_o || change_o.from != change_o.to)
+  `ASSERT(permission_differs, !change_valid_o || change_o.from != change_o.to)
 endmodule : dcs_changes

@@ -1,4 +1,5 @@
-// A circuit to the remote, at its slice: the messages of all units round-robin, with the payload of the line if any.
+// Transmit side of one circuit at a directory controller slice (DCS): merges the messages of all units round-robin, and
+// appends the line data to messages with payload.
 
 `include "assertions.svh"
 
@@ -24,9 +25,9 @@ module dcs_egress #(
   input  send_e [Units-1:0]                 unit_send_i,
   input  logic [Units-1:0][LineWidth-1:0]   unit_line_i,
   input  logic [Units-1:0][ReadWidth-1:0]   unit_slot_i,
-  output logic [Units-1:0][Reads-1:0]       unit_done_o,  // the payload has left
+  output logic [Units-1:0][Reads-1:0]       unit_done_o,  // the payload of this read has been sent
 
-  // Payload of a line, valid a cycle later and then stable.
+  // Read port of the line buffer; data is valid in the next cycle and stable until the next read.
   output logic                              rd_en_o,
   output logic [UnitWidth-1:0]              rd_unit_o,
   output logic [ReadWidth-1:0]              rd_slot_o,
@@ -39,14 +40,14 @@ module dcs_egress #(
   output logic [PayloadWidth-1:0]           tx_data_o,
   output logic                              tx_last_o,    // last beat of the message
 
-  // For counters: the header at the port arrived there in the cycle before; the port is stalled.
-  output logic                              seen_o,
-  output logic                              waits_o
+  // Performance counters, one cycle late: header placed at the port; port stalled.
+  output logic                              sent_o,
+  output logic                              stall_o
 );
   import home_pkg::*;
 
-  localparam int unsigned BeatWidth = bits(Beats);
-  localparam bit          HasBytes  = Protocol.tx_payload[Circuit];
+  localparam int unsigned BeatWidth  = bits(Beats);
+  localparam bit          HasPayload = Protocol.tx_payload[Circuit];
 
   typedef struct packed {
     send_e                send;
@@ -54,16 +55,16 @@ module dcs_egress #(
     logic [ReadWidth-1:0] slot;
   } job_t;
 
-  job_t [Units-1:0]     asked;
+  job_t [Units-1:0]     requests;
   job_t                 job;
-  logic                 job_valid, first, load, room, rests_q, carries;
+  logic                 job_valid, first, load, port_free, beats_remain_q, has_payload;
   logic [UnitWidth-1:0] unit;
   logic [UnitWidth-1:0] unit_q;
   logic [ReadWidth-1:0] slot_q;
-  logic [BeatWidth-1:0] beat_q, rest_q;   // next beat of the current line, and number of remaining beats
+  logic [BeatWidth-1:0] beat_q, beats_left_q;   // index of the next beat, and number of beats left
 
-  for (genvar u = 0; u < Units; u++) begin : gen_asked
-    assign asked[u] = '{unit_send_i[u], unit_line_i[u], unit_slot_i[u]};
+  for (genvar u = 0; u < Units; u++) begin : gen_request
+    assign requests[u] = '{unit_send_i[u], unit_line_i[u], unit_slot_i[u]};
   end
 
   stream_arbiter #(
@@ -74,54 +75,54 @@ module dcs_egress #(
     .rst_ni,
     .wr_valid_i(unit_valid_i),
     .wr_ready_o(unit_ready_o),
-    .wr_data_i (asked),
+    .wr_data_i (requests),
     .rd_valid_o(job_valid),
-    .rd_ready_i(room && !rests_q),
+    .rd_ready_i(port_free && !beats_remain_q),
     .rd_data_o (job),
     .rd_index_o(unit)
   );
 
-  // A message is taken from its unit with the first beat, so whether more beats follow is needed only a cycle later.
-  assign carries   = HasBytes && Protocol.send_payload[4'(job.send)];
-  assign room      = !tx_valid_o || tx_ready_i;
-  assign first     = job_valid && room && !rests_q;
-  assign load      = first || room && rests_q;
-  assign rd_en_o   = HasBytes && load;
-  assign rd_unit_o = rests_q ? unit_q : unit;
-  assign rd_slot_o = rests_q ? slot_q : job.slot;
-  assign rd_beat_o = rests_q ? beat_q : '0;
+  // The unit's message is accepted with the first beat; `beats_remain_q` is needed only one cycle later.
+  assign has_payload = HasPayload && Protocol.send_payload[4'(job.send)];
+  assign port_free   = !tx_valid_o || tx_ready_i;
+  assign first       = job_valid && port_free && !beats_remain_q;
+  assign load        = first || port_free && beats_remain_q;
+  assign rd_en_o     = HasPayload && load;
+  assign rd_unit_o   = beats_remain_q ? unit_q : unit;
+  assign rd_slot_o   = beats_remain_q ? slot_q : job.slot;
+  assign rd_beat_o   = beats_remain_q ? beat_q : '0;
 
   always_comb begin
     unit_done_o = '0;
-    if (Beats == 1) unit_done_o[unit][job.slot] = first && carries;
-    else            unit_done_o[unit_q][slot_q] = room && rest_q == BeatWidth'(1);
+    if (Beats == 1) unit_done_o[unit][job.slot] = first && has_payload;
+    else            unit_done_o[unit_q][slot_q] = port_free && beats_left_q == BeatWidth'(1);
   end
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
-      rests_q    <= 1'b0;
-      rest_q     <= '0;
-      tx_valid_o <= 1'b0;
+      beats_remain_q <= 1'b0;
+      beats_left_q   <= '0;
+      tx_valid_o     <= 1'b0;
     end else begin
       if (first) begin
-        rests_q <= carries && Beats > 1;
-        rest_q  <= carries ? BeatWidth'(Beats - 1) : '0;
+        beats_remain_q <= has_payload && Beats > 1;
+        beats_left_q   <= has_payload ? BeatWidth'(Beats - 1) : '0;
       end else if (load) begin
-        rests_q <= rest_q != BeatWidth'(1);
-        rest_q  <= rest_q - 1'b1;
+        beats_remain_q <= beats_left_q != BeatWidth'(1);
+        beats_left_q   <= beats_left_q - 1'b1;
       end
-      if (room) tx_valid_o <= load;
+      if (port_free) tx_valid_o <= load;
     end
   end
 
   always_ff @(posedge clk_i) begin
-    seen_o  <= rst_ni && first;
-    waits_o <= rst_ni && tx_valid_o && !tx_ready_i;
+    sent_o  <= rst_ni && first;
+    stall_o <= rst_ni && tx_valid_o && !tx_ready_i;
   end
 
   always_ff @(posedge clk_i) begin
     if (load) beat_q <= rd_beat_o + 1'b1;
-    if (load) tx_last_o <= rests_q ? rest_q == BeatWidth'(1) : !carries || Beats == 1;
+    if (load) tx_last_o <= beats_remain_q ? beats_left_q == BeatWidth'(1) : !has_payload || Beats == 1;
     if (first) begin
       unit_q      <= unit;
       slot_q      <= job.slot;
@@ -134,9 +135,9 @@ module dcs_egress #(
     end
   end
 
-  if (HasBytes) begin : gen_bytes
+  if (HasPayload) begin : gen_payload
     assign tx_data_o = rd_data_i;
-  end else begin : gen_no_bytes
+  end else begin : gen_no_payload
     logic unused;
     assign tx_data_o = '0;
     assign unused    = ^rd_data_i;

@@ -1,14 +1,14 @@
-// A queue. An element written in one cycle can be read in the next. A queue of depth 1 is written only when it is empty.
+// First-in first-out queue with a latency of one cycle. A queue of depth 1 accepts data only when it is empty.
 //
-// `wr_ready_o` does not depend on `rd_ready_i`, so the queue cuts the path of ready.
+// `wr_ready_o` does not depend on `rd_ready_i`, so the queue cuts the ready path.
 
 `include "assertions.svh"
 
 module fifo #(
-  parameter int unsigned Depth  = 2,     // a power of two
-  parameter bit          Fast   = 1'b1,  // `rd_valid_o` comes from a register, at the cost of a longer path from `rd_ready_i`
-  parameter bit          Fits   = 1'b0,  // the environment never writes to a full queue, so no check is needed
-  parameter type         data_t = logic
+  parameter int unsigned Depth         = 2,     // a power of two
+  parameter bit          RegisterValid = 1'b1,  // `rd_valid_o` is a register, at the cost of a longer path from `rd_ready_i`
+  parameter bit          NeverFull     = 1'b0,  // the environment never writes to a full queue, so `wr_ready_o` is ignored
+  parameter type         data_t        = logic
 ) (
   input  logic  clk_i,
   input  logic  rst_ni,
@@ -21,11 +21,11 @@ module fifo #(
   input  logic  rd_ready_i,
   output data_t rd_data_o
 );
-  if (2 ** $clog2(Depth) != Depth || Depth > 128) begin : gen_wrong_depth
+  if (2 ** $clog2(Depth) != Depth || Depth > 128) begin : gen_invalid_depth
     $error("fifo: Depth must be a power of two up to 128");
   end
 
-  if (Depth == 1) begin : gen_one
+  if (Depth == 1) begin : gen_single
     assign wr_ready_o = !rd_valid_o;
 
     always_ff @(posedge clk_i) begin
@@ -36,12 +36,12 @@ module fifo #(
     always_ff @(posedge clk_i) begin
       if (wr_ready_o) rd_data_o <= wr_data_i;
     end
-  end else begin : gen_several
+  end else begin : gen_ring
     localparam int unsigned IndexWidth = $clog2(Depth);
 
-    data_t                 places_q [Depth];
-    // Equal indices mean empty or full: `rd_valid_o` distinguishes them if it is a register; otherwise an extra bit does.
-    localparam int unsigned CountWidth = IndexWidth + (Fast ? 0 : 1);
+    data_t                 entries_q [Depth];
+    // Equal indices mean empty or full. The register `rd_valid_o` distinguishes the two; without it, an extra index bit does.
+    localparam int unsigned CountWidth = IndexWidth + (RegisterValid ? 0 : 1);
     logic [CountWidth-1:0] wr_index_q, rd_index_q, rd_index_next;
     logic                  full, wr, rd;
 
@@ -49,12 +49,12 @@ module fifo #(
 
     assign full       = wr_index_q[IndexWidth-1:0] == rd_index_q[IndexWidth-1:0] && rd_valid_o;
     assign wr_ready_o = !full;
-    assign rd_data_o  = places_q[rd_index_q[IndexWidth-1:0]];
-    assign wr         = wr_valid_i && (Fits || wr_ready_o);
+    assign rd_data_o  = entries_q[rd_index_q[IndexWidth-1:0]];
+    assign wr         = wr_valid_i && (NeverFull || wr_ready_o);
     assign rd         = rd_valid_o && rd_ready_i;
 
     always_ff @(posedge clk_i) begin
-      if (wr) places_q[wr_index_q[IndexWidth-1:0]] <= wr_data_i;
+      if (wr) entries_q[wr_index_q[IndexWidth-1:0]] <= wr_data_i;
     end
 
     always_ff @(posedge clk_i) begin
@@ -67,19 +67,19 @@ module fifo #(
       end
     end
 
-    if (Fast) begin : gen_fast
-      logic last;   // no element follows the one that can be read
+    if (RegisterValid) begin : gen_registered_valid
+      logic last;   // the queue has a single element
       assign last = wr_index_q == rd_index_next;
 
       always_ff @(posedge clk_i) begin
         if (!rst_ni) rd_valid_o <= 1'b0;
         else         rd_valid_o <= wr || rd_valid_o && !(rd && last);
       end
-    end else begin : gen_slow
+    end else begin : gen_compared_valid
       assign rd_valid_o = wr_index_q != rd_index_q;
     end
   end
 
-  `ASSERT(fits, !Fits || !wr_valid_i || wr_ready_o)
+  `ASSERT(never_overflows, !NeverFull || !wr_valid_i || wr_ready_o)
   `ASSERT_STABLE(stable_read, rd_valid_o, rd_ready_i, rd_data_o)
 endmodule : fifo

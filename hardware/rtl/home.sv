@@ -1,4 +1,5 @@
-// A home: two slices, of the even and of the odd lines. All ports are the slices', the even slice's first.
+// Home: two directory controller slices, for the even and the odd lines. Each port has one element per slice; element 0 is
+// the even slice.
 
 module home #(
   parameter home_pkg::protocol_t Protocol = '0,
@@ -7,24 +8,24 @@ module home #(
   parameter type                 send_e   = logic,
   parameter type                 row_t    = logic,
   parameter                      RomFile  = "",
-  parameter int unsigned         NumRemotes   = 1,
-  parameter int unsigned         Units        = 32,   // per slice
-  parameter int unsigned         SetWidth     = 7,    // of a unit's directory: 2**SetWidth sets
-  parameter int unsigned         TagWidth     = 16,   // lines are numbered in 1 + log2(Units) + SetWidth + TagWidth bits
-  parameter int unsigned         Ways         = 16,   // as many as the remote's cache has
-  parameter int unsigned         WaysPerStep  = 4,    // ways compared per cycle
-  parameter int unsigned         Reads        = 2,    // in flight per unit
-  parameter int unsigned         Writes       = 2,
-  parameter int unsigned         Locals       = 2,    // local operations in progress per unit
-  parameter int unsigned         Waiting      = 2,    // deferred requests per unit; also the maximum number of its locked lines
-  parameter int unsigned         StoreSlots   = 2,    // payload slots of requests per unit
-  parameter int unsigned         ChangeDepth  = 16,   // changes of permissions that each slice buffers for the receiver
-  parameter int unsigned         Patience     = 8,    // recall delay: log2 of the cycles in which a full set may free a way
-  parameter int unsigned         Pending      = 8,    // local operations that each slice can defer while their unit is busy
-  parameter int unsigned         UnitsPerPort = 8,    // units that share a port of the protocol ROM
-  parameter int unsigned         PayloadWidth = 512,
-  parameter int unsigned         AxiIdWidth   = 8,
-  parameter int unsigned         AxiAddrWidth = 36,
+  parameter int unsigned         NumRemotes      = 1,
+  parameter int unsigned         Units           = 32,   // per slice
+  parameter int unsigned         SetWidth        = 7,    // of a unit's directory: 2**SetWidth sets
+  parameter int unsigned         TagWidth        = 16,   // a line number has 1 + log2(Units) + SetWidth + TagWidth bits
+  parameter int unsigned         Ways            = 16,   // at least the ways of the remote's cache
+  parameter int unsigned         WaysPerStep     = 4,    // ways compared per cycle
+  parameter int unsigned         Reads           = 2,    // in flight per unit
+  parameter int unsigned         Writes          = 2,
+  parameter int unsigned         Locals          = 2,    // local operations in progress per unit
+  parameter int unsigned         MaxDeferred     = 2,    // deferred requests per unit; also the maximum number of its locked lines
+  parameter int unsigned         StoreSlots      = 2,    // payload slots of requests per unit
+  parameter int unsigned         ChangeDepth     = 16,   // changes of permissions that each slice buffers for the receiver
+  parameter int unsigned         RecallDelayLog2 = 8,    // recall delay: log2 of the cycles in which a full set may free a way
+  parameter int unsigned         LocalQueueDepth = 8,    // local operations that each slice can defer while their unit is busy
+  parameter int unsigned         UnitsPerPort    = 8,    // units that share a port of the protocol ROM
+  parameter int unsigned         PayloadWidth    = 512,
+  parameter int unsigned         AxiIdWidth      = 8,
+  parameter int unsigned         AxiAddrWidth    = 36,
 
   localparam int unsigned NumRx = int'(Protocol.rx_circuits),
   localparam int unsigned NumTx = int'(Protocol.tx_circuits)
@@ -106,7 +107,7 @@ module home #(
 );
   localparam int unsigned LineBits = 32'(Protocol.line_bytes) * 8;
 
-  if (NumRemotes != 1) begin : gen_wrong_remotes
+  if (NumRemotes != 1) begin : gen_invalid_remotes
     $error("home: NumRemotes must be 1: the protocol ROM is that of a home which knows one remote");
   end
 
@@ -114,58 +115,58 @@ module home #(
   // generated then.
   localparam int unsigned RowBits = 11 + 2 * $bits(send_e) + $bits(state_e);
 
-  localparam bit WrongProtocol = LineBits == 0 || $bits(row_t) != RowBits || 2 ** $bits(event_e) <= 32'(Protocol.memory_done);
-  localparam bit WrongPayload  = PayloadWidth > LineBits || 16 * PayloadWidth < LineBits;
-  localparam bit WrongUnits    = Units > 256;
-  localparam bit WrongGroups   = UnitsPerPort < 1 || WaysPerStep < 1 || Ways < WaysPerStep;
-  localparam bit WrongSets     = SetWidth > 24;
-  localparam bit WrongPlaces   = Reads > 127 || Writes > 127 || Locals > 127 || Reads + Writes + Locals > 127;
-  localparam bit Wrong = WrongProtocol || WrongPayload || WrongUnits || WrongGroups || WrongSets || WrongPlaces;
+  localparam bit InvalidProtocol = LineBits == 0 || $bits(row_t) != RowBits || 2 ** $bits(event_e) <= 32'(Protocol.memory_done);
+  localparam bit InvalidPayload  = PayloadWidth > LineBits || 16 * PayloadWidth < LineBits;
+  localparam bit InvalidUnits    = Units > 256;
+  localparam bit InvalidWays     = UnitsPerPort < 1 || WaysPerStep < 1 || Ways < WaysPerStep;
+  localparam bit InvalidSets     = SetWidth > 24;
+  localparam bit InvalidEntries  = Reads > 127 || Writes > 127 || Locals > 127 || Reads + Writes + Locals > 127;
+  localparam bit Invalid         = InvalidProtocol || InvalidPayload || InvalidUnits || InvalidWays || InvalidSets || InvalidEntries;
 
-  if (WrongProtocol) begin : gen_wrong_protocol
+  if (InvalidProtocol) begin : gen_invalid_protocol
     $error("home: Protocol, state_e, event_e, send_e and row_t must be those of one printed package");
-  end else if (WrongPayload) begin : gen_wrong_payload
+  end else if (InvalidPayload) begin : gen_invalid_payload
     $error("home: PayloadWidth must be a line's bits, or a half, a quarter, an eighth or a sixteenth of them");
   end
-  if (WrongUnits) begin : gen_wrong_units
+  if (InvalidUnits) begin : gen_invalid_units
     $error("home: Units must be a power of two up to 256");
   end
-  if (WrongSets) begin : gen_wrong_sets
+  if (InvalidSets) begin : gen_invalid_sets
     $error("home: SetWidth must be at most 24");
   end
-  if (WrongPlaces) begin : gen_wrong_places
+  if (InvalidEntries) begin : gen_invalid_places
     $error("home: Reads, Writes and Locals must be at most 127 together");
   end
-  if (WrongGroups) begin : gen_wrong_groups
+  if (InvalidWays) begin : gen_invalid_groups
     $error("home: UnitsPerPort and WaysPerStep must be at least 1, and WaysPerStep at most Ways");
   end
 
-  for (genvar s = 0; s < (Wrong ? 0 : 2); s++) begin : gen_slice
+  for (genvar s = 0; s < (Invalid ? 0 : 2); s++) begin : gen_slice
     dcs #(
-      .Protocol    (Protocol),
-      .state_e     (state_e),
-      .event_e     (event_e),
-      .send_e      (send_e),
-      .row_t       (row_t),
-      .RomFile     (RomFile),
-      .Slice       (s),
-      .Units       (Units),
-      .SetWidth    (SetWidth),
-      .TagWidth    (TagWidth),
-      .Ways        (Ways),
-      .WaysPerStep (WaysPerStep),
-      .Reads       (Reads),
-      .Writes      (Writes),
-      .Locals      (Locals),
-      .Waiting     (Waiting),
-      .StoreSlots  (StoreSlots),
-      .ChangeDepth (ChangeDepth),
-      .Patience    (Patience),
-      .Pending     (Pending),
-      .UnitsPerPort(UnitsPerPort),
-      .PayloadWidth(PayloadWidth),
-      .AxiIdWidth  (AxiIdWidth),
-      .AxiAddrWidth(AxiAddrWidth)
+      .Protocol       (Protocol),
+      .state_e        (state_e),
+      .event_e        (event_e),
+      .send_e         (send_e),
+      .row_t          (row_t),
+      .RomFile        (RomFile),
+      .Slice          (s),
+      .Units          (Units),
+      .SetWidth       (SetWidth),
+      .TagWidth       (TagWidth),
+      .Ways           (Ways),
+      .WaysPerStep    (WaysPerStep),
+      .Reads          (Reads),
+      .Writes         (Writes),
+      .Locals         (Locals),
+      .MaxDeferred    (MaxDeferred),
+      .StoreSlots     (StoreSlots),
+      .ChangeDepth    (ChangeDepth),
+      .RecallDelayLog2(RecallDelayLog2),
+      .LocalQueueDepth(LocalQueueDepth),
+      .UnitsPerPort   (UnitsPerPort),
+      .PayloadWidth   (PayloadWidth),
+      .AxiIdWidth     (AxiIdWidth),
+      .AxiAddrWidth   (AxiAddrWidth)
     ) u_dcs (
       .clk_i,
       .rst_ni,

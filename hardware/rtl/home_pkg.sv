@@ -3,19 +3,19 @@
 // Nothing here is specific to a protocol. The layout of headers is this project's own.
 
 package home_pkg;
-  // Outcome of an event.
+  // Effect of an event on the unit, in a row of the ROM.
   typedef enum logic [1:0] {
-    Never  = 2'd0,  // illegal
-    Leave  = 2'd1,  // stalls until its line has changed state
-    Refuse = 2'd2,  // consumed and reported as refused
-    Take   = 2'd3
+    Never  = 2'd0,  // no row: the event is unexpected
+    Leave  = 2'd1,  // the event stalls until its line changes state
+    Refuse = 2'd2,  // the device's request is refused
+    Take   = 2'd3   // the row is executed
   } effect_e;
 
-  // The memory operation that a row of the ROM begins.
+  // Memory operation that a row of the ROM starts.
   typedef enum logic [1:0] {
     MemoryNone  = 2'd0,
     MemoryRead  = 2'd1,
-    MemoryWrite = 2'd2   // the payload of the event
+    MemoryWrite = 2'd2   // writes the payload of the event
   } memory_e;
 
   // Maximum sizes of a protocol.
@@ -27,34 +27,34 @@ package home_pkg;
   // Protocol parameters that the hardware needs besides the ROM.
   typedef struct packed {
     logic [15:0]               line_bytes;
-    // Numbers of events: messages to the home first, then the local operations.
-    logic [7:0]                messages;
-    logic [7:0]                locals;
-    logic [7:0]                unlock;
-    logic [7:0]                memory_data;
-    logic [7:0]                memory_done;
-    logic [7:0]                evict;         // the local operation that frees a way of the directory
+    // Event numbers: messages to the home first, then local operations, then the next three events.
+    logic [7:0]                messages;      // number of messages to the home
+    logic [7:0]                locals;        // number of local operations
+    logic [7:0]                unlock;        // event: the device unlocks a line
+    logic [7:0]                memory_data;   // event: memory has read a line
+    logic [7:0]                memory_done;   // event: memory has written a line
+    logic [7:0]                evict;         // event: local operation that frees a way of the directory
     logic [7:0]                rx_circuits;   // number of circuits to the home
     logic [7:0]                tx_circuits;   // number of circuits to the remote
-    logic [MaxCircuits-1:0]    rx_payload;    // some of the circuit's messages carry payload
-    logic [MaxCircuits-1:0]    rx_waits;      // its messages may wait
-    logic [MaxCircuits-1:0]    tx_payload;
+    logic [MaxCircuits-1:0]    rx_payload;    // by circuit to the home: some of its messages carry payload
+    logic [MaxCircuits-1:0]    rx_waits;      // by circuit to the home: its messages may be deferred
+    logic [MaxCircuits-1:0]    tx_payload;    // by circuit to the remote: some of its messages carry payload
     logic [MaxLocals-1:0]      locking;       // by local operation: takes a lock
     logic [MaxEvents-1:0]      payload;       // by event: carries payload
     logic [MaxEvents-1:0]      reads;         // by event: requests read permission, or more
     logic [MaxEvents-1:0]      writes;        // by event: requests write permission
-    logic [MaxCircuits-1:0][MaxEvents-1:0] circuit;       // by circuit and event: arrives by it
+    logic [MaxCircuits-1:0][MaxEvents-1:0] circuit;       // by circuit and message to the home: uses the circuit
     logic [MaxSends-1:0]                   send_payload;  // by message to the remote: carries the line
-    logic [MaxSends-1:0]                   grants;        // by message to the remote: answers requests
+    logic [MaxSends-1:0]                   grants;        // by message to the remote: responds to a request
     logic [MaxSends-1:0]                   forwards;      // by message to the remote: is a forward
-    logic [MaxCircuits-1:0][MaxSends-1:0]  send_circuit;  // by circuit and message to the remote: leaves by it
+    logic [MaxCircuits-1:0][MaxSends-1:0]  send_circuit;  // by circuit and message to the remote: uses the circuit
   } protocol_t;
 
-  localparam int unsigned LineWidth = 36;  // width of a line number: address divided by line size
+  localparam int unsigned LineWidth = 36;  // width of a line number (address / line size)
 
-  // The first beat of every message.
+  // Header, in the first beat of every message.
   typedef struct packed {
-    logic [15:0]          mask;     // of a partial store: written sixteenths of the line
+    logic [15:0]          mask;     // byte mask of a partial store, one bit per sixteenth of the line
     logic [7:0]           message;  // number of the event, or of the message to the remote
     logic [3:0]           remote;   // sender or receiver
     logic [LineWidth-1:0] line;
@@ -66,19 +66,19 @@ package home_pkg;
     logic [LineWidth-1:0] line;
   } local_req_t;
 
-  // The answer to a local operation or to an unlock.
+  // Response to a local operation or to an unlock.
   typedef struct packed {
-    logic                 unlock;     // it answers an unlock
+    logic                 unlock;     // response to an unlock
     logic                 refused;
     logic [2:0]           operation;
     logic [LineWidth-1:0] line;
   } local_rsp_t;
 
-  // Step of a unit, for observers.
+  // One step of a unit, for lockstep and proofs.
   typedef struct packed {
-    logic                 held;       // the row was looked up, but a resource was missing: no effect
-    logic                 evict;      // the directory frees a way by itself
-    logic [5:0]           happened;   // number of the event
+    logic                 blocked;    // no effect: a resource was missing after the look-up
+    logic                 evict;      // recall issued by the directory itself
+    logic [5:0]           event_id;   // number of the event
     logic [7:0]           state;      // state before the step
     effect_e              effect;
     logic [7:0]           next;
@@ -87,71 +87,71 @@ package home_pkg;
 
   // Permission of a remote for a line.
   typedef enum logic [1:0] {
-    RightNone  = 2'd0,
-    RightRead  = 2'd1,
-    RightWrite = 2'd2   // write and read, exclusive
-  } right_e;
+    PermissionNone  = 2'd0,
+    PermissionRead  = 2'd1,
+    PermissionWrite = 2'd2   // write and read, exclusive
+  } permission_e;
 
-  // Change of the highest permission that the remote may have for a line, as far as the home knows.
+  // Change of the remote's maximum permission for a line, as tracked by the home.
   typedef struct packed {
-    right_e               from;
-    right_e               to;
+    permission_e          from;
+    permission_e          to;
     logic [LineWidth-1:0] line;
   } change_t;
 
   // Reason for which a port rejected its input before it reached a unit.
   typedef enum logic [3:0] {
-    WrongNone      = 4'd0,
-    WrongNumber    = 4'd1,  // of a message: not one of this circuit
-    WrongRemote    = 4'd2,  // of a message
-    WrongLine      = 4'd3,  // of a message: not one of this slice
-    WrongOperation = 4'd4,  // undefined local operation
-    WrongLocal     = 4'd5,  // the line of a local operation
-    WrongUnlock    = 4'd6,  // the line of an unlock
-    WrongLength    = 4'd7,  // of a message: its number of beats differs from that of its number
-    WrongRead      = 4'd8,  // a beat from memory for a read that is not in flight
-    WrongBurst     = 4'd9,  // a read with more or fewer beats from memory than a line has
-    WrongWrite     = 4'd10  // an answer of memory to a write that is not in flight or not completely sent
-  } wrong_e;
+    RejectNone       = 4'd0,
+    RejectMessage    = 4'd1,  // message number of another circuit
+    RejectRemote     = 4'd2,  // message of a non-existent remote
+    RejectLine       = 4'd3,  // message for a line of another slice
+    RejectOperation  = 4'd4,  // undefined local operation
+    RejectLocalLine  = 4'd5,  // local operation on a line of another slice
+    RejectUnlockLine = 4'd6,  // unlock of a line of another slice
+    RejectLength     = 4'd7,  // message with an illegal number of beats
+    RejectRead       = 4'd8,  // read beat of memory without an outstanding read
+    RejectBurst      = 4'd9,  // read response of memory with an illegal number of beats
+    RejectWrite      = 4'd10  // write response of memory without a complete outstanding write
+  } reject_e;
 
-  // The first rejected input, as the register shows it.
+  // Layout of register FirstWrong: the first rejected input.
   typedef struct packed {
     logic [3:0]           zero;
-    wrong_e               why;
+    reject_e              reason;
     logic [5:0]           none;
-    logic [1:0]           circuit;  // of a message
-    logic [7:0]           number;   // number of the message or the operation
+    logic [1:0]           circuit;  // of the message
+    logic [7:0]           number;   // of the message or of the local operation
     logic [3:0]           remote;
-    logic [LineWidth-1:0] line;     // of an answer of memory: its AXI ID
-  } wrong_t;
+    logic [LineWidth-1:0] line;     // line number, or AXI ID of a memory response
+  } reject_t;
 
-  // The first event without a ROM row, as the register shows it.
+  // Layout of register FirstImpossible: the first event without a ROM row.
   typedef struct packed {
     logic                 valid;
     logic [2:0]           zero;
     logic [7:0]           unit;
     logic [7:0]           state;
-    logic [7:0]           happened;
+    logic [7:0]           event_id;
     logic [LineWidth-1:0] line;
-  } impossible_t;
+  } unexpected_t;
 
-  // Reason for which a unit stalled an event after look-up. The order is that of the counters.
+  // Reason for which a unit stalled an event after look-up, in the order of the counters.
   typedef enum logic [2:0] {
     StallNone  = 3'd0,  // no stall
     StallLine  = 3'd1,  // the line has an operation in progress
     StallRoom  = 3'd2,  // the set of the directory is full
     StallRead  = 3'd3,  // all reads are in flight
-    StallWrite = 3'd4,  // all writes are in flight, or a response has priority
-    StallLocal = 3'd5,  // all entries of local operations, or all locks, are in use
+    StallWrite = 3'd4,  // all writes are in flight, or reserved for a response
+    StallLocal = 3'd5,  // all entries for local operations, or all locks, are in use
     StallSend  = 3'd6   // an earlier message without a memory operation is still queued
   } stall_e;
 
-  // Bits that encode this many values; at least one.
+  // Returns the number of bits that encode `values` values; at least one.
   function automatic int unsigned bits(input int unsigned values);
     return values > 1 ? unsigned'($clog2(values)) : 1;
   endfunction
 
-  // The next number. Up to four or five bits, a carry chain would take more LUTs than it saves.
+  // Returns `value` + 1. For up to five bits, this ripple of LUTs is smaller than a carry chain.
   function automatic logic [7:0] incremented(input logic [7:0] value);
     logic carry;
     carry = 1'b1;
@@ -161,7 +161,7 @@ package home_pkg;
     end
   endfunction
 
-  // A line's number has, from bit 0, the slice's number, the unit's number, and the line within the unit.
+  // Returns a line number. Its fields, from bit 0, are the slice, the unit, and the line index within the unit.
   function automatic logic [LineWidth-1:0] line_number(
     input logic [LineWidth-1:0] line, input logic [LineWidth-1:0] unit, input int unsigned units, input int unsigned slice);
     return (line << (1 + $clog2(units))) | (unit << 1) | LineWidth'(slice);

@@ -1,7 +1,8 @@
-// The protocol ROM of several units: each memory has two ports, and each port serves some of the units in turn.
+// Protocol ROM, shared by several units: each memory block has two ports, and each port serves a group of units
+// round-robin.
 //
-// A unit that is ready to read gets its row in the next cycle. The image is loaded at the start of the design:
-// in simulation from the file of `+rom=FILE`, if it is given, and from `RomFile` otherwise.
+// The row is valid in the cycle after `rom_valid_i` and `rom_ready_o`. The initial contents are those of `RomFile`; in
+// simulation, `+rom=FILE` overrides it.
 
 module protocol_rom #(
   parameter int unsigned Units        = 1,
@@ -13,9 +14,9 @@ module protocol_rom #(
   input  logic                            clk_i,
   input  logic                            rst_ni,
 
-  input  logic [Units-1:0]                ask_valid_i,
-  output logic [Units-1:0]                ask_ready_o,
-  input  logic [Units-1:0][AddrWidth-1:0] ask_addr_i,
+  input  logic [Units-1:0]                rom_valid_i,
+  output logic [Units-1:0]                rom_ready_o,
+  input  logic [Units-1:0][AddrWidth-1:0] rom_addr_i,
 
   output logic [Units-1:0]                row_valid_o,
   output logic [Units-1:0][RowWidth-1:0]  row_o
@@ -28,42 +29,42 @@ module protocol_rom #(
   logic [2*Roms-1:0][RowWidth-1:0]  row;
 
   for (genvar p = 0; p < 2 * Roms; p++) begin : gen_port
-    localparam int unsigned First = p * UnitsPerPort;
-    localparam int unsigned Rest  = First < Units ? Units - First : 0;
-    localparam int unsigned Own   = Rest < UnitsPerPort ? Rest : UnitsPerPort;
+    localparam int unsigned First     = p * UnitsPerPort;
+    localparam int unsigned UnitsLeft = First < Units ? Units - First : 0;
+    localparam int unsigned PortUnits = UnitsLeft < UnitsPerPort ? UnitsLeft : UnitsPerPort;
 
-    if (Own == 0) begin : gen_unused
+    if (PortUnits == 0) begin : gen_unused
       logic unused;
       assign enable[p] = 1'b0;
       assign addr[p]   = '0;
       assign unused    = ^row[p];
     end else begin : gen_used
-      logic [Own-1:0]                 pick, served_q;
-      logic [home_pkg::bits(Own)-1:0] unused_index;
+      logic [PortUnits-1:0]                 pick, served_q;
+      logic [home_pkg::bits(PortUnits)-1:0] unused_index;
 
       rr_pick #(
-        .Size(Own)
+        .Size(PortUnits)
       ) u_pick (
         .clk_i,
         .rst_ni,
-        .ask_i  (ask_valid_i[First+:Own]),
-        .taken_i(1'b1),
-        .pick_o (pick),
-        .index_o(unused_index)
+        .req_i   (rom_valid_i[First+:PortUnits]),
+        .accept_i(1'b1),
+        .pick_o  (pick),
+        .index_o (unused_index)
       );
 
-      assign enable[p]               = pick != '0;
-      assign ask_ready_o[First+:Own] = pick;
-      assign row_valid_o[First+:Own] = served_q;
+      assign enable[p]                     = pick != '0;
+      assign rom_ready_o[First+:PortUnits] = pick;
+      assign row_valid_o[First+:PortUnits] = served_q;
 
-      for (genvar i = 0; i < Own; i++) begin : gen_row
+      for (genvar i = 0; i < PortUnits; i++) begin : gen_row
         assign row_o[First+i] = row[p];
       end
 
       always_comb begin
         addr[p] = '0;
-        for (int unsigned i = 0; i < Own; i++) begin
-          if (pick[i]) addr[p] |= ask_addr_i[First+i];
+        for (int unsigned i = 0; i < PortUnits; i++) begin
+          if (pick[i]) addr[p] |= rom_addr_i[First+i];
         end
       end
 

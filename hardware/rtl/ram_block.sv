@@ -1,5 +1,5 @@
-// A memory with one write port and one read port; read data is valid a cycle later and stays until the next read.
-// Each lane of a word has its own write enable.
+// Block RAM with one write port and one read port. Read data is valid in the next cycle and stable until the next read.
+// Each lane of a word has a write enable.
 
 module ram_block #(
   parameter int unsigned Depth = 512,
@@ -18,7 +18,7 @@ module ram_block #(
 );
   localparam int unsigned LaneWidth = Width / Lanes;
 
-  if (LaneWidth * Lanes != Width) begin : gen_wrong_lanes
+  if (LaneWidth * Lanes != Width) begin : gen_invalid_lanes
     $error("ram_block: Width must be a multiple of Lanes");
   end
 

@@ -1,4 +1,4 @@
-// A memory with one write port and one read port; read data is valid in the same cycle.
+// Distributed RAM with one write port and one combinational read port.
 
 module ram_distributed #(
   parameter int unsigned Depth = 64,

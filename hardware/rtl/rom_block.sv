@@ -1,4 +1,4 @@
-// One memory of the protocol ROM, with two read ports.
+// Memory block of the protocol ROM, with two read ports of one cycle latency.
 
 module rom_block #(
   parameter int unsigned AddrWidth = 12,

@@ -1,6 +1,6 @@
-// Two places that cut every path through a stream: valid, data and ready.
+// Two-entry register stage that cuts the valid, data and ready paths of a stream.
 //
-// The second place takes the element that arrives in the cycle in which the receiver stops being ready.
+// The second entry accepts the element that arrives in the cycle in which the receiver is no longer ready.
 
 `include "assertions.svh"
 

@@ -1,7 +1,7 @@
-// Merges streams into one, round-robin. The next stream is chosen in one cycle; its data passes in the next.
+// Merges streams into one, round-robin. A stream is chosen in one cycle, and its data passes in the next.
 //
-// The only state is the choice, which stays until the data is taken. A stream can be chosen again in the cycle
-// after that, so a single active stream passes data every other cycle.
+// The choice is the only state; it is stable until the transfer. A stream can be chosen again one cycle after its transfer,
+// so a single active stream has half of the maximum rate.
 
 `include "assertions.svh"
 
@@ -23,12 +23,12 @@ module stream_arbiter #(
 );
   localparam int unsigned IndexWidth = home_pkg::bits(Size);
 
-  logic [Size-1:0]       ask, pick, chosen_q;
+  logic [Size-1:0]       req, pick, chosen_q;
   logic [IndexWidth-1:0] index_d, index_q;
   logic                  choose;
 
-  // The chosen stream may transfer in this cycle, and whether it has more is not known before.
-  assign ask    = wr_valid_i & ~chosen_q;
+  // The chosen stream is excluded: it may transfer in this cycle, and its next `valid` is not known yet.
+  assign req    = wr_valid_i & ~chosen_q;
   assign choose = !rd_valid_o || rd_ready_i;
 
   rr_pick #(
@@ -36,10 +36,10 @@ module stream_arbiter #(
   ) u_pick (
     .clk_i,
     .rst_ni,
-    .ask_i  (ask),
-    .taken_i(choose),
-    .pick_o (pick),
-    .index_o(index_d)
+    .req_i   (req),
+    .accept_i(choose),
+    .pick_o  (pick),
+    .index_o (index_d)
   );
 
   always_ff @(posedge clk_i) begin
@@ -48,7 +48,7 @@ module stream_arbiter #(
       rd_valid_o <= 1'b0;
     end else if (choose) begin
       chosen_q   <= pick;
-      rd_valid_o <= ask != '0;
+      rd_valid_o <= req != '0;
     end
   end
 

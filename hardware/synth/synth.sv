@@ -1,4 +1,4 @@
-// A slice as `cohkit rtl synth` maps it; the protocol's package is PROTOCOL_PKG.
+// Top module of `cohkit rtl synth`: a directory controller slice (DCS). PROTOCOL_PKG is the protocol's package.
 
 module synth #(
   parameter              RomFile  = "",
@@ -76,7 +76,7 @@ module synth #(
   output home_pkg::change_t           change_o,
   output logic                        idle_o
 );
-  // Observer ports are not part of the home.
+  // Observation ports are unconnected, so that their logic is not counted.
   logic            [Units-1:0] unused_step_valid;
   home_pkg::step_t [Units-1:0] unused_step;
   logic            [Units-1:0] unused_busy;

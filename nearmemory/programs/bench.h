@@ -1,4 +1,4 @@
-// Shared code of the hosts that measure programs and verify their results.
+// Helpers of the benchmark hosts: timing, output, verification and random numbers.
 
 #ifndef NEARMEMORY_BENCH_H
 #define NEARMEMORY_BENCH_H
@@ -7,7 +7,7 @@
 
 #include <time.h>
 
-// Cycle counter of this core, after all earlier accesses have completed; nanoseconds in a native program.
+// Returns the cycle counter after all earlier accesses have completed; nanoseconds in a native program.
 static inline uint64_t cycles(void) {
   uint64_t now;
 #ifdef __riscv
@@ -20,61 +20,61 @@ static inline uint64_t cycles(void) {
   return now;
 }
 
-// Prints a result as one line: its name, and a duration from `cycles`.
-static inline void took(const char *what, uint64_t found) {
+// Prints the name of a measurement and its duration, a difference of two results of `cycles`.
+static inline void print_duration(const char *name, uint64_t duration) {
 #ifdef __riscv
-  printf("%s: %lu cycles\n", what, (unsigned long)found);
+  printf("%s: %lu cycles\n", name, (unsigned long)duration);
 #else
-  printf("%s: %lu ns\n", what, (unsigned long)found);
+  printf("%s: %lu ns\n", name, (unsigned long)duration);
 #endif
 }
 
-// Ends the program with an error unless a condition holds.
-static inline void require(int holds, const char *what) {
-  if (holds) return;
-  printf("wrong: %s\n", what);
+// Exits with an error message if the condition is false.
+static inline void require(int condition, const char *name) {
+  if (condition) return;
+  printf("wrong: %s\n", name);
   exit(1);
 }
 
-static inline uint64_t argument(int argc, char **argv, int which) {
-  require(which < argc, "too few arguments");
-  return strtoul(argv[which], NULL, 0);
+static inline uint64_t argument(int argc, char **argv, int index) {
+  require(index < argc, "too few arguments");
+  return strtoul(argv[index], NULL, 0);
 }
 
-// Next pseudo-random number, never 0.
+// Returns the xorshift successor of `x`; never 0 for x > 0.
 static inline uint64_t next_random(uint64_t x) {
   x ^= x << 13;
   x ^= x >> 7;
   return x ^ x << 17;
 }
 
-// Hash of a number.
-static inline uint64_t mixed(uint64_t x) {
+// Returns a hash of a number (finaliser of SplitMix64).
+static inline uint64_t hash(uint64_t x) {
   x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9;
   x = (x ^ x >> 27) * 0x94d049bb133111eb;
   return x ^ x >> 31;
 }
 
-// Prefetch distances to try, in lines; the largest is the maximum number of outstanding prefetches.
-static const uint64_t nm_aheads[] = {8, 16, 24, 32, 48, 64};
-#define NM_AHEADS (sizeof nm_aheads / sizeof *nm_aheads)
+// Candidate prefetch distances, in lines. The largest is the maximum number of outstanding prefetches.
+static const uint64_t nm_prefetch_distances[] = {8, 16, 24, 32, 48, 64};
+#define NM_PREFETCH_DISTANCES (sizeof nm_prefetch_distances / sizeof *nm_prefetch_distances)
 
-// Reads a word of each line, in order and with prefetches; a range that fits is in the last-level cache afterwards.
-static inline void warm(volatile uint64_t *far, uint64_t bytes) {
+// Loads a range into the last-level cache, with prefetches.
+static inline void warm_cache(volatile uint64_t *far, uint64_t bytes) {
   for (uint64_t i = 0; i < bytes / NM_LINE; i++) {
     nm_prefetch_far(far + (i + 48) * 16);
     (void)far[i * 16];
   }
 }
 
-// True if all words of a range are zero.
+// Returns 1 if all words of a range are zero.
 static inline int is_zero(const volatile uint64_t *words, uint64_t bytes) {
-  uint64_t any = 0;
+  uint64_t bits = 0;
   for (uint64_t i = 0; i < bytes / 8; i += 16) {
     nm_prefetch_far(words + i + 48 * 16);
-    for (uint64_t j = 0; j < 16; j++) any |= words[i + j];
+    for (uint64_t j = 0; j < 16; j++) bits |= words[i + j];
   }
-  return any == 0;
+  return bits == 0;
 }
 
 #endif

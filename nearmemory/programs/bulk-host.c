@@ -1,5 +1,5 @@
-// Sets, clears and copies a range: by the host in its own memory and in far memory, with and without prefetches, with prefetches by four
-// cores, and by a near-memory core. Argument: bytes.
+// Benchmark: sets, clears and copies a range. Variants: the host in its own memory and in far memory, with and without
+// prefetches; four host cores with prefetches; a near-memory core. Argument: bytes.
 
 #include "nearmemory/programs/bench.h"
 #include "nearmemory/programs/team.h"
@@ -7,23 +7,23 @@
 enum { SET, CLEAR, COPY, INTERLEAVED };
 static const char *const names[] = {"set", "clear", "copy", "interleaved copy"};
 
-// Maximum size, in bytes, of the runs that determine the best prefetch distance.
-#define TRIED 262144
+// Maximum size, in bytes, of the runs that select the prefetch distance.
+#define MAX_TUNED_BYTES 262144
 
-// Loops of the host. `ahead` is the prefetch distance in words; 0: no prefetches.
-static void fill(uint64_t *to, uint64_t value, uint64_t bytes, uint64_t ahead) {
+// Loops of the host. `distance` is the prefetch distance in words; 0: no prefetches.
+static void fill(uint64_t *to, uint64_t value, uint64_t bytes, uint64_t distance) {
   for (uint64_t i = 0; i < bytes / 8; i += 16) {
-    if (ahead) nm_prefetch_far(to + i + ahead * 16);
+    if (distance) nm_prefetch_far(to + i + distance * 16);
 #pragma GCC unroll 16
     for (int j = 0; j < 16; j++) *(volatile uint64_t *)(to + i + j) = value;
   }
 }
 
-static void copy(uint64_t *to, const uint64_t *from, uint64_t bytes, uint64_t ahead) {
+static void copy(uint64_t *to, const uint64_t *from, uint64_t bytes, uint64_t distance) {
   for (uint64_t i = 0; i < bytes / 8; i += 16) {
-    if (ahead) {
-      nm_prefetch_far(from + i + ahead * 16);
-      nm_prefetch_far(to + i + ahead * 16);
+    if (distance) {
+      nm_prefetch_far(from + i + distance * 16);
+      nm_prefetch_far(to + i + distance * 16);
     }
     uint64_t words[16];
 #pragma GCC unroll 16
@@ -39,118 +39,121 @@ struct memory {
 };
 
 // Performs an operation on a range and writes it back to far memory.
-static void carry_out(int what, struct memory at, uint64_t value, uint64_t ahead) {
-  if (what == COPY)
-    copy(at.to, at.from, at.bytes, ahead);
+static void run_on_host(int operation, struct memory range, uint64_t value, uint64_t distance) {
+  if (operation == COPY)
+    copy(range.to, range.from, range.bytes, distance);
   else
-    fill(at.to, what == SET ? value : 0, at.bytes, ahead);
-  if (at.far) nm_flush_all(at.to, at.bytes);
+    fill(range.to, operation == SET ? value : 0, range.bytes, distance);
+  if (range.far) nm_flush_all(range.to, range.bytes);
 }
 
-// The same by several cores, each with whole lines of the range.
+// Arguments of an operation by several cores, each with whole lines of the range.
 static struct {
   struct memory all;
-  int what;
-  uint64_t value, ahead;
+  int operation;
+  uint64_t value, distance;
 } shared;
 
 static void work(uint64_t core) {
-  struct memory at = shared.all;
-  uint64_t lines = at.bytes / NM_LINE, each = (lines + CORES - 1) / CORES, first = core * each < lines ? core * each : lines;
-  at.to += first * 16;
-  at.from += first * 16;
-  at.bytes = (first + each < lines ? each : lines - first) * NM_LINE;
-  carry_out(shared.what, at, shared.value, shared.ahead);
+  struct memory range = shared.all;
+  uint64_t lines = range.bytes / NM_LINE, core_lines = (lines + CORES - 1) / CORES;
+  uint64_t first = core * core_lines < lines ? core * core_lines : lines;
+  range.to += first * 16;
+  range.from += first * 16;
+  range.bytes = (first + core_lines < lines ? core_lines : lines - first) * NM_LINE;
+  run_on_host(shared.operation, range, shared.value, shared.distance);
 }
 
-static void share(int what, struct memory at, uint64_t value, uint64_t ahead) {
-  shared.all = at, shared.what = what, shared.value = value, shared.ahead = ahead / CORES;
-  team_works(work);
+static void run_on_cores(int operation, struct memory range, uint64_t value, uint64_t distance) {
+  shared.all = range, shared.operation = operation, shared.value = value, shared.distance = distance / CORES;
+  team_run(work);
 }
 
-// Operation by the host: until the last line can be read again and, in far memory, all lines are written back.
-static uint64_t by_host(int what, struct memory at, uint64_t value, uint64_t ahead, int several) {
-  if (at.far) nm_flush_all(at.from, at.bytes);
+// Runs an operation on the host. Returns the time until the last line can be read again and, in far memory, all lines are
+// written back.
+static uint64_t by_host(int operation, struct memory range, uint64_t value, uint64_t distance, int all_cores) {
+  if (range.far) nm_flush_all(range.from, range.bytes);
   uint64_t start = cycles();
-  (several ? share : carry_out)(what, at, value, ahead);
-  (void)*(volatile uint64_t *)(at.to + at.bytes / 8 - 1);
+  (all_cores ? run_on_cores : run_on_host)(operation, range, value, distance);
+  (void)*(volatile uint64_t *)(range.to + range.bytes / 8 - 1);
   return cycles() - start;
 }
 
 static struct nm_sender out;
 static struct nm_receiver in;
 
-// Operation by the near-memory core, from the request to the answer. The host holds no copy of the written lines.
-static uint64_t by_core(int what, struct memory at, uint64_t value) {
+// Runs an operation on the near-memory core. Returns the time from the request to the response. The host has no copy of the
+// written lines.
+static uint64_t by_core(int operation, struct memory range, uint64_t value) {
   uint64_t start = cycles(), words[NM_WORDS];
-  uint64_t job[4] = {what, (uintptr_t)at.to, what == SET ? value : (uintptr_t)at.from, at.bytes};
+  uint64_t job[4] = {operation, (uintptr_t)range.to, operation == SET ? value : (uintptr_t)range.from, range.bytes};
   require(nm_send_to(0, &out, job, 4) == 0 && nm_receive_from(0, &in, words) == 1, "the core has ended");
-  uint64_t found = cycles() - start;
-  uint64_t last = what == SET ? value : what == CLEAR ? 0 : mixed(at.bytes / 8 - 1);
+  uint64_t duration = cycles() - start;
+  uint64_t last = operation == SET ? value : operation == CLEAR ? 0 : hash(range.bytes / 8 - 1);
   require(words[0] == last, "the last word that the core has read");
-  return found;
+  return duration;
 }
 
 // Verifies each word against the operation's result.
-static void verify(int what, struct memory at, uint64_t value) {
-  uint64_t differs = 0;
-  for (uint64_t i = 0; i < at.bytes / 8; i += 16) {
-    if (at.far) nm_prefetch_far(at.to + i + 48 * 16);
+static void verify(int operation, struct memory range, uint64_t value) {
+  uint64_t difference = 0;
+  for (uint64_t i = 0; i < range.bytes / 8; i += 16) {
+    if (range.far) nm_prefetch_far(range.to + i + 48 * 16);
     for (uint64_t j = i; j < i + 16; j++)
-      differs |= at.to[j] ^ (what == SET ? value : what == CLEAR ? 0 : mixed(j));
+      difference |= range.to[j] ^ (operation == SET ? value : operation == CLEAR ? 0 : hash(j));
   }
-  require(differs == 0, names[what]);
-  if (at.far) nm_flush_all(at.to, at.bytes);
+  require(difference == 0, names[operation]);
+  if (range.far) nm_flush_all(range.to, range.bytes);
 }
 
 // Overwrites the range with values that no operation produces, so that an operation without effect is detected.
-static void spoil(struct memory at, uint64_t value) {
-  if (at.far)
-    by_core(SET, at, ~value);
+static void overwrite(struct memory range, uint64_t value) {
+  if (range.far)
+    by_core(SET, range, ~value);
   else
-    fill(at.to, ~value, at.bytes, 0);
+    fill(range.to, ~value, range.bytes, 0);
 }
 
-// By the near-memory core if `ahead` is -1, otherwise by one core of the host or by several.
-static uint64_t run(int what, struct memory at, int64_t ahead, int several, uint64_t value) {
-  return ahead < 0 ? by_core(what, at, value) : by_host(what, at, value, ahead, several);
+// Runs an operation on the near-memory core if `distance` is -1, otherwise on one or all cores of the host. Returns its time.
+static uint64_t run(int operation, struct memory range, int64_t distance, int all_cores, uint64_t value) {
+  return distance < 0 ? by_core(operation, range, value) : by_host(operation, range, value, distance, all_cores);
 }
 
 // Runs an operation twice; the second run is measured.
-static void measure(int what, struct memory at, int64_t ahead, int several, const char *who) {
+static void measure(int operation, struct memory range, int64_t distance, int all_cores, const char *label) {
   static uint64_t value = 0x0123456789abcdef;
   value = next_random(value);
-  spoil(at, value);
-  if (several) team_begin();
-  run(what, at, ahead, several, value);
-  uint64_t found = run(what, at, ahead, several, value);
-  if (several) team_end();
-  verify(what, at, value);
+  overwrite(range, value);
+  if (all_cores) team_begin();
+  run(operation, range, distance, all_cores, value);
+  uint64_t duration = run(operation, range, distance, all_cores, value);
+  if (all_cores) team_end();
+  verify(operation, range, value);
   char name[80];
-  snprintf(name, sizeof name, "%s, %s", names[what], who);
-  took(name, found);
+  snprintf(name, sizeof name, "%s, %s", names[operation], label);
+  print_duration(name, duration);
 }
 
-// Best prefetch distance.
-static uint64_t best_ahead(int what, struct memory at) {
-  if (at.bytes > TRIED) at.bytes = TRIED;
-  uint64_t best = 0, least = UINT64_MAX;
-  for (unsigned i = 0; i < NM_AHEADS; i++) {
-    uint64_t found = by_host(what, at, 1, nm_aheads[i], 0);
-    if (found < least) least = found, best = nm_aheads[i];
+// Returns the prefetch distance with the shortest time.
+static uint64_t best_prefetch_distance(int operation, struct memory range) {
+  if (range.bytes > MAX_TUNED_BYTES) range.bytes = MAX_TUNED_BYTES;
+  uint64_t best = 0, best_duration = UINT64_MAX;
+  for (unsigned i = 0; i < NM_PREFETCH_DISTANCES; i++) {
+    uint64_t duration = by_host(operation, range, 1, nm_prefetch_distances[i], 0);
+    if (duration < best_duration) best_duration = duration, best = nm_prefetch_distances[i];
   }
   return best;
 }
 
 static struct memory memory(uint64_t bytes, int far) {
   // Prefetches reach beyond the accessed range.
-  struct memory at = {.bytes = bytes, .far = far};
-  at.to = far ? nm_far_alloc(bytes + 64 * NM_LINE) : malloc(bytes);
-  at.from = far ? nm_far_alloc(bytes + 64 * NM_LINE) : malloc(bytes);
-  require(at.to && at.from, "no memory");
-  for (uint64_t i = 0; i < bytes / 8; i++) at.from[i] = mixed(i);
-  if (far) nm_flush_all(at.from, bytes);
-  return at;
+  struct memory range = {.bytes = bytes, .far = far};
+  range.to = far ? nm_far_alloc(bytes + 64 * NM_LINE) : malloc(bytes);
+  range.from = far ? nm_far_alloc(bytes + 64 * NM_LINE) : malloc(bytes);
+  require(range.to && range.from, "no memory");
+  for (uint64_t i = 0; i < bytes / 8; i++) range.from[i] = hash(i);
+  if (far) nm_flush_all(range.from, bytes);
+  return range;
 }
 
 int main(int argc, char **argv) {
@@ -162,15 +165,15 @@ int main(int argc, char **argv) {
   require(nm_spawn(0, "bulk", NULL) == 0, "the core does not start");
   out = nm_sender(nm_pipe_of(0, 480), 2);
   in = nm_receiver(nm_pipe_of(0, 490), 2);
-  for (int what = SET; what <= INTERLEAVED; what++) {
-    if (what != INTERLEAVED) {
-      uint64_t ahead = best_ahead(what, far);
-      measure(what, local, 0, 0, "host, local");
-      measure(what, far, 0, 0, "host, far");
-      measure(what, far, ahead, 0, "host, far with hints");
-      if (nm_cores() >= CORES) measure(what, far, ahead, 1, "host, far with hints, 4 cores");
+  for (int operation = SET; operation <= INTERLEAVED; operation++) {
+    if (operation != INTERLEAVED) {
+      uint64_t distance = best_prefetch_distance(operation, far);
+      measure(operation, local, 0, 0, "host, local");
+      measure(operation, far, 0, 0, "host, far");
+      measure(operation, far, distance, 0, "host, far with hints");
+      if (nm_cores() >= CORES) measure(operation, far, distance, 1, "host, far with hints, 4 cores");
     }
-    measure(what, far, -1, 0, "core");
+    measure(operation, far, -1, 0, "core");
   }
   nm_end(&out);
   return nm_wait(0, NULL) == NM_EXITED ? 0 : 1;

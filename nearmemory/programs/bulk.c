@@ -8,32 +8,32 @@ NM_CHANNEL(4096, NM_GIVEN)
 enum { SET, CLEAR, COPY, INTERLEAVED };
 
 // Lines of a transfer, and maximum number of outstanding transfers.
-#define PART 48
-#define PARTS 2
+#define TRANSFER_LINES 48
+#define TRANSFERS 2
 #define SYNCHRONOUS 384
 // First of the lines that stay zero, and the destination of the read-back of the last line.
 #define ZEROES 384
 #define LAST 500
 
-static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
+static uint64_t minimum(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
 // Stores the same lines repeatedly: several parts at a time, each with lines of its own, whose stamps show completion.
 static void fill(uint64_t from, uint64_t to, uint64_t lines) {
-  uint64_t since[PARTS] = {0}, sent[PARTS] = {0};
-  for (uint64_t part = 0; lines > 0; part = (part + 1) % PARTS) {
-    uint64_t first = from + part * PART, count = least(lines, PART);
-    nm_stored_since(first, sent[part], since[part]);
-    since[part] = nm_now();
-    sent[part] = count;
+  uint64_t since[TRANSFERS] = {0}, sent[TRANSFERS] = {0};
+  for (uint64_t slot = 0; lines > 0; slot = (slot + 1) % TRANSFERS) {
+    uint64_t first = from + slot * TRANSFER_LINES, count = minimum(lines, TRANSFER_LINES);
+    nm_stored_since(first, sent[slot], since[slot]);
+    since[slot] = nm_now();
+    sent[slot] = count;
     nm_store(first, to, count);
     to += count * NM_LINE;
     lines -= count;
   }
-  for (uint64_t part = 0; part < PARTS; part++) nm_stored_since(from + part * PART, sent[part], since[part]);
+  for (uint64_t slot = 0; slot < TRANSFERS; slot++) nm_stored_since(from + slot * TRANSFER_LINES, sent[slot], since[slot]);
 }
 
 static void set(uint64_t to, uint64_t value, uint64_t lines) {
-  uint64_t words = least(lines, PARTS * PART) * 16;
+  uint64_t words = minimum(lines, TRANSFERS * TRANSFER_LINES) * 16;
   volatile uint64_t *first = nm_words(0);
 #pragma GCC unroll 8
   for (uint64_t i = 0; i < words; i++) first[i] = value;
@@ -41,33 +41,33 @@ static void set(uint64_t to, uint64_t value, uint64_t lines) {
 }
 
 static void copy(uint64_t to, uint64_t from, uint64_t lines) {
-  for (uint64_t done = 0; done < lines; done += SYNCHRONOUS) {
-    uint64_t count = least(lines - done, SYNCHRONOUS), since = nm_now();
-    nm_fetch(0, from + done * NM_LINE, count);
+  for (uint64_t copied = 0; copied < lines; copied += SYNCHRONOUS) {
+    uint64_t count = minimum(lines - copied, SYNCHRONOUS), since = nm_now();
+    nm_fetch(0, from + copied * NM_LINE, count);
     nm_fetched_since(0, count, since);
     since = nm_now();
-    nm_store(0, to + done * NM_LINE, count);
+    nm_store(0, to + copied * NM_LINE, count);
     nm_stored_since(0, count, since);
   }
 }
 
 // Two outstanding transfers: one half of the lines is fetched while the other half is stored.
-static void interleaved(uint64_t to, uint64_t from, uint64_t lines) {
-  uint64_t half = SYNCHRONOUS / 2, stored[2] = {0}, sent[2] = {0}, fetched = nm_now();
-  nm_fetch(0, from, least(lines, half));
-  for (uint64_t done = 0, side = 0; done < lines; done += half, side = 1 - side) {
-    uint64_t count = least(lines - done, half), other = 1 - side, began = fetched;
-    if (done + half < lines) {
-      nm_stored_since(other * half, sent[other], stored[other]);
+static void copy_interleaved(uint64_t to, uint64_t from, uint64_t lines) {
+  uint64_t half_lines = SYNCHRONOUS / 2, stored[2] = {0}, sent[2] = {0}, fetched = nm_now();
+  nm_fetch(0, from, minimum(lines, half_lines));
+  for (uint64_t copied = 0, current_half = 0; copied < lines; copied += half_lines, current_half = 1 - current_half) {
+    uint64_t count = minimum(lines - copied, half_lines), other_half = 1 - current_half, fetch_time = fetched;
+    if (copied + half_lines < lines) {
+      nm_stored_since(other_half * half_lines, sent[other_half], stored[other_half]);
       fetched = nm_now();
-      nm_fetch(other * half, from + (done + half) * NM_LINE, least(lines - done - half, half));
+      nm_fetch(other_half * half_lines, from + (copied + half_lines) * NM_LINE, minimum(lines - copied - half_lines, half_lines));
     }
-    nm_fetched_since(side * half, count, began);
-    stored[side] = nm_now();
-    sent[side] = count;
-    nm_store(side * half, to + done * NM_LINE, count);
+    nm_fetched_since(current_half * half_lines, count, fetch_time);
+    stored[current_half] = nm_now();
+    sent[current_half] = count;
+    nm_store(current_half * half_lines, to + copied * NM_LINE, count);
   }
-  for (uint64_t side = 0; side < 2; side++) nm_stored_since(side * half, sent[side], stored[side]);
+  for (uint64_t i = 0; i < 2; i++) nm_stored_since(i * half_lines, sent[i], stored[i]);
 }
 
 int channel(uint64_t a, uint64_t b, uint64_t c, uint64_t d) {
@@ -80,7 +80,7 @@ int channel(uint64_t a, uint64_t b, uint64_t c, uint64_t d) {
     case SET: set(to, from, lines); break;
     case CLEAR: fill(ZEROES, to, lines); break;
     case COPY: copy(to, from, lines); break;
-    default: interleaved(to, from, lines);
+    default: copy_interleaved(to, from, lines);
     }
     uint64_t since = nm_now();
     nm_fetch(LAST, to + (lines - 1) * NM_LINE, 1);

@@ -11,13 +11,13 @@ int main(int argc, char **argv) {
   require(mixture(1000, &sum) == 0, "the mixture of the host, the first time");
   uint64_t start = cycles();
   require(mixture(rounds, &sum) == 0, "the mixture of the host");
-  took("host", cycles() - start);
+  print_duration("host", cycles() - start);
   require(nm_spawn(0, "compute", NULL) == 0, "the core does not start");
   start = cycles();
   nm_send_word(nm_registers_of(0, 0), rounds);
   require(nm_receive_word(nm_registers_of(0, 1), &word), "the core sends nothing");
-  uint64_t found = cycles() - start;
+  uint64_t duration = cycles() - start;
   require(nm_wait(0, &status) == NM_EXITED && status == 0 && word == sum, "the mixture of the core");
-  took("core", found);
+  print_duration("core", duration);
   return 0;
 }

@@ -9,7 +9,7 @@ NM_CHANNEL(4096, NM_REGISTER_PIPE(0), NM_REGISTER_PIPE(1))
 int channel(uint64_t a, uint64_t b, uint64_t c, uint64_t d) {
   uint64_t rounds = 0, sum = 0;
   if (!nm_receive_word(nm_register_pipe(0), &rounds)) return 1;
-  long wrong = mixture(rounds, &sum);
+  long is_wrong = mixture(rounds, &sum);
   nm_send_word(nm_register_pipe(1), sum);
-  return wrong;
+  return is_wrong;
 }

@@ -1,4 +1,4 @@
-// Graphs of five shapes as adjacency lists, determined by the shape and sizes alone.
+// Generator of graphs of five shapes as adjacency lists. Shape and sizes determine the graph.
 //
 // Two are random graphs with undirected edges: recursive matrices (Kronecker) with randomly permuted node numbers,
 // and uniform ones. The others have the degree distribution of a social network, of web pages with clustered
@@ -18,26 +18,26 @@ struct graph {
 };
 
 static uint64_t graph_random = 0x9e3779b97f4a7c15;
-static inline uint64_t draw(void) { return mixed(graph_random += 0x9e3779b97f4a7c15); }
+static inline uint64_t random_word(void) { return hash(graph_random += 0x9e3779b97f4a7c15); }
 // Random number below a 32-bit limit.
-static inline uint32_t draw_below(uint64_t limit) { return (draw() >> 32) * limit >> 32; }
+static inline uint32_t random_below(uint64_t limit) { return (random_word() >> 32) * limit >> 32; }
 
-// The two ends of an edge of a recursive matrix, with the probabilities of Graph 500: 57, 19, 19 and 5 per cent.
+// Draws an edge of a recursive matrix, with the probabilities of Graph 500: 57, 19, 19 and 5 per cent.
 static void kronecker_edge(int levels, uint32_t *from, uint32_t *to) {
   uint32_t a = 0, b = 0;
   for (int i = 0; i < levels; i += 4) {
-    uint64_t bits = draw();
+    uint64_t bits = random_word();
     for (int j = i; j < i + 4 && j < levels; j++, bits >>= 16) {
-      uint32_t part = bits & 65535;
-      a = a << 1 | (part >= 49807);
-      b = b << 1 | (part >= 62259 || (part >= 37356 && part < 49807));
+      uint32_t digit = bits & 65535;
+      a = a << 1 | (digit >= 49807);
+      b = b << 1 | (digit >= 62259 || (digit >= 37356 && digit < 49807));
     }
   }
   *from = a;
   *to = b;
 }
 
-// Adjacency lists from the ends of undirected edges.
+// Builds adjacency lists from undirected edges.
 static void graph_of_edges(struct graph *graph, const uint32_t (*ends)[2], uint64_t count) {
   for (uint64_t i = 0; i < count; i++) graph->first[ends[i][0] + 1]++, graph->first[ends[i][1] + 1]++;
   for (uint64_t n = 0; n < graph->nodes; n++) graph->first[n + 1] += graph->first[n];
@@ -51,59 +51,59 @@ static void graph_of_edges(struct graph *graph, const uint32_t (*ends)[2], uint6
   free(next);
 }
 
-static void symmetric(struct graph *graph, enum shape shape) {
+static void make_undirected(struct graph *graph, enum shape shape) {
   uint64_t count = graph->edges / 2;
-  uint32_t(*ends)[2] = malloc(count * sizeof *ends), *names = malloc(graph->nodes * sizeof *names);
-  require(ends && names, "no memory for a graph");
+  uint32_t(*ends)[2] = malloc(count * sizeof *ends), *permutation = malloc(graph->nodes * sizeof *permutation);
+  require(ends && permutation, "no memory for a graph");
   int levels = 63 - __builtin_clzll(graph->nodes);
   for (uint64_t n = 0; n < graph->nodes; n++) {
-    uint64_t other = draw_below(n + 1);
-    names[n] = names[other];
-    names[other] = n;
+    uint64_t other = random_below(n + 1);
+    permutation[n] = permutation[other];
+    permutation[other] = n;
   }
   for (uint64_t i = 0; i < count; i++) {
-    uint32_t from = draw_below(graph->nodes), to = draw_below(graph->nodes);
+    uint32_t from = random_below(graph->nodes), to = random_below(graph->nodes);
     if (shape == KRONECKER) kronecker_edge(levels, &from, &to);
-    ends[i][0] = names[from];
-    ends[i][1] = names[to];
+    ends[i][0] = permutation[from];
+    ends[i][1] = permutation[to];
   }
   graph_of_edges(graph, (const uint32_t(*)[2])ends, count);
   free(ends);
-  free(names);
+  free(permutation);
 }
 
-// Degrees by shape: of a power law with this mean up to a limit, or of roads, mostly 2 or 3.
-static uint32_t degree_of(enum shape shape, uint32_t mean, uint32_t most) {
+// Draws the degree of a node: from a power law with this mean and maximum, or of a road network, mostly 2 or 3.
+static uint32_t degree_of(enum shape shape, uint32_t mean, uint32_t max_degree) {
   if (shape == ROADS) {
     static const uint8_t degrees[16] = {1, 1, 1, 2, 2, 2, 2, 2, 2, 3, 3, 3, 3, 3, 4, 4};
-    return draw_below(4096) == 0 ? 9 : degrees[draw_below(16)];
+    return random_below(4096) == 0 ? 9 : degrees[random_below(16)];
   }
   // Power law by inversion: degree = minimum / sqrt(uniform share); the minimum is then half of the mean.
-  uint32_t share = draw_below(1 << 30) + 1;
+  uint32_t share = random_below(1 << 30) + 1;
   double degree = mean / 2.0 / __builtin_sqrt(share / (double)(1 << 30));
-  return degree < most ? (uint32_t)degree : most;
+  return degree < max_degree ? (uint32_t)degree : max_degree;
 }
 
-// Adjacency lists in which `in_order` per 1,000 neighbours follow the previous neighbour directly.
-static void listed(struct graph *graph, enum shape shape, uint32_t most, uint32_t in_order) {
-  uint64_t made = 0, mean = graph->edges / graph->nodes;
+// Builds adjacency lists in which `in_order` per 1,000 neighbours are the successor of the previous neighbour.
+static void make_directed(struct graph *graph, enum shape shape, uint32_t max_degree, uint32_t in_order) {
+  uint64_t count = 0, mean = graph->edges / graph->nodes;
   // One node has the maximum degree.
-  uint32_t hub = shape == ROADS ? UINT32_MAX : draw_below(graph->nodes), last = 0;
+  uint32_t hub = shape == ROADS ? UINT32_MAX : random_below(graph->nodes), neighbour = 0;
   for (uint64_t n = 0; n < graph->nodes; n++) {
-    uint64_t degree = n == hub ? most : degree_of(shape, mean, most);
-    if (degree > graph->edges - made) degree = graph->edges - made;
+    uint64_t degree = n == hub ? max_degree : degree_of(shape, mean, max_degree);
+    if (degree > graph->edges - count) degree = graph->edges - count;
     for (uint64_t i = 0; i < degree; i++) {
-      int follows = draw_below(1000) < in_order;
-      last = follows ? (last + 1) % graph->nodes : draw_below(graph->nodes);
-      graph->neighbours[made++] = last;
+      int is_next = random_below(1000) < in_order;
+      neighbour = is_next ? (neighbour + 1) % graph->nodes : random_below(graph->nodes);
+      graph->neighbours[count++] = neighbour;
     }
-    graph->first[n + 1] = made;
+    graph->first[n + 1] = count;
   }
-  graph->edges = made;
+  graph->edges = count;
 }
 
-// A graph with this many nodes, at most this many edges and, in shapes defined by degrees, this maximum degree.
-static struct graph graph_make(enum shape shape, uint64_t nodes, uint64_t edges, uint64_t most) {
+// Returns a graph with at most `edges` edges. The maximum degree applies to shapes that are defined by degrees.
+static struct graph graph_make(enum shape shape, uint64_t nodes, uint64_t edges, uint64_t max_degree) {
   struct graph graph = {nodes, edges / 2 * 2};
   graph.first = calloc(nodes + 1, sizeof *graph.first);
   graph.neighbours = malloc(graph.edges * sizeof *graph.neighbours);
@@ -111,28 +111,28 @@ static struct graph graph_make(enum shape shape, uint64_t nodes, uint64_t edges,
   require(graph.first && graph.neighbours && graph.degrees, "no memory for a graph");
   switch (shape) {
   case KRONECKER:
-  case UNIFORM: symmetric(&graph, shape); break;
-  case SOCIAL: listed(&graph, shape, most, 75); break;
-  case CLUSTERED: listed(&graph, shape, most, 903); break;
-  case ROADS: listed(&graph, shape, most, 157);
+  case UNIFORM: make_undirected(&graph, shape); break;
+  case SOCIAL: make_directed(&graph, shape, max_degree, 75); break;
+  case CLUSTERED: make_directed(&graph, shape, max_degree, 903); break;
+  case ROADS: make_directed(&graph, shape, max_degree, 157);
   }
   for (uint64_t i = 0; i < graph.edges; i++) graph.degrees[graph.neighbours[i]]++;
   return graph;
 }
 
-// Scores, per 1,000, that are in another line than the previous one.
-static inline uint64_t graph_lines(const struct graph *graph) {
+// Returns the number of neighbours, per 1,000, whose score is in another line than the previous neighbour's.
+static inline uint64_t graph_new_lines(const struct graph *graph) {
   uint64_t lines = graph->edges > 0;
   for (uint64_t i = 1; i < graph->edges; i++)
     lines += graph->neighbours[i] / (NM_LINE / 4) != graph->neighbours[i - 1] / (NM_LINE / 4);
   return graph->edges ? lines * 1000 / graph->edges : 0;
 }
 
-static inline uint64_t graph_most(const struct graph *graph) {
-  uint64_t most = 0;
+static inline uint64_t graph_max_degree(const struct graph *graph) {
+  uint64_t max_degree = 0;
   for (uint64_t n = 0; n < graph->nodes; n++)
-    if (graph->first[n + 1] - graph->first[n] > most) most = graph->first[n + 1] - graph->first[n];
-  return most;
+    if (graph->first[n + 1] - graph->first[n] > max_degree) max_degree = graph->first[n + 1] - graph->first[n];
+  return max_degree;
 }
 
 #endif

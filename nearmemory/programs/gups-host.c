@@ -9,11 +9,11 @@
 #define SEED 0x2545f4914f6cdd1d
 
 // Updates with this prefetch distance; returns the last random number.
-static uint64_t update(uint64_t *table, uint64_t words, uint64_t updates, uint64_t ahead) {
+static uint64_t update(uint64_t *table, uint64_t words, uint64_t updates, uint64_t distance) {
   uint64_t random = SEED, later = SEED;
-  for (uint64_t i = 0; i < ahead; i++) later = next_random(later);
+  for (uint64_t i = 0; i < distance; i++) later = next_random(later);
   for (uint64_t i = 0; i < updates; i++) {
-    if (ahead) {
+    if (distance) {
       later = next_random(later);
       nm_prefetch_far(table + (later & (words - 1)));
     }
@@ -24,45 +24,45 @@ static uint64_t update(uint64_t *table, uint64_t words, uint64_t updates, uint64
 }
 
 // Undoes the updates, and verifies that the table is zero.
-static void verify(uint64_t *table, uint64_t words, uint64_t updates, const char *what) {
+static void verify(uint64_t *table, uint64_t words, uint64_t updates, const char *label) {
   update(table, words, updates, 48);
-  require(is_zero(table, words * 8), what);
+  require(is_zero(table, words * 8), label);
 }
 
-static uint64_t by_host(uint64_t *table, uint64_t words, uint64_t updates, uint64_t ahead) {
+static uint64_t by_host(uint64_t *table, uint64_t words, uint64_t updates, uint64_t distance) {
   // Steady state after many updates: the last-level cache is full of the table.
-  uint64_t bytes = words * 8, room = nm_last_cache();
-  warm(table, bytes < room ? bytes : room);
+  uint64_t bytes = words * 8, cache_bytes = nm_last_cache();
+  warm_cache(table, bytes < cache_bytes ? bytes : cache_bytes);
   uint64_t start = cycles();
-  update(table, words, updates, ahead);
+  update(table, words, updates, distance);
   return cycles() - start;
 }
 
-static void measure(uint64_t *table, uint64_t words, uint64_t updates, uint64_t ahead, const char *who) {
-  uint64_t found = by_host(table, words, updates, ahead);
-  verify(table, words, updates, who);
-  took(who, found);
+static void measure(uint64_t *table, uint64_t words, uint64_t updates, uint64_t distance, const char *label) {
+  uint64_t duration = by_host(table, words, updates, distance);
+  verify(table, words, updates, label);
+  print_duration(label, duration);
 }
 
 // Each core updates its own part of the table, so that no word has two writers.
 static struct {
-  uint64_t *table, words, updates, ahead;
-} part;
+  uint64_t *table, words, updates, distance;
+} shared;
 
-static void work(uint64_t core) { update(part.table + core * part.words, part.words, part.updates, part.ahead); }
+static void work(uint64_t core) { update(shared.table + core * shared.words, shared.words, shared.updates, shared.distance); }
 
 // The same by several cores.
-static void measure_cores(uint64_t *table, uint64_t words, uint64_t updates, uint64_t ahead, const char *who) {
-  part.table = table, part.words = words / CORES, part.updates = updates / CORES, part.ahead = ahead / CORES;
-  uint64_t bytes = words * 8, room = nm_last_cache();
-  warm(table, bytes < room ? bytes : room);
+static void measure_cores(uint64_t *table, uint64_t words, uint64_t updates, uint64_t distance, const char *label) {
+  shared.table = table, shared.words = words / CORES, shared.updates = updates / CORES, shared.distance = distance / CORES;
+  uint64_t bytes = words * 8, cache_bytes = nm_last_cache();
+  warm_cache(table, bytes < cache_bytes ? bytes : cache_bytes);
   team_begin();
-  uint64_t found = team_works(work);
+  uint64_t duration = team_run(work);
   team_end();
   // One core undoes the updates of all, which detects updates that were never made.
-  for (uint64_t core = 0; core < CORES; core++) update(table + core * part.words, part.words, part.updates, 48);
-  require(is_zero(table, bytes), who);
-  took(who, found);
+  for (uint64_t core = 0; core < CORES; core++) update(table + core * shared.words, shared.words, shared.updates, 48);
+  require(is_zero(table, bytes), label);
+  print_duration(label, duration);
 }
 
 int main(int argc, char **argv) {
@@ -75,24 +75,24 @@ int main(int argc, char **argv) {
   measure(local, words, updates, 0, "host, local");
   measure(far, words, updates, 0, "host, far");
   // Each run is undone by the next one.
-  uint64_t best = 0, least = UINT64_MAX;
-  for (unsigned i = 0; i < NM_AHEADS; i++) {
-    uint64_t found = by_host(far, words, updates / 4 + 1, nm_aheads[i]);
-    if (found < least) least = found, best = nm_aheads[i];
+  uint64_t best_distance = 0, best_duration = UINT64_MAX;
+  for (unsigned i = 0; i < NM_PREFETCH_DISTANCES; i++) {
+    uint64_t duration = by_host(far, words, updates / 4 + 1, nm_prefetch_distances[i]);
+    if (duration < best_duration) best_duration = duration, best_distance = nm_prefetch_distances[i];
   }
-  require(NM_AHEADS % 2 == 0 && is_zero(far, bytes), "updates that were undone");
-  measure(far, words, updates, best, "host, far with hints");
-  if (nm_cores() >= CORES) measure_cores(far, words, updates, best, "host, far with hints, 4 cores");
+  require(NM_PREFETCH_DISTANCES % 2 == 0 && is_zero(far, bytes), "updates that were undone");
+  measure(far, words, updates, best_distance, "host, far with hints");
+  if (nm_cores() >= CORES) measure_cores(far, words, updates, best_distance, "host, far with hints, 4 cores");
   nm_flush_all(far, bytes);
   nm_give(0, far, bytes);
   require(nm_spawn(0, "gups", (uint64_t[4]){(uintptr_t)far, words, SEED}) == 0, "the core does not start");
-  uint64_t start = cycles(), last = 0, random = SEED;
+  uint64_t start = cycles(), final_random = 0, random = SEED;
   nm_send_word(nm_registers_of(0, 0), updates);
-  require(nm_receive_word(nm_registers_of(0, 1), &last), "the core sends nothing");
-  uint64_t found = cycles() - start;
+  require(nm_receive_word(nm_registers_of(0, 1), &final_random), "the core sends nothing");
+  uint64_t duration = cycles() - start;
   for (uint64_t i = 0; i < updates; i++) random = next_random(random);
-  require(last == random && nm_wait(0, NULL) == NM_EXITED, "the core has ended wrongly");
+  require(final_random == random && nm_wait(0, NULL) == NM_EXITED, "the core has ended wrongly");
   verify(far, words, updates, "core");
-  took("core", found);
+  print_duration("core", duration);
   return 0;
 }

@@ -15,13 +15,13 @@ int channel(uint64_t table, uint64_t words, uint64_t random, uint64_t d) {
     random ^= random << 13;
     random ^= random >> 7;
     random ^= random << 17;
-    uint64_t at = random & (words - 1), far = table + at / 16 * NM_LINE, before = nm_write_stamp(LINE);
+    uint64_t index = random & (words - 1), far = table + index / 16 * NM_LINE, earlier_stamp = nm_write_stamp(LINE);
     nm_fetch(LINE, far, 1);
-    nm_fetched(LINE, before);
-    line[at % 16] ^= random;
-    before = nm_read_stamp(LINE);
+    nm_fetched(LINE, earlier_stamp);
+    line[index % 16] ^= random;
+    earlier_stamp = nm_read_stamp(LINE);
     nm_store(LINE, far, 1);
-    nm_stored(LINE, before);
+    nm_stored(LINE, earlier_stamp);
   }
   nm_send_word(nm_register_pipe(1), random);
   return 0;

@@ -5,7 +5,7 @@
 #ifndef NEARMEMORY_MIXTURE_H
 #define NEARMEMORY_MIXTURE_H
 
-// Calls are part of the mix: prevents inlining.
+// Prevents inlining, because calls are part of the mix.
 #define MIXTURE_DISTINCT __attribute__((noipa))
 
 enum choice { FIRST, SECOND, THIRD };

@@ -10,12 +10,12 @@ NM_CHANNEL(8192, NM_REGISTER_PIPE(0), NM_REGISTER_PIPE(1), NM_REGISTER_PIPE(2), 
            NM_REGISTER_PIPE(10), NM_REGISTER_PIPE(11), NM_REGISTER_PIPE(12), NM_REGISTER_PIPE(13), NM_REGISTER_PIPE(14),
            NM_REGISTER_PIPE(15), NM_GIVEN)
 
-// Lines to which contributions are fetched: those of one message while those of the previous one are summed.
+// First of the lines into which contributions are fetched. The next message is fetched while the previous one is summed.
 #define FETCHED FIRST_LINE(PIPES)
 
 static uint64_t contributions, sums;
 
-// A source of messages: the current node, its block, the block's line, and the times at which lines were stored.
+// A source of messages: pipe state; current node, its block and the block's line; times at which lines were stored.
 struct source {
   uint64_t pipe, first, received;
   uint64_t node, block, slot, since[SUM_LINES];
@@ -30,7 +30,7 @@ struct pending {
   uint64_t node, count, line, since;
 };
 
-static void ask(struct pending *next) {
+static void fetch_contributions(struct pending *next) {
   next->since = nm_now();
   const volatile uint32_t *neighbour = next->neighbours;
   uint64_t line = next->line, end = line + next->count, far = contributions;
@@ -49,8 +49,8 @@ static void store_block(struct source *source) {
   source->slot = (source->slot + 1) % SUM_LINES;
 }
 
-// Writes the finished node's sum, and begins another node.
-static void turn_to(struct source *source, uint64_t node) {
+// Stores the sum of the finished node, and starts another node.
+static void begin_node(struct source *source, uint64_t node) {
   if (source->node != UINT64_MAX) scores_of(source)[source->node % BLOCK] = source->sum;
   source->node = node;
   source->sum = 0;
@@ -59,30 +59,30 @@ static void turn_to(struct source *source, uint64_t node) {
   store_block(source);
   source->block = block;
   if (block == UINT64_MAX) return;
-  // The earlier store of this line has completed.
+  // Waits for the earlier store of this line.
   if (source->since[source->slot]) nm_stored_since(source->first + PIPE_LINES + source->slot, 1, source->since[source->slot]);
   for (int i = 0; i < 16; i++) nm_words(source->first + PIPE_LINES + source->slot)[i] = 0;
 }
 
-static void add(const struct pending *message) {
+static void add_contributions(const struct pending *message) {
   struct source *source = message->source;
-  if (message->node != source->node) turn_to(source, message->node);
+  if (message->node != source->node) begin_node(source, message->node);
   float sum = source->sum;
   const volatile uint32_t *neighbour = message->neighbours;
   uint64_t left = message->count;
   const volatile uint64_t *stamp = nm_stamps(message->line) + 1;
   const volatile float *line = (const volatile float *)nm_words(message->line);
-  // Four are loaded before the first is added: the in-order core waits for each load that it uses.
+  // Four are loaded before the first is added, because the in-order core stalls at the first use of each load.
   for (; left >= 4; left -= 4, neighbour += 4, stamp += 8, line += 4 * BLOCK) {
     nm_stamped_since(stamp, 1, message->since);
     nm_stamped_since(stamp + 2, 1, message->since);
     nm_stamped_since(stamp + 4, 1, message->since);
     nm_stamped_since(stamp + 6, 1, message->since);
-    float each[4];
+    float loaded[4];
 #pragma GCC unroll 4
-    for (int i = 0; i < 4; i++) each[i] = line[i * BLOCK + neighbour[i] % BLOCK];
+    for (int i = 0; i < 4; i++) loaded[i] = line[i * BLOCK + neighbour[i] % BLOCK];
 #pragma GCC unroll 4
-    for (int i = 0; i < 4; i++) sum += each[i];
+    for (int i = 0; i < 4; i++) sum += loaded[i];
   }
   for (; left > 0; left--, neighbour++, stamp += 2, line += BLOCK) {
     nm_stamped_since(stamp, 1, message->since);
@@ -93,14 +93,14 @@ static void add(const struct pending *message) {
 
 // Waits until the last sums of a round are in far memory.
 static void end_round(struct source *source) {
-  turn_to(source, UINT64_MAX);
+  begin_node(source, UINT64_MAX);
   for (uint64_t slot = 0; slot < SUM_LINES; slot++) {
     if (source->since[slot]) nm_stored_since(source->first + PIPE_LINES + slot, 1, source->since[slot]);
     source->since[slot] = 0;
   }
 }
 
-// Next message of a line pipe, if one is available.
+// Receives the next message of a line pipe. Returns 0 if none is available.
 static int next_line(struct source *source, struct pending *next) {
   const volatile struct message *message =
       (const volatile struct message *)nm_words(source->first + source->received % PIPE_LINES);
@@ -111,66 +111,66 @@ static int next_line(struct source *source, struct pending *next) {
   return 1;
 }
 
-// Next message of a register pipe, if one is available.
+// Receives the next message of the register pipes. Returns 0 if none is available.
 static int next_words(struct source *source, struct pending *next) {
   static struct message messages[2];
   static uint64_t words, which;
   uint64_t word = 0;
-  if (!nm_try_receive_word(nm_register_pipe(WORDS_FIRST + words), &word)) return 0;
-  words = words + 1 == WORDS ? 0 : words + 1;
+  if (!nm_try_receive_word(nm_register_pipe(FIRST_WORD_REGISTER + words), &word)) return 0;
+  words = words + 1 == WORD_REGISTERS ? 0 : words + 1;
   struct message *message = &messages[which = !which];
   *next = (struct pending){source, message->neighbours, word >> 32, word & 255};
   for (uint64_t i = 0; i < next->count; i += 2) {
-    nm_receive_word(nm_register_pipe(WORDS_FIRST + words), &word);
-    words = words + 1 == WORDS ? 0 : words + 1;
+    nm_receive_word(nm_register_pipe(FIRST_WORD_REGISTER + words), &word);
+    words = words + 1 == WORD_REGISTERS ? 0 : words + 1;
     message->neighbours[i] = word >> 32;
     message->neighbours[i + 1] = word;
   }
   return 1;
 }
 
-// Reports the number of freed lines of a pipe to the host.
-static void tell(const struct source *source, uint64_t taken) {
-  *(volatile uint64_t *)nm_shared(TAKEN(source->pipe)) = taken;
+// Reports to the host how many lines of a pipe are free again.
+static void report_taken(const struct source *source, uint64_t taken) {
+  *(volatile uint64_t *)nm_shared(TAKEN_REGISTER(source->pipe)) = taken;
 }
 
 int channel(uint64_t a, uint64_t b, uint64_t pipes, uint64_t d) {
   static struct source sources[PIPES];
-  struct pending before = {0}, next;
+  struct pending previous = {0}, next;
   contributions = a;
   sums = b;
-  uint64_t all = pipes ? pipes : 1, over = 0, half = 0, ended = 0;
-  for (uint64_t i = 0; i < all; i++) {
+  uint64_t source_count = pipes ? pipes : 1, ended_sources = 0, buffer = 0, ended = 0;
+  for (uint64_t i = 0; i < source_count; i++) {
     sources[i] = (struct source){.pipe = i, .first = FIRST_LINE(i), .node = UINT64_MAX, .block = UINT64_MAX};
   }
   nm_copies(1);
-  for (uint64_t i = 0;; i = i + 1 == all ? 0 : i + 1) {
+  for (uint64_t i = 0;; i = i + 1 == source_count ? 0 : i + 1) {
     struct source *source = &sources[i];
-    int found = pipes ? next_line(source, &next) : next_words(source, &next);
-    int ends = found && next.node >= ALL_ENDS;
-    if (found && !ends) {
-      next.line = FETCHED + half * 32;
-      half = !half;
-      ask(&next);
+    int has_message = pipes ? next_line(source, &next) : next_words(source, &next);
+    int ends = has_message && next.node >= ALL_ENDS;
+    if (has_message && !ends) {
+      next.line = FETCHED + buffer * 32;
+      buffer = !buffer;
+      fetch_contributions(&next);
     }
-    if (before.source && (found || i + 1 == all)) {
-      add(&before);
-      // Its line, and all earlier ones, are free only now.
-      if (pipes) tell(before.source, before.source->received - (before.source == source && found));
-      before.source = 0;
+    if (previous.source && (has_message || i + 1 == source_count)) {
+      add_contributions(&previous);
+      // The message's line, and all earlier lines, are free now.
+      if (pipes) report_taken(previous.source, previous.source->received - (previous.source == source && has_message));
+      previous.source = 0;
     }
-    if (!found) nm_relax();
-    if (found && !ends) before = next;
+    if (!has_message) nm_relax();
+    if (has_message && !ends) previous = next;
     if (!ends) continue;
-    if (pipes) tell(source, source->received);
+    if (pipes) report_taken(source, source->received);
     if (next.node == ALL_ENDS) {
-      if (++over == all) return 0;
+      if (++ended_sources == source_count) return 0;
       continue;
     }
     end_round(source);
-    if (++ended == all) {
+    if (++ended == source_count) {
       ended = 0;
-      nm_send_word(nm_register_pipe(DONE), 1);
+      nm_send_word(nm_register_pipe(ROUND_DONE_REGISTER), 1);
     }
   }
 }

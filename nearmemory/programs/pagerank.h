@@ -1,4 +1,4 @@
-// Message formats between the two sides of PageRank.
+// Message formats of PageRank between host and near-memory cores.
 //
 // Nodes are assigned to near-memory cores in blocks whose scores fill a line, so that each line has one writer. A message has a
 // node and some of its neighbours, whose contributions the core sums; a node with more neighbours has several consecutive
@@ -19,19 +19,19 @@
 #define SUM_LINES 4
 #define PIPES 4
 #define FIRST_LINE(pipe) ((pipe) * (PIPE_LINES + SUM_LINES))
-#define TAKEN(pipe) (2 * (pipe))
+#define TAKEN_REGISTER(pipe) (2 * (pipe))
 // The other registers deliver words to the core; each host core has as many register pipes.
-#define WORDS_FIRST PIPES
-#define WORDS 11
+#define FIRST_WORD_REGISTER PIPES
+#define WORD_REGISTERS 11
 // Register that reports the end of a round.
-#define DONE 15
+#define ROUND_DONE_REGISTER 15
 
-// A message fills a line. Its mark is written last and has its sequence number, from one on, and the number of
-// neighbours, so that a partially written line is not taken for a message.
+// A message fills a line. Its mark has the sequence number, from 1, and the number of neighbours. The mark is written last,
+// so that a partially written line is not a valid message.
 struct message {
   uint32_t node, neighbours[NEIGHBOURS], mark;
 };
-// Not a node: end of a round, and of the program.
+// Special values of `node`: end of a round, and end of the program.
 #define ROUND_ENDS UINT32_MAX
 #define ALL_ENDS (UINT32_MAX - 1)
 #define MARK(number, count) ((uint32_t)(number) << 8 | (uint32_t)(count))

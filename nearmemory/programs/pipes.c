@@ -11,51 +11,51 @@ NM_CHANNEL(4096, NM_REGISTER_PIPE(0), NM_REGISTER_PIPE(1), NM_REGISTER_PIPE(2), 
            NM_REGISTER_PIPE(10), NM_REGISTER_PIPE(11), NM_REGISTER_PIPE(12), NM_REGISTER_PIPE(13), NM_REGISTER_PIPE(14),
            NM_REGISTER_PIPE(15))
 
-enum { LINES, REGISTERS, LINE_BACK, REGISTER_BACK };
+enum { LINES, REGISTERS, LINE_ROUND_TRIP, REGISTER_ROUND_TRIP };
 
 // Round-robin over pipes; each is served as long as it has lines.
-static uint64_t of_lines(uint64_t lines, uint64_t threads) {
+static uint64_t sum_lines(uint64_t lines, uint64_t threads) {
   struct nm_receiver in[THREADS];
   uint64_t words[NM_WORDS], sum = 0;
   for (uint64_t i = 0; i < threads; i++) in[i] = nm_receiver(nm_pipe_at(i * (lines + 1)), lines);
-  for (uint64_t left = threads; left > 0;)
+  for (uint64_t open_pipes = threads; open_pipes > 0;)
     for (uint64_t i = 0; i < threads; i++) {
       if (in[i].ended) continue;
       // A local copy keeps the receiver's fields in registers.
-      struct nm_receiver one = in[i];
-      while (nm_try_receive(&one, words) > 0) sum += words[0];
-      in[i] = one;
-      left -= one.ended;
+      struct nm_receiver receiver = in[i];
+      while (nm_try_receive(&receiver, words) > 0) sum += words[0];
+      in[i] = receiver;
+      open_pipes -= receiver.ended;
     }
   return sum;
 }
 
 // Round-robin over threads, and over the registers of each.
-static uint64_t of_registers(uint64_t registers, uint64_t threads) {
-  uint64_t sum = 0, word = 0, at[THREADS] = {0}, ended[THREADS] = {0};
-  for (uint64_t left = threads; left > 0;)
+static uint64_t sum_registers(uint64_t registers, uint64_t threads) {
+  uint64_t sum = 0, word = 0, next_register[THREADS] = {0}, ended[THREADS] = {0};
+  for (uint64_t open_pipes = threads; open_pipes > 0;)
     for (uint64_t i = 0; i < threads; i++) {
       if (ended[i]) continue;
-      uint64_t next = at[i], first = i * registers;
+      uint64_t next = next_register[i], first = i * registers;
       int count;
       while ((count = nm_try_receive_word(nm_register_pipe(first + next), &word)) > 0) {
         sum += word;
         next = next + 1 == registers ? 0 : next + 1;
       }
-      at[i] = next;
-      if (count < 0) ended[i] = 1, left--;
+      next_register[i] = next;
+      if (count < 0) ended[i] = 1, open_pipes--;
     }
   return sum;
 }
 
-static void lines_back(void) {
+static void return_lines(void) {
   struct nm_receiver in = nm_receiver(nm_pipe_at(0), 1);
   struct nm_sender out = nm_sender(nm_pipe_at(16), 1);
   uint64_t words[NM_WORDS], count;
   while ((count = nm_receive(&in, words))) nm_send(&out, words, count);
 }
 
-static void registers_back(void) {
+static void return_registers(void) {
   uint64_t word;
   while (nm_receive_word(nm_register_pipe(0), &word)) nm_send_word(nm_register_pipe(1), word);
 }
@@ -63,10 +63,10 @@ static void registers_back(void) {
 int channel(uint64_t kind, uint64_t count, uint64_t threads, uint64_t d) {
   uint64_t sum = 0;
   switch (kind) {
-  case LINES: sum = of_lines(count, threads); break;
-  case REGISTERS: sum = of_registers(count, threads); break;
-  case LINE_BACK: lines_back(); break;
-  default: registers_back();
+  case LINES: sum = sum_lines(count, threads); break;
+  case REGISTERS: sum = sum_registers(count, threads); break;
+  case LINE_ROUND_TRIP: return_lines(); break;
+  default: return_registers();
   }
   nm_send_word(nm_register_pipe(REGISTER_PIPES), sum);
   return 0;

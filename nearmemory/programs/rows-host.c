@@ -12,11 +12,11 @@ enum { SUM, COPY, STREAM };
 
 static uint64_t width, rows;
 
-static uint64_t balance(uint64_t row) { return mixed(row) % BALANCES; }
+static uint64_t balance(uint64_t row) { return hash(row) % BALANCES; }
 
 static uint64_t word(uint64_t row) { return row | balance(row) << 32; }
 
-static uint32_t *filled(uint64_t bytes, int far) {
+static uint32_t *make_table(uint64_t bytes, int far) {
   uint64_t *table = far ? nm_far_alloc(bytes + 64 * NM_LINE) : malloc(bytes);
   require(table != NULL, "no memory");
   // The row's padding also follows from its number.
@@ -29,91 +29,92 @@ static uint32_t *filled(uint64_t bytes, int far) {
   return (uint32_t *)table;
 }
 
-// Sum of the balances below a limit in a range of rows. Eight rows are loaded before any is used.
-static uint64_t add(const uint32_t *table, uint64_t from, uint64_t to, uint64_t below, uint64_t ahead, uint64_t *count) {
-  uint64_t sum = 0, found = 0, hinted = ahead * NM_LINE / 4, step = width / 4;
+// Returns the sum and the number of the balances below a limit in a range of rows. Eight rows are loaded before the first is
+// used.
+static uint64_t add(const uint32_t *table, uint64_t from, uint64_t to, uint64_t below, uint64_t distance, uint64_t *count) {
+  uint64_t sum = 0, count_below = 0, prefetch_offset = distance * NM_LINE / 4, step = width / 4;
   for (uint64_t row = from; row < to; row += 8) {
     const volatile uint32_t *at = table + row * step;
-    if (ahead)
-      for (uint64_t i = 0; i < 8 * step; i += NM_LINE / 4) nm_prefetch_far(at + hinted + i);
+    if (distance)
+      for (uint64_t i = 0; i < 8 * step; i += NM_LINE / 4) nm_prefetch_far(at + prefetch_offset + i);
     uint32_t each[8];
 #pragma GCC unroll 8
     for (int i = 0; i < 8; i++) each[i] = at[i * step + 1];
 #pragma GCC unroll 8
     for (int i = 0; i < 8; i++) {
-      uint64_t takes = each[i] < below;
-      found += takes;
-      sum += takes ? each[i] : 0;
+      uint64_t is_selected = each[i] < below;
+      count_below += is_selected;
+      sum += is_selected ? each[i] : 0;
     }
   }
-  *count = found;
+  *count = count_below;
   return sum;
 }
 
 // Expected results.
 static uint64_t expected, selected, limit = BALANCES;
 
-static void by_host(const uint32_t *table, uint64_t ahead, const char *who) {
+static void by_host(const uint32_t *table, uint64_t distance, const char *label) {
   uint64_t count, start = cycles();
-  uint64_t sum = add(table, 0, rows, limit, ahead, &count), found = cycles() - start;
-  require(sum == expected && count == selected, who);
-  took(who, found);
+  uint64_t sum = add(table, 0, rows, limit, distance, &count), duration = cycles() - start;
+  require(sum == expected && count == selected, label);
+  print_duration(label, duration);
 }
 
-// Result of each core, in lines of their own.
+// Results by core, each in a separate line.
 static struct {
   uint64_t sum, count;
 } __attribute__((aligned(NM_LINE))) parts[CORES];
 
-#define AHEAD 64
+#define PREFETCH_DISTANCE 64
 
 static const uint32_t *shared;
 
 static void work(uint64_t core) {
   // Parts begin with whole groups of eight rows.
   uint64_t each = (rows / 8 + CORES - 1) / CORES * 8, from = core * each, to = from + each < rows ? from + each : rows;
-  parts[core].sum = add(shared, from, to, limit, AHEAD / CORES, &parts[core].count);
+  parts[core].sum = add(shared, from, to, limit, PREFETCH_DISTANCE / CORES, &parts[core].count);
 }
 
-static void by_cores(const uint32_t *table, const char *who) {
+static void by_cores(const uint32_t *table, const char *label) {
   uint64_t sum = 0, count = 0;
   shared = table;
   team_begin();
-  uint64_t found = team_works(work);
+  uint64_t duration = team_run(work);
   team_end();
   for (int core = 0; core < CORES; core++) sum += parts[core].sum, count += parts[core].count;
-  require(sum == expected && count == selected, who);
-  took(who, found);
+  require(sum == expected && count == selected, label);
+  print_duration(label, duration);
 }
 
-static uint64_t ask(const uint64_t words[5]) {
+static uint64_t send_request(const uint64_t words[5]) {
   uint64_t start = cycles();
   for (int i = 0; i < 5; i++) nm_send_word(nm_registers_of(0, 0), words[i]);
   return start;
 }
 
-static uint64_t answer(void) {
+static uint64_t receive_response(void) {
   uint64_t word = 0;
   require(nm_receive_word(nm_registers_of(0, 1), &word), "the core has ended");
   return word;
 }
 
 static int is_row(const volatile uint64_t *at, uint64_t row) {
-  uint64_t differs = at[0] ^ word(row);
-  for (uint64_t i = 1; i < width / 8; i++) differs |= at[i] ^ (row ^ i << 32);
-  return differs == 0;
+  uint64_t difference = at[0] ^ word(row);
+  for (uint64_t i = 1; i < width / 8; i++) difference |= at[i] ^ (row ^ i << 32);
+  return difference == 0;
 }
 
 static void sum(uint64_t table, uint64_t lines) {
-  uint64_t start = ask((uint64_t[5]){SUM, table, lines, width});
-  require(answer() == expected, "the sum of the core");
-  took("core", cycles() - start);
+  uint64_t start = send_request((uint64_t[5]){SUM, table, lines, width});
+  require(receive_response() == expected, "the sum of the core");
+  print_duration("core", cycles() - start);
 }
 
-static void copied(uint64_t table, uint64_t lines, uint64_t *to) {
-  uint64_t start = ask((uint64_t[5]){COPY, table, lines, limit, (uintptr_t)to});
-  require(answer() == selected, "how many rows the core has copied");
-  took("core, copied", cycles() - start);
+static void measure_copy(uint64_t table, uint64_t lines, uint64_t *to) {
+  uint64_t start = send_request((uint64_t[5]){COPY, table, lines, limit, (uintptr_t)to});
+  require(receive_response() == selected, "how many rows the core has copied");
+  print_duration("core, copied", cycles() - start);
   int right = 1;
   for (uint64_t row = 0, at = 0; row < rows; row++)
     if (balance(row) < limit) {
@@ -123,8 +124,8 @@ static void copied(uint64_t table, uint64_t lines, uint64_t *to) {
   require(right, "the rows that the core has copied");
 }
 
-static void streamed(uint64_t table, uint64_t lines) {
-  uint64_t start = ask((uint64_t[5]){STREAM, table, lines, limit}), sum = 0, count = 0, words = 0;
+static void measure_stream(uint64_t table, uint64_t lines) {
+  uint64_t start = send_request((uint64_t[5]){STREAM, table, lines, limit}), sum = 0, count = 0, words = 0;
   struct nm_stream_in in = nm_stream_from(0, 400);
   for (;;) {
     volatile uint64_t *line = nm_stream_take(&in);
@@ -136,9 +137,9 @@ static void streamed(uint64_t table, uint64_t lines) {
     sum += first >> 32;
     count++;
   }
-  uint64_t found = cycles() - start;
-  require(answer() == selected && count == selected && sum == expected && words == 0, "the rows that came");
-  took("core, streamed", found);
+  uint64_t duration = cycles() - start;
+  require(receive_response() == selected && count == selected && sum == expected && words == 0, "the rows that came");
+  print_duration("core, streamed", duration);
 }
 
 int main(int argc, char **argv) {
@@ -152,24 +153,24 @@ int main(int argc, char **argv) {
   if (selects) limit = argument(argc, argv, 3) * BALANCES / 1000;
   for (uint64_t row = 0; row < rows; row++)
     if (balance(row) < limit) expected += balance(row), selected++;
-  uint32_t *local = filled(bytes, 0), *far = filled(bytes, 1), *to = nm_far_alloc(bytes + 64 * NM_LINE);
+  uint32_t *local = make_table(bytes, 0), *far = make_table(bytes, 1), *to = nm_far_alloc(bytes + 64 * NM_LINE);
   require(to != NULL, "no memory");
   by_host(local, 0, "host, local");
   by_host(far, 0, "host, far");
   nm_flush_all(far, bytes);
-  by_host(far, AHEAD, "host, far with hints");
-  nm_flush_all(far, bytes + AHEAD * NM_LINE);
+  by_host(far, PREFETCH_DISTANCE, "host, far with hints");
+  nm_flush_all(far, bytes + PREFETCH_DISTANCE * NM_LINE);
   if (nm_cores() >= CORES) {
     by_cores(far, "host, far with hints, 4 cores");
-    nm_flush_all(far, bytes + AHEAD * NM_LINE);
+    nm_flush_all(far, bytes + PREFETCH_DISTANCE * NM_LINE);
   }
   nm_give(0, far, bytes);
   nm_give(0, to, bytes);
   require(nm_spawn(0, "rows", NULL) == 0, "the core does not start");
   uint64_t lines = bytes / NM_LINE;
   if (selects) {
-    copied((uintptr_t)far, lines, (uint64_t *)to);
-    streamed((uintptr_t)far, lines);
+    measure_copy((uintptr_t)far, lines, (uint64_t *)to);
+    measure_stream((uintptr_t)far, lines);
   } else {
     sum((uintptr_t)far, lines);
   }

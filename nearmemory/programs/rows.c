@@ -8,123 +8,124 @@ NM_CHANNEL(4096, NM_REGISTER_PIPE(0), NM_REGISTER_PIPE(1), NM_GIVEN)
 
 enum { SUM, COPY, STREAM };
 
-// Lines of a fetch, and number of buffers: all fetches but one are outstanding while the remaining buffer is read.
-#define PART 64 // one per bit of a mask
-#define PARTS 4
+// Lines per buffer, and number of buffers. While one buffer is read, the fetches of the others are outstanding.
+#define BUFFER_LINES 64 // one per bit of a mask
+#define BUFFERS 4
 #define FIRST_OF_STREAM 400
 
 struct table {
-  uint64_t far, parts, fetched, used, since[PARTS];
+  uint64_t far, parts, fetched, consumed, since[BUFFERS];
 };
 
-static void ask(struct table *table) {
+static void fetch_next(struct table *table) {
   if (table->fetched == table->parts) return;
-  uint64_t place = table->fetched % PARTS;
-  table->since[place] = nm_now();
-  nm_fetch(place * PART, table->far + table->fetched++ * PART * NM_LINE, PART);
+  uint64_t buffer = table->fetched % BUFFERS;
+  table->since[buffer] = nm_now();
+  nm_fetch(buffer * BUFFER_LINES, table->far + table->fetched++ * BUFFER_LINES * NM_LINE, BUFFER_LINES);
 }
 
 static struct table begin(uint64_t far, uint64_t lines) {
-  struct table table = {.far = far, .parts = lines / PART};
-  for (int i = 0; i < PARTS - 1; i++) ask(&table);
+  struct table table = {.far = far, .parts = lines / BUFFER_LINES};
+  for (int i = 0; i < BUFFERS - 1; i++) fetch_next(&table);
   return table;
 }
 
-// Returns the first line of the next part, after its arrival, and releases the previous part.
+// Waits for the next buffer and returns its first line. The next fetch goes to the previous buffer.
 static uint64_t next(struct table *table) {
-  uint64_t place = table->used++ % PARTS;
-  ask(table);
-  nm_fetched_since(place * PART, PART, table->since[place]);
-  return place * PART;
+  uint64_t buffer = table->consumed++ % BUFFERS;
+  fetch_next(table);
+  nm_fetched_since(buffer * BUFFER_LINES, BUFFER_LINES, table->since[buffer]);
+  return buffer * BUFFER_LINES;
 }
 
-// Sums the balances of rows. Eight are loaded before any is used, because the in-order core waits for each load that it uses.
+// Sums the balances of the rows of a buffer. Eight are loaded before the first is used, because the in-order core stalls at
+// the first use of each load.
 static inline __attribute__((always_inline)) uint64_t add(uint64_t line, uint64_t width) {
   const volatile uint32_t *row = (const volatile uint32_t *)nm_words(line) + 1;
   uint64_t sum = 0;
-  for (uint64_t i = 0; i < PART * NM_LINE / width; i += 8) {
-    uint32_t each[8];
+  for (uint64_t i = 0; i < BUFFER_LINES * NM_LINE / width; i += 8) {
+    uint32_t balances[8];
 #pragma GCC unroll 8
-    for (int j = 0; j < 8; j++, row += width / 4) each[j] = *row;
+    for (int j = 0; j < 8; j++, row += width / 4) balances[j] = *row;
 #pragma GCC unroll 8
-    for (int j = 0; j < 8; j++) sum += each[j];
+    for (int j = 0; j < 8; j++) sum += balances[j];
   }
   return sum;
 }
 
 static uint64_t sum(uint64_t far, uint64_t lines, uint64_t width) {
   struct table table = begin(far, lines);
-  uint64_t all = 0;
-  while (table.used < table.parts) {
+  uint64_t total = 0;
+  while (table.consumed < table.parts) {
     uint64_t line = next(&table);
     switch (width) {
-    case 8: all += add(line, 8); break;
-    case 16: all += add(line, 16); break;
-    case 32: all += add(line, 32); break;
-    case 64: all += add(line, 64); break;
-    default: all += add(line, 128);
+    case 8: total += add(line, 8); break;
+    case 16: total += add(line, 16); break;
+    case 32: total += add(line, 32); break;
+    case 64: total += add(line, 64); break;
+    default: total += add(line, 128);
     }
   }
-  return all;
+  return total;
 }
 
-// Bit mask of a part's rows with less than this balance. Eight are loaded before any is used.
-static uint64_t selects(uint64_t line, uint64_t below) {
+// Returns the bit mask of the rows of a buffer with less than this balance. Eight are loaded before the first is used.
+static uint64_t rows_below(uint64_t line, uint64_t below) {
   uint64_t selected = 0;
-  for (uint64_t i = 0; i < PART; i += 8) {
+  for (uint64_t i = 0; i < BUFFER_LINES; i += 8) {
     const volatile uint32_t *row = (const volatile uint32_t *)nm_words(line + i) + 1;
-    uint32_t each[8];
+    uint32_t balances[8];
 #pragma GCC unroll 8
-    for (int j = 0; j < 8; j++) each[j] = row[j * NM_LINE / 4];
+    for (int j = 0; j < 8; j++) balances[j] = row[j * NM_LINE / 4];
 #pragma GCC unroll 8
-    for (int j = 0; j < 8; j++) selected |= (uint64_t)(each[j] < below) << (i + j);
+    for (int j = 0; j < 8; j++) selected |= (uint64_t)(balances[j] < below) << (i + j);
   }
   return selected;
 }
 
 // Waits until the rows selected by a mask have been stored.
-static void await(uint64_t place, uint64_t selected, uint64_t since) {
-  if (selected == UINT64_MAX) return nm_stored_since(place * PART, PART, since);
-  for (uint64_t line = place * PART; selected != 0; line++, selected >>= 1)
+static void wait_for_stores(uint64_t buffer, uint64_t selected, uint64_t since) {
+  if (selected == UINT64_MAX) return nm_stored_since(buffer * BUFFER_LINES, BUFFER_LINES, since);
+  for (uint64_t line = buffer * BUFFER_LINES; selected != 0; line++, selected >>= 1)
     if (selected & 1) nm_stored_since(line, 1, since);
 }
 
-// Copies one-line rows to far memory, consecutive ones by one transfer, and returns their number.
+// Copies the selected one-line rows to far memory, consecutive rows by one transfer, and returns their number.
 static uint64_t copy(uint64_t far, uint64_t lines, uint64_t below, uint64_t to) {
   struct table table = begin(far, lines);
-  uint64_t all = 0, stored[PARTS] = {0}, any[PARTS] = {0};
-  while (table.used < table.parts) {
-    // The next fetch overwrites a part whose stores may be outstanding.
-    uint64_t place = table.fetched % PARTS;
-    await(place, any[place], stored[place]);
-    any[place] = 0;
-    uint64_t line = next(&table), own = line / PART, selected = selects(line, below);
-    any[own] = selected;
-    stored[own] = nm_now();
-    for (uint64_t i = 0; i < PART;) {
+  uint64_t total = 0, store_time[BUFFERS] = {0}, selected_rows[BUFFERS] = {0};
+  while (table.consumed < table.parts) {
+    // The next fetch overwrites a buffer whose stores may be outstanding.
+    uint64_t buffer = table.fetched % BUFFERS;
+    wait_for_stores(buffer, selected_rows[buffer], store_time[buffer]);
+    selected_rows[buffer] = 0;
+    uint64_t line = next(&table), current_buffer = line / BUFFER_LINES, selected = rows_below(line, below);
+    selected_rows[current_buffer] = selected;
+    store_time[current_buffer] = nm_now();
+    for (uint64_t i = 0; i < BUFFER_LINES;) {
       if (!(selected >> i & 1)) {
         i++;
         continue;
       }
       uint64_t count = 1;
-      while (i + count < PART && selected >> (i + count) & 1) count++;
-      nm_store(line + i, to + all * NM_LINE, count);
-      all += count;
+      while (i + count < BUFFER_LINES && selected >> (i + count) & 1) count++;
+      nm_store(line + i, to + total * NM_LINE, count);
+      total += count;
       i += count;
     }
   }
-  for (uint64_t place = 0; place < PARTS; place++) await(place, any[place], stored[place]);
-  return all;
+  for (uint64_t buffer = 0; buffer < BUFFERS; buffer++) wait_for_stores(buffer, selected_rows[buffer], store_time[buffer]);
+  return total;
 }
 
-// Streams the same rows to the host, followed by a row with an invalid number.
+// Streams the selected rows to the host, followed by a row with an invalid number, and returns their number.
 static uint64_t stream(uint64_t far, uint64_t lines, uint64_t below, struct nm_stream *out) {
   struct table table = begin(far, lines);
-  uint64_t all = 0;
-  while (table.used < table.parts) {
+  uint64_t total = 0;
+  while (table.consumed < table.parts) {
     uint64_t line = next(&table);
     nm_stream_look(out);
-    for (uint64_t selected = selects(line, below); selected != 0; line++, selected >>= 1) {
+    for (uint64_t selected = rows_below(line, below); selected != 0; line++, selected >>= 1) {
       if (!(selected & 1)) continue;
       volatile uint64_t *to = nm_stream_next(out), *from = nm_words(line);
       uint64_t words[16];
@@ -133,28 +134,28 @@ static uint64_t stream(uint64_t far, uint64_t lines, uint64_t below, struct nm_s
 #pragma GCC unroll 16
       for (int j = 0; j < 16; j++) to[j] = words[j];
       nm_stream_send(out);
-      all++;
+      total++;
     }
   }
   nm_stream_next(out)[0] = UINT32_MAX;
   nm_stream_send(out);
-  return all;
+  return total;
 }
 
 int channel(uint64_t a, uint64_t b, uint64_t c, uint64_t d) {
   struct nm_registers *in = nm_register_pipe(0), *out = nm_register_pipe(1);
   struct nm_stream to_host = nm_stream(FIRST_OF_STREAM);
   for (;;) {
-    uint64_t words[5], answer;
+    uint64_t words[5], response;
     for (int i = 0; i < 5; i++)
       if (!nm_receive_word(in, &words[i])) return 0;
     switch (words[0]) {
-    case SUM: answer = sum(words[1], words[2], words[3]); break;
-    case COPY: answer = copy(words[1], words[2], words[3], words[4]); break;
+    case SUM: response = sum(words[1], words[2], words[3]); break;
+    case COPY: response = copy(words[1], words[2], words[3], words[4]); break;
     default:
-      answer = stream(words[1], words[2], words[3], &to_host);
+      response = stream(words[1], words[2], words[3], &to_host);
       nm_stream_end(&to_host);
     }
-    nm_send_word(out, answer);
+    nm_send_word(out, response);
   }
 }

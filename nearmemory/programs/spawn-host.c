@@ -17,7 +17,7 @@ int main(int argc, char **argv) {
       int status = 0;
       require(nm_wait(0, &status) == NM_EXITED && status == 1 + (int)i, "what the core ends with");
     }
-    took(trusted ? "as trusted" : "verified", all / times);
+    print_duration(trusted ? "as trusted" : "verified", all / times);
   }
   printf("length: %ld bytes\n", length);
   return 0;

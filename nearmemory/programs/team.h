@@ -1,4 +1,4 @@
-// A team of host cores that share a piece of work.
+// Team of host cores that run a function in parallel.
 
 #ifndef NEARMEMORY_TEAM_H
 #define NEARMEMORY_TEAM_H
@@ -25,15 +25,15 @@ static void team_member(void *core) {
   }
 }
 
-// Starts the team's cores, which poll for work.
+// Starts the cores of the team, which poll for work.
 static void team_begin(void) {
   team.barrier = (struct nm_barrier){.cores = CORES};
   for (uint64_t i = 1; i < CORES; i++)
     require(nm_thread_start(&team.threads[i], i, team_member, (void *)(uintptr_t)i) == 0, "the host has not so many cores");
 }
 
-// Duration of the work of all cores.
-static uint64_t team_works(void (*work)(uint64_t core)) {
+// Runs a function on all cores, and returns its duration.
+static uint64_t team_run(void (*work)(uint64_t core)) {
   uint64_t start = cycles();
   team.work = work;
   nm_barrier_wait(&team.barrier);

@@ -1,6 +1,6 @@
 // Searches an unbalanced tree: by the host in its own memory, in far memory, there with many nodes prefetched, the
 // same by four cores, and by one and four near-memory cores. The tree is built beforehand. Arguments: the fields of `struct tree`,
-// with `some` in millionths, and the maximum number of nodes, beyond which nodes have no children.
+// with `child_probability` in millionths, and the maximum number of nodes, beyond which nodes have no children.
 
 #include "nearmemory/cores.h"
 #include "nearmemory/programs/bench.h"
@@ -10,55 +10,55 @@
 #define CORES 4
 #define MCCS 4
 #define STACK 65536
-// Parts of the tree that cores of the host pass to each other.
+// Capacity of the pool of ranges that cores of the host exchange.
 #define POOL 4096
-#define MOST_AHEAD 64
+#define MAX_PREFETCHES 64
 
-struct found {
-  uint64_t nodes, leaves, deepest;
+struct result {
+  uint64_t nodes, leaves, max_depth;
 };
 
-static struct found expected;
+static struct result expected;
 
 // Builds the tree; each node precedes its children, which are consecutive.
-static struct node *grown(const struct tree *tree, uint64_t most) {
-  struct node *nodes = aligned_alloc(NM_LINE, (most + (1 << RANGE_BITS)) * sizeof *nodes);
+static struct node *build_tree(const struct tree *tree, uint64_t max_nodes) {
+  struct node *nodes = aligned_alloc(NM_LINE, (max_nodes + (1 << RANGE_BITS)) * sizeof *nodes);
   require(nodes != NULL, "no memory for so many nodes");
   tree_root(tree, nodes[0].state);
   nodes[0].depth = 0;
-  uint64_t made = 1;
-  for (uint64_t i = 0; i < made; i++) {
+  uint64_t count = 1;
+  for (uint64_t i = 0; i < count; i++) {
     struct node *node = &nodes[i];
-    uint64_t children = made < most ? tree_children(tree, node->state, node->depth) : 0;
+    uint64_t children = count < max_nodes ? tree_children(tree, node->state, node->depth) : 0;
     require(children < 1 << RANGE_BITS, "a node has too many children");
-    node->first = made;
+    node->first = count;
     node->children = children;
     for (uint64_t j = 0; j < children; j++) {
-      tree_spawn(node->state, j, nodes[made].state);
-      nodes[made++].depth = node->depth + 1;
+      tree_spawn(node->state, j, nodes[count].state);
+      nodes[count++].depth = node->depth + 1;
     }
     expected.leaves += children == 0;
-    if (node->depth > expected.deepest) expected.deepest = node->depth;
+    if (node->depth > expected.max_depth) expected.max_depth = node->depth;
   }
-  expected.nodes = made;
+  expected.nodes = count;
   return nodes;
 }
 
-// One core's search: nodes still to be searched, and prefetched nodes not yet read.
+// Search state of a core: stack of ranges, and prefetched nodes that were not yet read.
 struct search {
   const struct node *tree;
-  uint64_t ahead, height, asked, read, pending[MOST_AHEAD];
+  uint64_t prefetch_distance, height, prefetched, read, pending[MAX_PREFETCHES];
   uint64_t *stack;
-  struct found found;
+  struct result result;
 };
 
 // Reads a node and adds its children to the search.
-static inline void visit(struct search *search, uint64_t which) {
-  const volatile struct node *node = &search->tree[which];
+static inline void visit(struct search *search, uint64_t index) {
+  const volatile struct node *node = &search->tree[index];
   uint64_t first = node->first, children = node->children, depth = node->depth;
-  search->found.nodes++;
-  search->found.leaves += children == 0;
-  if (depth > search->found.deepest) search->found.deepest = depth;
+  search->result.nodes++;
+  search->result.leaves += children == 0;
+  if (depth > search->result.max_depth) search->result.max_depth = depth;
   if (children == 0) return;
   require(search->height < STACK, "the tree is too deep");
   search->stack[search->height++] = RANGE(first, children);
@@ -73,20 +73,20 @@ static inline uint64_t pop(struct search *search) {
   return first;
 }
 
-// Processes the oldest prefetched node. Returns 0 if there was none.
-static inline int step(struct search *search) {
-  if (search->ahead == 0) {
+// Visits the oldest prefetched node, or the next node without prefetches. Returns 0 if no node is left.
+static inline int process_next(struct search *search) {
+  if (search->prefetch_distance == 0) {
     if (search->height == 0) return 0;
     visit(search, pop(search));
     return 1;
   }
-  while (search->asked - search->read < search->ahead && search->height > 0) {
-    uint64_t which = pop(search);
-    nm_prefetch_far(&search->tree[which]);
-    search->pending[search->asked++ % MOST_AHEAD] = which;
+  while (search->prefetched - search->read < search->prefetch_distance && search->height > 0) {
+    uint64_t index = pop(search);
+    nm_prefetch_far(&search->tree[index]);
+    search->pending[search->prefetched++ % MAX_PREFETCHES] = index;
   }
-  if (search->asked == search->read) return 0;
-  visit(search, search->pending[search->read++ % MOST_AHEAD]);
+  if (search->prefetched == search->read) return 0;
+  visit(search, search->pending[search->read++ % MAX_PREFETCHES]);
   return 1;
 }
 
@@ -101,10 +101,10 @@ static void take_lock(void) {
   while (__atomic_exchange_n(&pool.lock, 1, __ATOMIC_ACQUIRE)) nm_relax();
 }
 
-static void leave_lock(void) { __atomic_store_n(&pool.lock, 0, __ATOMIC_RELEASE); }
+static void release_lock(void) { __atomic_store_n(&pool.lock, 0, __ATOMIC_RELEASE); }
 
 // Moves the oldest part of the remaining work, usually the largest subtree, to the pool.
-static void share(struct search *search) {
+static void offload_range(struct search *search) {
   if (search->height < 2 || __atomic_load_n(&pool.height, __ATOMIC_RELAXED) >= CORES) return;
   take_lock();
   if (pool.height < POOL) {
@@ -112,7 +112,7 @@ static void share(struct search *search) {
     search->height--;
     memmove(search->stack, search->stack + 1, search->height * sizeof *search->stack);
   }
-  leave_lock();
+  release_lock();
 }
 
 static void work(void *argument) {
@@ -128,23 +128,23 @@ static void work(void *argument) {
       pool.busy -= busy;
       busy = 0;
     }
-    int over = !busy && pool.busy == 0;
-    leave_lock();
-    if (over) return;
-    while (busy && step(search)) share(search);
+    int is_done = !busy && pool.busy == 0;
+    release_lock();
+    if (is_done) return;
+    while (busy && process_next(search)) offload_range(search);
   }
 }
 
-static void is_right(struct found found, const char *what) {
-  int same = found.nodes == expected.nodes && found.leaves == expected.leaves && found.deepest == expected.deepest;
-  require(same, what);
+static void require_result(struct result result, const char *label) {
+  int is_expected = result.nodes == expected.nodes && result.leaves == expected.leaves && result.max_depth == expected.max_depth;
+  require(is_expected, label);
 }
 
-static void by_host(const struct node *tree, uint64_t ahead, uint64_t cores, const char *who) {
+static void by_host(const struct node *tree, uint64_t prefetch_distance, uint64_t cores, const char *label) {
   struct nm_thread threads[CORES];
-  struct found all = {0};
+  struct result total = {0};
   for (uint64_t i = 0; i < cores; i++) {
-    searches[i] = (struct search){.tree = tree, .ahead = ahead, .stack = malloc(STACK * sizeof(uint64_t))};
+    searches[i] = (struct search){.tree = tree, .prefetch_distance = prefetch_distance, .stack = malloc(STACK * sizeof(uint64_t))};
     require(searches[i].stack != NULL, "no memory");
   }
   pool.ranges[0] = RANGE(0, 1);
@@ -155,23 +155,23 @@ static void by_host(const struct node *tree, uint64_t ahead, uint64_t cores, con
   if (cores > 1)
     work(&searches[0]);
   else
-    for (searches[0].stack[searches[0].height++] = RANGE(0, 1); step(&searches[0]);) {
+    for (searches[0].stack[searches[0].height++] = RANGE(0, 1); process_next(&searches[0]);) {
     }
   for (uint64_t i = 1; i < cores; i++) nm_thread_join(&threads[i]);
-  uint64_t found = cycles() - start;
+  uint64_t duration = cycles() - start;
   for (uint64_t i = 0; i < cores; i++) {
-    all.nodes += searches[i].found.nodes;
-    all.leaves += searches[i].found.leaves;
-    if (searches[i].found.deepest > all.deepest) all.deepest = searches[i].found.deepest;
+    total.nodes += searches[i].result.nodes;
+    total.leaves += searches[i].result.leaves;
+    if (searches[i].result.max_depth > total.max_depth) total.max_depth = searches[i].result.max_depth;
     free(searches[i].stack);
   }
-  is_right(all, who);
-  took(who, found);
+  require_result(total, label);
+  print_duration(label, duration);
 }
 
-// By several near-memory cores, from the first word to the last one.
-static void by_cores(struct node *tree, uint64_t cores, const char *who) {
-  struct found all = {0};
+// Measures a search by near-memory cores, from the start of the last program to the last result.
+static void by_cores(struct node *tree, uint64_t cores, const char *label) {
+  struct result total = {0};
   uint64_t start = cycles(), words[3];
   for (uint64_t i = cores; i-- > 0;) {
     nm_give(i, tree, expected.nodes * sizeof *tree);
@@ -182,22 +182,22 @@ static void by_cores(struct node *tree, uint64_t cores, const char *who) {
   }
   for (uint64_t i = 0; i < cores; i++) {
     for (int j = 0; j < 3; j++) require(nm_receive_word(nm_registers_of(i, 0), &words[j]), "a core ends too early");
-    all.nodes += words[0];
-    all.leaves += words[1];
-    if (words[2] > all.deepest) all.deepest = words[2];
+    total.nodes += words[0];
+    total.leaves += words[1];
+    if (words[2] > total.max_depth) total.max_depth = words[2];
   }
-  uint64_t found = cycles() - start;
-  is_right(all, who);
+  uint64_t duration = cycles() - start;
+  require_result(total, label);
   for (uint64_t i = 0; i < cores; i++) require(nm_wait(i, NULL) == NM_EXITED, "a core ends wrongly");
-  took(who, found);
+  print_duration(label, duration);
 }
 
 int main(int argc, char **argv) {
   struct tree tree = {argument(argc, argv, 1), argument(argc, argv, 2), argument(argc, argv, 3), argument(argc, argv, 4)};
-  tree.some = argument(argc, argv, 5) / 1e6;
+  tree.child_probability = argument(argc, argv, 5) / 1e6;
   tree.children = argument(argc, argv, 6);
   tree.seed = argument(argc, argv, 7);
-  struct node *local = grown(&tree, argument(argc, argv, 8));
+  struct node *local = build_tree(&tree, argument(argc, argv, 8));
   uint64_t bytes = expected.nodes * sizeof *local;
   struct node *far = nm_far_alloc(bytes);
   require(far != NULL, "no memory");
@@ -206,14 +206,14 @@ int main(int argc, char **argv) {
     for (uint64_t j = i; j < i + 3; j++) ((volatile uint64_t *)far)[j] = ((uint64_t *)local)[j];
   }
   nm_flush_all(far, bytes);
-  printf("all: %lu nodes\nof these: %lu leaves\ndown to: %lu nodes\n", expected.nodes, expected.leaves, expected.deepest + 1);
+  printf("all: %lu nodes\nof these: %lu leaves\ndown to: %lu nodes\n", expected.nodes, expected.leaves, expected.max_depth + 1);
   by_host(local, 0, 1, "local");
   by_host(far, 0, 1, "far");
   nm_flush_all(far, bytes);
   // The maximum number of outstanding prefetches.
-  by_host(far, MOST_AHEAD, 1, "far with hints");
+  by_host(far, MAX_PREFETCHES, 1, "far with hints");
   nm_flush_all(far, bytes);
-  if (nm_cores() >= CORES) by_host(far, MOST_AHEAD / CORES, CORES, "far with hints, 4 cores");
+  if (nm_cores() >= CORES) by_host(far, MAX_PREFETCHES / CORES, CORES, "far with hints, 4 cores");
   nm_flush_all(far, bytes);
   by_cores(far, 1, "1 beside");
   if (nm_open() >= MCCS) by_cores(far, MCCS, "4 beside");

@@ -11,14 +11,14 @@ NM_CHANNEL(4096, NM_REGISTER_PIPE(0), NM_FIFO(0), NM_FIFO(1), NM_FIFO(2), NM_FIF
 #define READS 8
 // Ranges of siblings to be searched: the depth of the tree, with a margin.
 #define STACK 8192
-// Nodes searched between two checks for requests of one other core.
-#define LOOKS 8
+// Nodes searched between two checks for messages of another core.
+#define NODES_PER_POLL 8
 
-// The oldest range, usually the largest subtree, is at `bottom`; the newest one below `top`.
+// Stack of ranges. The oldest range, usually the largest subtree, is at `bottom`; the newest is below `top`.
 static uint64_t stack[STACK], bottom, top;
-static uint64_t far, cores, own, credit, nodes, leaves, deepest;
+static uint64_t far, cores, core, credit, nodes, leaves, max_depth;
 
-// Compacts the stack to make room at its end; returns whether there is any.
+// Moves the stack to the start of its array. Returns 0 if it is there already.
 static __attribute__((noinline)) int make_room(void) {
   if (bottom == 0) return 0;
   for (uint64_t i = bottom; i < top; i++) stack[i - bottom] = stack[i];
@@ -34,7 +34,7 @@ static inline int push(uint64_t first, uint64_t count) {
   return 1;
 }
 
-// Takes the first node of the newest range; its siblings stay.
+// Removes the first node of the newest range, and returns it.
 static inline uint64_t pop(void) {
   uint64_t *newest = &stack[top - 1], range = *newest;
   if (RANGE_COUNT(range) > 1)
@@ -44,12 +44,12 @@ static inline uint64_t pop(void) {
   return RANGE_FIRST(range);
 }
 
-// Cores with unanswered requests for nodes, and cores that this core has sent requests to, as bit masks.
-static uint64_t owed, asked;
+// Bit masks of cores: requesters without a response, and cores to which this core has sent a request.
+static uint64_t requesters, requested_cores;
 
-// Sends the oldest range, or half of the only one, to a requesting core, with a thirty-second of the credit. Sends nothing if
-// no node would be left here.
-static __attribute__((noinline)) void give(void) {
+// Sends the oldest range, or half of the only range, to a requester, with 1/32 of the credit. Sends nothing if no node would
+// remain.
+static __attribute__((noinline)) void send_range(void) {
   uint64_t range = stack[bottom], count = RANGE_COUNT(range);
   if (top == bottom || credit < 2 || (top - bottom == 1 && count == 1)) return;
   if (top - bottom > 1)
@@ -59,26 +59,26 @@ static __attribute__((noinline)) void give(void) {
   uint64_t power = 63 - __builtin_clzll(credit);
   power = power > 5 ? power - 5 : 0;
   credit -= (uint64_t)1 << power;
-  uint64_t other = __builtin_ctzll(owed);
-  owed &= owed - 1;
+  uint64_t other = __builtin_ctzll(requesters);
+  requesters &= requesters - 1;
   nm_fifo_send(other, WORK(power, RANGE(RANGE_FIRST(range), count)));
 }
 
-// Receives messages of one other core, round-robin; returns whether the search is over.
-static __attribute__((noinline)) int look(void) {
+// Receives the messages of the next core, round-robin. Returns 1 if the search has ended.
+static __attribute__((noinline)) int receive_messages(void) {
   static uint64_t other;
   do
     other = other + 1 == cores ? 0 : other + 1;
-  while (other == own);
+  while (other == core);
   for (uint64_t words = nm_fifo_words(other); words > 0; words--) {
     uint64_t word = nm_fifo_take(other);
-    if (word == OVER) return 1;
-    if (word & BACK) {
-      credit += word & ~BACK;
-    } else if (word == ASKS) {
-      owed |= (uint64_t)1 << other;
+    if (word == SEARCH_ENDED) return 1;
+    if (word & RETURNED_CREDIT) {
+      credit += word & ~RETURNED_CREDIT;
+    } else if (word == NODE_REQUEST) {
+      requesters |= (uint64_t)1 << other;
     } else {
-      asked &= ~((uint64_t)1 << other);
+      requested_cores &= ~((uint64_t)1 << other);
       credit += (uint64_t)1 << WORK_POWER(word);
       push(RANGE_FIRST(WORK_RANGE(word)), RANGE_COUNT(WORK_RANGE(word)));
     }
@@ -86,58 +86,59 @@ static __attribute__((noinline)) int look(void) {
   return 0;
 }
 
-// Idle: requests nodes from the others and returns credit, or, with all the credit, announces the end. Returns whether it is over.
-static __attribute__((noinline)) int rest(void) {
-  if (own == 0 && credit == CREDIT) {
-    for (uint64_t other = 1; other < cores; other++) nm_fifo_send(other, OVER);
+// Requests nodes from the other cores and returns the credit; with all the credit, the first core announces the end. Returns
+// 1 if the search has ended.
+static __attribute__((noinline)) int wait_for_work(void) {
+  if (core == 0 && credit == CREDIT) {
+    for (uint64_t other = 1; other < cores; other++) nm_fifo_send(other, SEARCH_ENDED);
     return 1;
   }
   for (uint64_t other = 0; other < cores; other++)
-    if (other != own && !(asked >> other & 1)) nm_fifo_send(other, ASKS);
-  asked = ((uint64_t)1 << cores) - 1;
-  if (own > 0 && credit) {
-    nm_fifo_send(0, BACK | credit);
+    if (other != core && !(requested_cores >> other & 1)) nm_fifo_send(other, NODE_REQUEST);
+  requested_cores = ((uint64_t)1 << cores) - 1;
+  if (core > 0 && credit) {
+    nm_fifo_send(0, RETURNED_CREDIT | credit);
     credit = 0;
   }
   nm_relax();
-  return look();
+  return receive_messages();
 }
 
-// The whole search: 0, or -1 if the tree is too deep.
+// Searches the tree. Returns 0, or -1 if the tree is too deep.
 static int search(void) {
-  uint64_t begun = 0, read = 0, looks = LOOKS, before[READS];
+  uint64_t fetches = 0, read = 0, polls_left = NODES_PER_POLL, earlier_stamp[READS];
   for (;;) {
-    while (begun - read < READS && top > bottom) {
-      uint64_t place = begun++ % READS;
-      before[place] = nm_write_stamp(place);
-      nm_fetch_lines(place, far + pop() * NM_LINE);
+    while (fetches - read < READS && top > bottom) {
+      uint64_t slot = fetches++ % READS;
+      earlier_stamp[slot] = nm_write_stamp(slot);
+      nm_fetch_lines(slot, far + pop() * NM_LINE);
     }
-    if (begun == read) {
-      if (rest()) return 0;
+    if (fetches == read) {
+      if (wait_for_work()) return 0;
       continue;
     }
-    uint64_t place = read++ % READS;
-    nm_fetched(place, before[place]);
-    volatile struct node *node = (volatile struct node *)nm_words(place);
+    uint64_t slot = read++ % READS;
+    nm_fetched(slot, earlier_stamp[slot]);
+    volatile struct node *node = (volatile struct node *)nm_words(slot);
     uint64_t first = node->first, count = node->children, depth = node->depth;
     nodes++;
     leaves += count == 0;
-    if (depth > deepest) deepest = depth;
+    if (depth > max_depth) max_depth = depth;
     if (!push(first, count)) return -1;
-    if (owed) give();
-    if (--looks > 0) continue;
-    looks = LOOKS;
-    if (cores > 1) look();
+    if (requesters) send_range();
+    if (--polls_left > 0) continue;
+    polls_left = NODES_PER_POLL;
+    if (cores > 1) receive_messages();
   }
 }
 
-int channel(uint64_t at, uint64_t all, uint64_t which, uint64_t d) {
-  far = at, cores = all, own = which;
+int channel(uint64_t address, uint64_t core_count, uint64_t number, uint64_t d) {
+  far = address, cores = core_count, core = number;
   nm_copies(1);
-  if (own == 0) credit = CREDIT, push(0, 1);
+  if (core == 0) credit = CREDIT, push(0, 1);
   if (search() < 0) return 1;
   nm_send_word(nm_register_pipe(0), nodes);
   nm_send_word(nm_register_pipe(0), leaves);
-  nm_send_word(nm_register_pipe(0), deepest);
+  nm_send_word(nm_register_pipe(0), max_depth);
   return 0;
 }

@@ -1,18 +1,18 @@
-// Definitions shared by both sides of the tree search: layout in far memory, and messages between the cores that search it.
+// Definitions of the tree search for host and near-memory cores: layout of nodes in far memory, and messages between cores.
 
 #ifndef NEARMEMORY_UTS_H
 #define NEARMEMORY_UTS_H
 
 #include <stdint.h>
 
-// A node is a line. Its children are consecutive lines.
+// A node, in one line. Its children are consecutive lines.
 struct node {
   uint64_t first;
   uint32_t children, depth;
   uint8_t state[20];
 } __attribute__((aligned(128)));
 
-// A range of consecutive nodes to be searched: number of the first one, and their count.
+// A range of consecutive nodes to be searched: index of the first node, and number of nodes.
 #define RANGE_BITS 12
 #define RANGE(first, count) ((uint64_t)(first) << RANGE_BITS | (count))
 #define RANGE_FIRST(range) ((range) >> RANGE_BITS)
@@ -29,8 +29,8 @@ struct node {
 #define WORK(power, range) ((uint64_t)(power) << WORK_BITS | (range))
 #define WORK_POWER(word) ((word) >> WORK_BITS)
 #define WORK_RANGE(word) ((word) & (((uint64_t)1 << WORK_BITS) - 1))
-#define BACK ((uint64_t)1 << 63)
-#define OVER BACK
-#define ASKS ((uint64_t)1 << 62)
+#define RETURNED_CREDIT ((uint64_t)1 << 63)
+#define SEARCH_ENDED RETURNED_CREDIT
+#define NODE_REQUEST ((uint64_t)1 << 62)
 
 #endif

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from cohkit.plots import Format
 
 # Exit codes of the native command.
-YES, BAD_INPUT, COULD_NOT_RUN, INTERRUPTED = 0, 2, 4, 130
-_MOST = 2**64
+SUCCESS, BAD_INPUT, COULD_NOT_RUN, INTERRUPTED = 0, 2, 4, 130
+_MAX_NUMBER = 2**64
 
 _DESCRIPTION = """\
 Runs published tables and figures, and prints the published numbers beside ours.
@@ -45,7 +45,7 @@ Example:
 """
 
 
-_REPORTS = """\
+_REPORT_DESCRIPTION = """\
 Makes one HTML page of a folder with results, to view in a browser.
 It needs no network and no other file. The folder contains outputs of check,
 table, reproduce, sim, play and litmus with --json, each in a file that ends in
@@ -54,26 +54,26 @@ Other files are ignored; specifications that compose others are reported and
 ignored.
 """
 
-_REPORTS_EXAMPLE = """\
+_REPORT_EXAMPLE = """\
 Example:
   $ cohkit report ordering --out report.html
 """
 
 
-_HANDS = """\
+_EXPLORE_DESCRIPTION = """\
 Shows a protocol in a browser on this machine: the possible next steps of a
 system, to choose from; their result, as a chart and as states; and the path to
 the nearest violation. Reload the page to read the file
 again. Ctrl-C ends it.
 """
 
-_HANDS_EXAMPLE = """\
+_EXPLORE_EXAMPLE = """\
 Example:
   $ cohkit explore protocols/msi.coh --remotes 2
 """
 
 
-def _list(width: int | None = None) -> str:
+def _experiment_list(width: int | None = None) -> str:
     names = max(map(len, EXPERIMENTS)) + 2
     lines = (f"{name:{names}}{item.title}" for name, item in EXPERIMENTS.items())
     if width is not None:
@@ -93,8 +93,8 @@ def _parser() -> argparse.ArgumentParser:
         commands.add_parser(
             "explore",
             help="explore a protocol step by step",
-            description=_HANDS,
-            epilog=_HANDS_EXAMPLE,
+            description=_EXPLORE_DESCRIPTION,
+            epilog=_EXPLORE_EXAMPLE,
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
     )
@@ -102,8 +102,8 @@ def _parser() -> argparse.ArgumentParser:
         commands.add_parser(
             "report",
             help="make one page of a folder with results",
-            description=_REPORTS,
-            epilog=_REPORTS_EXAMPLE,
+            description=_REPORT_DESCRIPTION,
+            epilog=_REPORT_EXAMPLE,
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
     )
@@ -111,7 +111,7 @@ def _parser() -> argparse.ArgumentParser:
         "reproduce",
         help="run published tables and figures",
         description=_DESCRIPTION,
-        epilog=f"Experiments:\n{_list(80)}\n{_EXAMPLE}",
+        epilog=f"Experiments:\n{_experiment_list(80)}\n{_EXAMPLE}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     reproduce.add_argument(
@@ -119,7 +119,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     reproduce.add_argument(
         "--published",
-        action=_Once,
+        action=_SingleUse,
         metavar="FILE.toml",
         help="add published numbers from a file in the format of published.toml",
     )
@@ -131,20 +131,20 @@ def _parser() -> argparse.ArgumentParser:
     )
     reproduce.add_argument(
         "--out",
-        action=_Once,
+        action=_SingleUse,
         metavar="DIR",
         help="write the rows (ID.json) and the plot (ID.svg, see --format) of each experiment to this folder",
     )
     reproduce.add_argument(
         "--format",
-        action=_Once,
+        action=_SingleUse,
         choices=FORMATS,
         help="format of plots: svg if not given; needs --out",
     )
     reproduce.add_argument("--json", action="store_true", help="print the rows as JSON; without an experiment the list")
     reproduce.add_argument(
         "--accesses",
-        action=_Once,
+        action=_SingleUse,
         metavar="N",
         type=_positive,
         help="make simulations smaller, for a quick look: at most N accesses each, or N of the unit in the output "
@@ -152,41 +152,48 @@ def _parser() -> argparse.ArgumentParser:
     )
     reproduce.add_argument(
         "--threads",
-        action=_Once,
+        action=_SingleUse,
         metavar="N",
         type=_positive,
         help="parallel simulations, without effect on the numbers; at most the number of processors, "
         "which is the default",
     )
-    reproduce.add_argument("--seed", action=_Once, metavar="N", type=_number, default=0, help="random seed")
+    reproduce.add_argument("--seed", action=_SingleUse, metavar="N", type=_number, default=0, help="random seed")
     return parser
 
 
 def _add_report(report: argparse.ArgumentParser) -> None:
     report.add_argument("folder", metavar="DIR", help="the folder with results")
     report.add_argument(
-        "--out", action=_Once, metavar="FILE", help="the file to write; report.html in the folder if not given"
+        "--out", action=_SingleUse, metavar="FILE", help="the file to write; report.html in the folder if not given"
     )
 
 
 def _add_explore(explore: argparse.ArgumentParser) -> None:
     explore.add_argument("protocol", metavar="FILE", help="the protocol file, or the name of a shipped protocol")
-    explore.add_argument("--system", action=_Once, metavar="NAME", help="a system of the file; the first if not given")
+    explore.add_argument(
+        "--system", action=_SingleUse, metavar="NAME", help="a system of the file; the first if not given"
+    )
     explore.add_argument(
         "--remotes",
-        action=_Once,
+        action=_SingleUse,
         metavar="N",
         type=_positive,
         help="caching agents of a system of this size instead, at most 8",
     )
-    explore.add_argument("--lines", action=_Once, metavar="N", type=_positive, help="its cache lines, at most 4")
+    explore.add_argument("--lines", action=_SingleUse, metavar="N", type=_positive, help="its cache lines, at most 4")
     explore.add_argument(
-        "--port", action=_Once, metavar="N", type=_number, default=8421, help="8421 if not given; 0 chooses a free port"
+        "--port",
+        action=_SingleUse,
+        metavar="N",
+        type=_number,
+        default=8421,
+        help="8421 if not given; 0 chooses a free port",
     )
     explore.add_argument("--open", action="store_true", help="open it in the browser of this desktop")
 
 
-class _Once(argparse.Action):
+class _SingleUse(argparse.Action):
     """Store a value and reject a second one, like the native command; argparse would keep the last one."""
 
     _given = False
@@ -206,9 +213,9 @@ class _Once(argparse.Action):
 
 
 def _number(text: str) -> int:
-    if text.isascii() and text.isdigit() and int(text) < _MOST:
+    if text.isascii() and text.isdigit() and int(text) < _MAX_NUMBER:
         return int(text)
-    raise argparse.ArgumentTypeError(f"{text!r} is not a number from 0 to {_MOST - 1}")
+    raise argparse.ArgumentTypeError(f"{text!r} is not a number from 0 to {_MAX_NUMBER - 1}")
 
 
 def _positive(text: str) -> int:
@@ -225,15 +232,15 @@ def _reproduce(options: argparse.Namespace, command: str) -> None:
         if options.format and not options.out:
             raise InputError("`--format` needs `--out`")
         form: Format = options.format or "svg"
-        asked = ReproduceRequest(
+        request = ReproduceRequest(
             names, options.published, options.out, form, as_json, options.sensitivity, conditions, command
         )
-        reproduce(asked)
+        reproduce(request)
     elif options.json:
         listed = [{"name": name, "title": item.title} for name, item in EXPERIMENTS.items()]
         sys.stdout.write(json.dumps(listed, indent=2, ensure_ascii=False) + "\n")
     else:
-        sys.stdout.write(_list())
+        sys.stdout.write(_experiment_list())
 
 
 def _report(options: argparse.Namespace) -> None:
@@ -246,9 +253,9 @@ def _report(options: argparse.Namespace) -> None:
 
 def _explore(options: argparse.Namespace) -> None:
     # Check these limits here, before the compiled module is called with the values.
-    for name, most in (("remotes", 8), ("lines", 4), ("port", 65535)):
-        if (getattr(options, name) or 0) > most:
-            raise InputError(f"`--{name}` is at most {most}")
+    for name, maximum in (("remotes", 8), ("lines", 4), ("port", 65535)):
+        if (getattr(options, name) or 0) > maximum:
+            raise InputError(f"`--{name}` is at most {maximum}")
     explorer = Explorer(options.protocol, system=options.system, remotes=options.remotes, lines=options.lines)
 
     def say(text: str) -> None:
@@ -261,10 +268,10 @@ def _explore(options: argparse.Namespace) -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command line and return its exit code."""
     words = sys.argv[1:] if arguments is None else list(arguments)
-    swept = words[:1] == ["sweep"]
-    options = argparse.Namespace(published=None) if swept else _parser().parse_args(words)
+    is_sweep = words[:1] == ["sweep"]
+    options = argparse.Namespace(published=None) if is_sweep else _parser().parse_args(words)
     try:
-        if swept:
+        if is_sweep:
             return sweep(words[1:])
         if options.command == "reproduce":
             _reproduce(options, shlex.join(["cohkit", *words]))
@@ -283,11 +290,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return COULD_NOT_RUN if isinstance(error, UnavailableError) else BAD_INPUT
     except OSError as error:
         missing = isinstance(error, FileNotFoundError | IsADirectoryError) and (
-            swept or options.command in ("report", "explore") or error.filename == options.published
+            is_sweep or options.command in ("report", "explore") or error.filename == options.published
         )
         sys.stderr.write(f"error: {error.filename or 'standard output'}: {error.strerror or error}\n")
         return BAD_INPUT if missing else COULD_NOT_RUN
-    return YES
+    return SUCCESS
 
 
 if __name__ == "__main__":

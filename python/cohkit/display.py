@@ -79,32 +79,32 @@ def _parts(result: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> Iterator[
                 f"{result!r} cannot be displayed; expected a result, a list of results, a protocol or an SVG"
             )
         results = result
-        if results and all("counterexample" in one for one in results):
+        if results and all("counterexample" in item for item in results):
             for verdict in results:
                 yield from _verdict(verdict)
         else:
             yield _table(results)
         return
-    one = result
-    if "agents" in one and "steps" in one:
-        yield _chart(one)
-    elif "counterexample" in one:
-        yield from _verdict(one)
-    elif "ends" in one:
-        yield from _litmus(one)
-    elif "application" in one:
-        yield from _play(one)
-    elif "statistics" in one:
-        yield from _simulation(one)
+    item = result
+    if "agents" in item and "steps" in item:
+        yield _chart(item)
+    elif "counterexample" in item:
+        yield from _verdict(item)
+    elif "ends" in item:
+        yield from _litmus(item)
+    elif "application" in item:
+        yield from _play(item)
+    elif "statistics" in item:
+        yield from _simulation(item)
     else:
-        rows = next((one[name] for name in _ROWS if name in one), [one])
+        rows = next((item[name] for name in _ROWS if name in item), [item])
         yield _table(rows)
 
 
 def _protocol(protocol: Protocol) -> Iterator[Display]:
     agents: dict[Literal["remote", "home"], str] = {"remote": "caching agents", "home": "the home"}
-    for agent, of in agents.items():
-        yield _line(f"{protocol.name}, {of}")
+    for agent, description in agents.items():
+        yield _line(f"{protocol.name}, {description}")
         yield from _parts(table(protocol, agent=agent))
 
 
@@ -118,12 +118,12 @@ def _line(text: str) -> Display:
 
 def _verdict(verdict: Mapping[str, Any]) -> Iterator[Display]:
     name = verdict["model"] if "model" in verdict else f"{verdict['protocol']} {verdict['system']}"
-    said = f"{name}: {verdict['outcome']}"
+    summary = f"{name}: {verdict['outcome']}"
     if verdict["reason"]:
-        said += f" ({verdict['reason']})"
+        summary += f" ({verdict['reason']})"
     if verdict["states"] is not None:
-        said += f", {verdict['states']} states, {verdict['transitions']} transitions"
-    yield _line(said)
+        summary += f", {verdict['states']} states, {verdict['transitions']} transitions"
+    yield _line(summary)
     counterexample = verdict["counterexample"]
     if counterexample:
         yield _line(f"{counterexample['name']}: {counterexample['message']}")
@@ -132,9 +132,9 @@ def _verdict(verdict: Mapping[str, Any]) -> Iterator[Display]:
 
 
 def _litmus(test: Mapping[str, Any]) -> Iterator[Display]:
-    on = test["protocol"] or "sequentially consistent memory"
-    said = f"{test['test']} on {on}: {test['outcome']}"
-    yield _line(said + (f" ({test['reason']})" if test["reason"] else ""))
+    memory = test["protocol"] or "sequentially consistent memory"
+    summary = f"{test['test']} on {memory}: {test['outcome']}"
+    yield _line(summary + (f" ({test['reason']})" if test["reason"] else ""))
     if test["ends"]:
         marks = ("fulfils", "allowed", "seen")
         yield _table([{**end["values"]} | {mark: end[mark] for mark in marks if mark in end} for end in test["ends"]])
@@ -160,8 +160,8 @@ def _simulation(result: Mapping[str, Any]) -> Iterator[Display]:
         yield _line(f"{failure['kind']}: {failure['message']}")
         yield _chart(failure["sequence"], failure["kind"])
         return
-    counted = result["statistics"] | {name: count for name, count in result["messages"].items() if count}
-    yield _table([{"name": name, "value": value} for name, value in counted.items()])
+    values = result["statistics"] | {name: count for name, count in result["messages"].items() if count}
+    yield _table([{"name": name, "value": value} for name, value in values.items()])
 
 
 def _table(rows: Sequence[Mapping[str, Any]]) -> Display:

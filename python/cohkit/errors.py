@@ -94,7 +94,7 @@ class FaultError(Error):
         return FaultError, (self.file, self.fault)
 
 
-def suggestion(wrong: str, names: Iterable[str]) -> str:
+def suggestion(unknown_name: str, names: Iterable[str]) -> str:
     """Return the start of a help text for an unknown name: a suggestion, or nothing if no name is similar.
 
     >>> from cohkit.errors import suggestion
@@ -102,15 +102,15 @@ def suggestion(wrong: str, names: Iterable[str]) -> str:
     ('did you mean `link.latency`? ', '')
 
     """
-    return did_you_mean(wrong, list(names))
+    return did_you_mean(unknown_name, list(names))
 
 
 def call(file: str, function: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
     """Call the compiled module, which reports errors as JSON, and raise them as the exceptions above."""
     try:
         return function(*args, **kwargs)
-    except RefusedError as refused:
-        kind, details = refused.args
+    except RefusedError as error:
+        kind, details = error.args
         reason = load(details)
     match kind:
         case "text":

@@ -57,8 +57,8 @@ class Explorer:
         protocol = load_protocol(self._name)
         with self._lock:
             if getattr(self, "protocol", None) != protocol:
-                make = _cohkit.Exploration
-                self._of = call(protocol.file, make, protocol, system=self._system, size=self._size)
+                exploration_type = _cohkit.Exploration
+                self._of = call(protocol.file, exploration_type, protocol, system=self._system, size=self._size)
                 self.protocol: Protocol = protocol
 
     def view(self, path: Sequence[int]) -> dict[str, Any]:
@@ -82,8 +82,8 @@ class Explorer:
 
     def nearest_violation(self, max_states: int = MAX_STATES) -> dict[str, Any]:
         """Return the path to the nearest violation, visiting at most `max_states` states."""
-        found: dict[str, Any] = json.loads(self._of.nearest_wrong(max_states))
-        return found
+        result: dict[str, Any] = json.loads(self._of.nearest_violation(max_states))
+        return result
 
     def page(self) -> str:
         """Return the page: tables and text of the protocol, and the available choices."""
@@ -109,16 +109,16 @@ class _Handler(BaseHTTPRequestHandler):
             self._respond(HTTPStatus.FORBIDDEN, "text/plain", "only browsers on this machine may connect\n")
             return
         address = urlsplit(self.path)
-        answers: dict[str, Callable[[], tuple[str, str]]] = {
+        responses: dict[str, Callable[[], tuple[str, str]]] = {
             "/": self._page,
             "/view": lambda: ("application/json", json.dumps(self.explorer.view(_parse_path(address.query)))),
             "/wrong": lambda: ("application/json", json.dumps(self.explorer.nearest_violation())),
         }
-        if address.path not in answers:
-            self._respond(HTTPStatus.NOT_FOUND, "text/plain", f"there are {', '.join(answers)}\n")
+        if address.path not in responses:
+            self._respond(HTTPStatus.NOT_FOUND, "text/plain", f"there are {', '.join(responses)}\n")
             return
         try:
-            self._respond(HTTPStatus.OK, *answers[address.path]())
+            self._respond(HTTPStatus.OK, *responses[address.path]())
         except InputError as error:
             self._respond(HTTPStatus.BAD_REQUEST, "text/plain", f"{error}\n")
 
@@ -127,9 +127,9 @@ class _Handler(BaseHTTPRequestHandler):
         try:
             self.explorer.read()
         except (Error, OSError) as error:
-            what = html.escape(str(error))
+            message = html.escape(str(error))
             title = "the specification is invalid" if isinstance(error, TextError) else "nothing to explore"
-            return "text/html", f"<!doctype html><title>{title}</title><pre>{what}</pre>"
+            return "text/html", f"<!doctype html><title>{title}</title><pre>{message}</pre>"
         return "text/html", self.explorer.page()
 
     def _respond(self, status: HTTPStatus, kind: str, text: str) -> None:

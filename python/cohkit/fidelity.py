@@ -67,7 +67,7 @@ other machines;
 - *known*: the published value was known, but no quantity was tuned to it.
 """
 
-BROKEN = """\
+VIOLATED_BOUNDS = """\
 ## Violated bounds
 
 These results exceed a published upper bound:
@@ -188,7 +188,7 @@ def page(record: dict[str, Any], published: Published) -> str:
         if row["bound"] is not None and row["holds"] is False
     ]
     if lines:
-        parts.append(BROKEN.format(broken="\n".join(lines)))
+        parts.append(VIOLATED_BOUNDS.format(broken="\n".join(lines)))
     return "\n".join(parts)
 
 
@@ -204,26 +204,29 @@ def _compare(name: str, recorded: Sequence[dict[str, Any]], published: Published
 
 def _summary(rows: Sequence[Result]) -> str:
     lines = [
-        "| Origin | Numbers | Error up to 5 % | Error up to 25 % | Orders and bounds | These hold |",
+        (
+            "| Origin | Published numbers | Error at most 5 % | Error at most 25 % "
+            "| Published relations (rankings, upper and lower bounds) | Relations reproduced |"
+        ),
         "|---|---|---|---|---|---|",
     ]
     for use in ("fitted", "predicted blind", "known"):
         # For blind predictions, count the predicted values.
         blind = use == "predicted blind"
-        here = [row for row in rows if row["use"] == use]
-        errors = [abs(error) for row in here if (error := row["blind_error" if blind else "error"]) is not None]
-        holds = [holds for row in here if (holds := row["blind_holds" if blind else "holds"]) is not None]
-        within = [sum(error <= most for error in errors) for most in (0.05, 0.25)]
-        cells = [use, len(errors), *within, len(holds), sum(holds)]
+        selected = [row for row in rows if row["use"] == use]
+        errors = [abs(error) for row in selected if (error := row["blind_error" if blind else "error"]) is not None]
+        holds = [holds for row in selected if (holds := row["blind_holds" if blind else "holds"]) is not None]
+        counts = [sum(error <= limit for error in errors) for limit in (0.05, 0.25)]
+        cells = [use, len(errors), *counts, len(holds), sum(holds)]
         lines.append(f"| {' | '.join(map(str, cells))} |")
     return "\n".join(lines) + "\n"
 
 
 def _section(name: str, rows: Sequence[Result], published: Published) -> str:
-    about = dict.fromkeys(published.source(row["key"]) for row in rows)
+    sources = dict.fromkeys(published.source(row["key"]) for row in rows)
     experiment = EXPERIMENTS[name]
     heading, introduction = SECTIONS.get(name, (experiment.title[:1].upper() + experiment.title[1:], ""))
-    text = f"## {heading}\n\n{introduction}The experiment is `{name}`, after {'; '.join(filter(None, about))}.\n"
+    text = f"## {heading}\n\n{introduction}The experiment is `{name}`, after {'; '.join(filter(None, sources))}.\n"
     for remark in dict.fromkeys(published.remark(row["key"]) for row in rows):
         if remark:
             text += f"As published: {remark}.\n".replace(". ", ".\n")
@@ -267,9 +270,9 @@ def run(conditions: Conditions) -> list[dict[str, Any]]:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run one command line."""
     parser = argparse.ArgumentParser(prog="python -m cohkit.fidelity", description=(__doc__ or "").splitlines()[0])
-    what = parser.add_mutually_exclusive_group(required=True)
-    what.add_argument("--run", action="store_true", help="run every experiment at full size; print our numbers as JSON")
-    what.add_argument("records", nargs="?", help="print the page from the last record of this file")
+    mode = parser.add_mutually_exclusive_group(required=True)
+    mode.add_argument("--run", action="store_true", help="run every experiment at full size; print our numbers as JSON")
+    mode.add_argument("records", nargs="?", help="print the page from the last record of this file")
     options = parser.parse_args(arguments)
     if options.run:
         sys.stdout.write(json.dumps(run(Conditions(threads=1)), ensure_ascii=False) + "\n")

@@ -54,24 +54,24 @@ def write(path: Path, content: bytes) -> None:
         if path.exists() and not path.is_file():
             path.write_bytes(content)
             return
-    with name_file_in_errors(path), _new_file(path.parent) as new:
+    with name_file_in_errors(path), _new_file(path.parent) as temporary:
         try:
-            new.write(content)
-            new.flush()
+            temporary.write(content)
+            temporary.flush()
             # A full disk may be reported only now.
-            os.fsync(new.fileno())
-            new.close()
+            os.fsync(temporary.fileno())
+            temporary.close()
             mask = os.umask(0)
             os.umask(mask)
-            Path(new.name).chmod(0o666 & ~mask)
-            Path(new.name).replace(path)
+            Path(temporary.name).chmod(0o666 & ~mask)
+            Path(temporary.name).replace(path)
         except BaseException:
-            Path(new.name).unlink(missing_ok=True)
+            Path(temporary.name).unlink(missing_ok=True)
             raise
 
 
 def try_folder(folder: Path) -> None:
     """Check that a folder, which need not exist yet, is writable, without leaving anything behind."""
-    there: Iterable[Path] = (place for place in (folder, *folder.absolute().parents) if place.exists())
-    with _new_file(next(iter(there))) as new:
-        Path(new.name).unlink()
+    existing: Iterable[Path] = (parent for parent in (folder, *folder.absolute().parents) if parent.exists())
+    with _new_file(next(iter(existing))) as temporary:
+        Path(temporary.name).unlink()

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 _PLAIN = (str, int, float, bool, type(None))
-_MOST = 2**63
+_INT64_LIMIT = 2**63
 
 
 def to_frame(results: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> pl.DataFrame:
@@ -43,7 +43,11 @@ def to_frame(results: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> pl.Dat
     flat = [_flat(row) for row in rows]
     columns = {key: [row.get(key) for row in flat] for row in flat for key in row}
     frame = {key: values for key, values in columns.items() if all(map(_fits, values))}
-    wide = [key for key, values in frame.items() if any(isinstance(v, int) and abs(v) >= _MOST for v in values)]
+    wide = [
+        key
+        for key, values in frame.items()
+        if any(isinstance(value, int) and abs(value) >= _INT64_LIMIT for value in values)
+    ]
     return pl.DataFrame(frame, schema_overrides=dict.fromkeys(wide, pl.Int128))
 
 

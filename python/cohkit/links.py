@@ -39,9 +39,9 @@ def link(  # noqa: PLR0913 -- each is a keyword
     11.31
 
     """
-    for what, value in {"lanes": lanes, "payload": payload, "delay_ns": delay_ns, "seed": seed, "dma": dma}.items():
+    for option, value in {"lanes": lanes, "payload": payload, "delay_ns": delay_ns, "seed": seed, "dma": dma}.items():
         if value is not None and not 0 <= value < 2**64:
-            raise InputError(f"`{what}` is a number from 0 to 2**64 - 1, not {value}")
+            raise InputError(f"`{option}` is a number from 0 to 2**64 - 1, not {value}")
     rates = call(
         "",
         _cohkit.link,

@@ -79,29 +79,29 @@ def litmus(test: str | os.PathLike[str], **options: Unpack[Options]) -> types.Li
 
     """
     _validate(options)
-    name, text, on = os.fspath(test), options.get("text"), options.get("protocol")
+    name, text, given_protocol = os.fspath(test), options.get("text"), options.get("protocol")
     if text is None and _is_file(test):
         text = decode(name, Path(name).read_bytes())
     program = call(name, _cohkit.Litmus, name, text)
-    protocol = None if on is None else load_executable(on)
-    told = call(
+    protocol = None if given_protocol is None else load_executable(given_protocol)
+    result = call(
         name if protocol is None else protocol.file,
         _cohkit.litmus,
         program,
         protocol=protocol,
-        how=_native_options(options),
+        options=_native_options(options),
     )
-    return types.Litmus.of(load(told))
+    return types.Litmus.of(load(result))
 
 
 def _native_options(options: Options) -> LitmusRun:
-    gives_up, most, runs = options.get("gives_up"), options.get("max_states"), options.get("simulate_runs")
+    gives_up, max_states, runs = options.get("gives_up"), options.get("max_states"), options.get("simulate_runs")
     kinds = options.get("kinds")
     return {
         "cores": options.get("cores"),
         "model": options.get("model"),
         "gives_up": 1 if gives_up is None else gives_up,
-        "max_states": 10_000_000 if most is None else most,
+        "max_states": 10_000_000 if max_states is None else max_states,
         "chart": options.get("chart", False),
         "simulate": None if runs is None else (options.get("seed") or 0, runs),
         "stores": options.get("stores"),
@@ -121,8 +121,8 @@ def _validate(options: Options) -> None:
     for name in options:
         if name not in Options.__annotations__:
             known = ", ".join(f"`{option}`" for option in Options.__annotations__)
-            meant = suggestion(name, Options.__annotations__)
-            raise InputError(f"there is no option `{name}`; {meant}the options are {known}")
+            hint = suggestion(name, Options.__annotations__)
+            raise InputError(f"there is no option `{name}`; {hint}the options are {known}")
     _validate_numbers(options)
     _validate_runs(options)
 
@@ -134,9 +134,9 @@ def _validate_numbers(options: Options) -> None:
         "simulate_runs": (options.get("simulate_runs"), 1, 2**63),
         "seed": (options.get("seed"), 0, 2**64),
     }
-    for name, (value, low, beyond) in numbers.items():
-        if value is not None and not (is_whole(value) and low <= value < beyond):
-            raise InputError(f"`{name}` is a number from {low} to {beyond - 1}, not {value!r}")
+    for name, (value, low, limit) in numbers.items():
+        if value is not None and not (is_whole(value) and low <= value < limit):
+            raise InputError(f"`{name}` is a number from {low} to {limit - 1}, not {value!r}")
 
 
 def _validate_runs(options: Options) -> None:

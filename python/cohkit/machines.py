@@ -48,15 +48,15 @@ class Machine:
 
         """
         if not isinstance(name, str | os.PathLike):
-            told = "`cohkit.platform` describes a platform, `cohkit.Machine` creates a machine from it"
-            raise InputError(f"a platform is a name, a file or a `Machine`, not {type(name).__name__}: {told}")
+            explanation = "`cohkit.platform` describes a platform, `cohkit.Machine` creates a machine from it"
+            raise InputError(f"a platform is a name, a file or a `Machine`, not {type(name).__name__}: {explanation}")
         self._load(os.fspath(name), None, {})
 
     def _load(self, name: str, text: Text, settings: dict[str, str]) -> None:
         text = _read(name) if text is None else text
         self._name, self._text, self._settings = name, text, settings
-        told = [f"{name}={value}" for name, value in settings.items()]
-        self._native = call(name, _native(name, text).set, told)
+        assignments = [f"{name}={value}" for name, value in settings.items()]
+        self._native = call(name, _native(name, text).set, assignments)
         self._platform = Platform.of(load(self._native.json()))
         self._quantities = {quantity["name"]: quantity for quantity in self._platform.quantities}
 
@@ -77,22 +77,22 @@ class Machine:
             InputError: the quantity does not exist, or does not accept the value.
 
         """
-        told = {name: format_quantity(value) for name, value in settings.items()}
-        other = object.__new__(Machine)
-        other._load(self._name, self._text, self._settings | told)
-        return other
+        formatted = {name: format_quantity(value) for name, value in settings.items()}
+        machine = object.__new__(Machine)
+        machine._load(self._name, self._text, self._settings | formatted)
+        return machine
 
     changed = old_method("changed", with_settings)
 
     def __getitem__(self, name: str) -> Quantity | int:
         """Return the value of a quantity: with its unit, or as an integer for counts."""
-        found = self._quantities.get(name)
-        if found is None:
-            there = ", ".join(sorted(self._quantities))
+        quantity = self._quantities.get(name)
+        if quantity is None:
+            names = ", ".join(sorted(self._quantities))
             raise InputError(
-                f"{self._name} has no quantity `{name}`; {suggestion(name, self._quantities)}it has {there}"
+                f"{self._name} has no quantity `{name}`; {suggestion(name, self._quantities)}it has {names}"
             )
-        return found["value"] if found["unit"] == "count" else Quantity(found["value"], found["unit"])
+        return quantity["value"] if quantity["unit"] == "count" else Quantity(quantity["value"], quantity["unit"])
 
     def __iter__(self) -> Iterator[str]:
         """Iterate over the names of the quantities."""
@@ -126,8 +126,8 @@ class Machine:
 
 def _read(name: str) -> Text:
     """Read the file of a platform, or the files of a device and a host."""
-    device, joined, host = name.partition("+")
-    if joined and not Path(name).exists():
+    device, separator, host = name.partition("+")
+    if separator and not Path(name).exists():
         return _read(device), _read(host)
     return decode(name, Path(name).read_bytes()) if name.endswith(".toml") else None
 
@@ -135,7 +135,7 @@ def _read(name: str) -> Text:
 def _native(name: str, text: Text) -> _cohkit.Machine:
     if isinstance(text, tuple):
         device, host = (_native(*part) for part in zip(name.split("+", 1), text, strict=True))
-        return call(name, device.beside, host)
+        return call(name, device.with_host, host)
     return call(name, _cohkit.Machine, name, text)
 
 

@@ -22,7 +22,7 @@ _ACCESSES = get_args(Access)
 _MAGIC = b"COHKTRC1"
 _RECORD = [("address", "<u8"), ("gap", "<u4"), ("core", "<u2"), ("access", "u1"), ("zero", "u1")]
 # Maximum value of each field of a record.
-_MOST = {"address": 2**64 - 1, "gap": 2**32 - 1, "core": 4095, "access": len(_ACCESSES) - 1}
+_MAX_VALUES = {"address": 2**64 - 1, "gap": 2**32 - 1, "core": 4095, "access": len(_ACCESSES) - 1}
 
 
 # Kinds of traces: the prefix before the colon and file name in a workload.
@@ -148,12 +148,12 @@ def memory_trace(  # noqa: PLR0913 -- each is a keyword
         import numpy as np  # noqa: PLC0415 -- only who has arrays needs it
     except ImportError as error:
         raise UnavailableError("traces of arrays need numpy: pip install 'cohkit[arrays]'") from error
-    places = np.asarray(addresses)
-    if places.ndim != 1:
-        raise InputError(f"addresses have one dimension, not {places.ndim}")
-    records = np.zeros(len(places), _RECORD)
-    for field, values in (("address", places), ("gap", gap_ps), ("core", core), ("access", _numbers(access))):
-        records[field] = _fitting(field, np.asarray(values), len(places))
+    address_array = np.asarray(addresses)
+    if address_array.ndim != 1:
+        raise InputError(f"addresses have one dimension, not {address_array.ndim}")
+    records = np.zeros(len(address_array), _RECORD)
+    for field, values in (("address", address_array), ("gap", gap_ps), ("core", core), ("access", _numbers(access))):
+        records[field] = _fitting(field, np.asarray(values), len(address_array))
     return MemoryTrace(records.tobytes(), packed, name)
 
 
@@ -161,25 +161,25 @@ def _numbers(access: Access | Sequence[Access] | npt.ArrayLike) -> npt.ArrayLike
     """Convert accesses given by name to their numbers."""
     import numpy as np  # noqa: PLC0415
 
-    told = np.asarray(access)
-    if told.dtype.kind not in "UOT":
-        return told
-    names, which = np.unique(told.astype(str), return_inverse=True)
+    accesses = np.asarray(access)
+    if accesses.dtype.kind not in "UOT":
+        return accesses
+    names, inverse = np.unique(accesses.astype(str), return_inverse=True)
     for name in names:
         if name not in _ACCESSES:
             raise InputError(f"`{name}` is no access of a trace; there are {', '.join(_ACCESSES)}")
     numbers = np.array([_ACCESSES.index(name) for name in names], dtype=np.uint8)
-    return numbers[which].reshape(told.shape)
+    return numbers[inverse].reshape(accesses.shape)
 
 
 def _fitting(field: str, values: npt.NDArray[np.generic], length: int) -> npt.NDArray[np.generic]:
     """Check that the values fit into a field of the records."""
-    shown = {"address": "addresses", "gap": "gap_ps"}.get(field, field)
+    parameter = {"address": "addresses", "gap": "gap_ps"}.get(field, field)
     if values.ndim > 0 and values.shape != (length,):
-        raise InputError(f"`{shown}` has the shape {values.shape}; there are {length} addresses")
+        raise InputError(f"`{parameter}` has the shape {values.shape}; there are {length} addresses")
     if values.size and values.dtype.kind not in "ui":
-        raise InputError(f"`{shown}` holds whole numbers, not {values.dtype}")
-    if values.size and not (int(values.min()) >= 0 and int(values.max()) <= _MOST[field]):
+        raise InputError(f"`{parameter}` holds whole numbers, not {values.dtype}")
+    if values.size and not (int(values.min()) >= 0 and int(values.max()) <= _MAX_VALUES[field]):
         low, high = int(values.min()), int(values.max())
-        raise InputError(f"`{shown}` is 0 to {_MOST[field]}, not {low if low < 0 else high}")
+        raise InputError(f"`{parameter}` is 0 to {_MAX_VALUES[field]}, not {low if low < 0 else high}")
     return values

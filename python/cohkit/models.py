@@ -49,6 +49,6 @@ def check_model(
     search_options = native_search_options(options)
     verdict = call(
         name,
-        lambda: _cohkit.check_model(text, file=name, dialect=dialect, deadlock=deadlock, looking=search_options),
+        lambda: _cohkit.check_model(text, file=name, dialect=dialect, deadlock=deadlock, search_options=search_options),
     )
     return types.ModelVerdict.of(whole_numbers(load(verdict)))

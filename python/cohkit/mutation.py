@@ -43,10 +43,10 @@ def mutants(
     ('bytes of a message', 'rejected')
 
     """
-    numbers = {"--number": number, "--from": first, "--every": every, "--threads": threads}
-    for name, value in numbers.items():
+    options = {"--number": number, "--from": first, "--every": every, "--threads": threads}
+    for name, value in options.items():
         if value is not None and value < (name in ("--every", "--threads")):
             raise InputError(f"`{name.removeprefix('--')}` is not {value}")
-    words = [word for name, value in numbers.items() if value is not None for word in (name, value)]
-    found, _ = run_json(["mutants", load_protocol(protocol), *words])
-    return records(types.Mutant.of, found)
+    words = [word for name, value in options.items() if value is not None for word in (name, value)]
+    results, _ = run_json(["mutants", load_protocol(protocol), *words])
+    return records(types.Mutant.of, results)

@@ -26,11 +26,11 @@ def binary() -> str:
         UnavailableError: the command is not installed.
 
     """
-    beside = Path(sys.executable).with_name("cohkit")
-    found = str(beside) if beside.is_file() else shutil.which("cohkit")
-    if found is None:
+    sibling = Path(sys.executable).with_name("cohkit")
+    path = str(sibling) if sibling.is_file() else shutil.which("cohkit")
+    if path is None:
         raise UnavailableError("the native command `cohkit` is neither next to this Python nor in `PATH`")
-    return found
+    return path
 
 
 class Text(NamedTuple):
@@ -56,16 +56,16 @@ def run_json(words: Sequence[object]) -> tuple[list[dict[str, Any]], int]:
     """
     with tempfile.TemporaryDirectory() as folder:
         # Messages name files without the temporary folder.
-        line = [write_text(word, Path(folder)) for word in words]
-        command = [binary(), *line, "--json"]
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-    if done.returncode in (_BAD_INPUT, _COULD_NOT_RUN):
-        error = InputError if done.returncode == _BAD_INPUT else UnavailableError
-        raise error(done.stderr.strip().removeprefix("error: "))
-    if done.returncode < 0:
-        raise UnavailableError(f"`cohkit {' '.join(line)}` was ended by signal {-done.returncode}")
-    value = json.loads(done.stdout)
-    return (value if isinstance(value, list) else [value]), done.returncode
+        arguments = [write_text(word, Path(folder)) for word in words]
+        command = [binary(), *arguments, "--json"]
+        process = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    if process.returncode in (_BAD_INPUT, _COULD_NOT_RUN):
+        error = InputError if process.returncode == _BAD_INPUT else UnavailableError
+        raise error(process.stderr.strip().removeprefix("error: "))
+    if process.returncode < 0:
+        raise UnavailableError(f"`cohkit {' '.join(arguments)}` was ended by signal {-process.returncode}")
+    value = json.loads(process.stdout)
+    return (value if isinstance(value, list) else [value]), process.returncode
 
 
 def write_text(word: object, folder: Path) -> str:
@@ -81,10 +81,10 @@ def write_text(word: object, folder: Path) -> str:
 
 def _write_texts(word: Composition, name: str, folder: Path) -> str:
     """Write a composition and the texts that it uses, which may be in parent folders."""
-    up = max((Path(file).parts.count("..") for file, _, _ in word.uses), default=0)
-    place = folder.joinpath(*["below"] * up)
+    parent_count = max((Path(file).parts.count("..") for file, _, _ in word.uses), default=0)
+    base = folder.joinpath(*["below"] * parent_count)
     for file, text in [(name, word.text), *((file, text) for file, _, text in word.uses)]:
-        written = place / file
-        written.parent.mkdir(parents=True, exist_ok=True)
-        written.write_text(text)
-    return str((place / name).relative_to(folder))
+        path = base / file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return str((base / name).relative_to(folder))

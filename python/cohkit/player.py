@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, Required, TypedDict
+from typing import TYPE_CHECKING, Any, Required, TypedDict
 
 from cohkit import _cohkit, types
 from cohkit.errors import InputError, call
@@ -20,33 +20,8 @@ if TYPE_CHECKING:
 
     from cohkit._cohkit import Composition, Protocol
     from cohkit.machines import Machine
+    from cohkit.shipped_types import Application
     from cohkit.units import Quantity
-
-Application = Literal[
-    "shared-table",
-    "prefetcher",
-    "invalidation",
-    "rpc",
-    "rpc-registers",
-    "rpc-descriptors",
-    "locks",
-    "gather",
-    "dma",
-    "view",
-    "remote-writes",
-    "broadcast",
-    "exchange",
-    "pagerank",
-    "sssp",
-    "padding",
-    "task-queue",
-    "histogram",
-    "transpose",
-    "mocfe",
-    "cmc2d",
-    "bigfft",
-    "crystal-router",
-]
 
 
 class Request(TypedDict, total=False):
@@ -85,9 +60,7 @@ def play(  # noqa: PLR0913 -- each is a keyword
 
     Args:
         platform: a platform that comes with the package, a file whose name ends in `.toml`, or a `Machine`.
-        application: `shared-table`, `prefetcher`, `invalidation`, `rpc`, `rpc-registers`, `rpc-descriptors`, `locks`,
-            `gather`, `dma`, `view`, `remote-writes`, `broadcast`, `exchange`, `pagerank`, `sssp`, `padding`,
-            `task-queue`, `histogram`, `transpose`, `mocfe`, `cmc2d`, `bigfft` or `crystal-router`; or a user-defined
+        application: the name of a shipped application, which `cohkit list applications` describes; or a user-defined
             `Scenario`.
         numbers: numbers of the application, such as `{"threads": 8}`; `cohkit play PLATFORM APPLICATION --with help`
             lists them.
@@ -155,9 +128,9 @@ def play_many(
     """
     if threads is not None and not 0 < threads < 2**32:
         raise InputError(f"`threads` is a positive number, not {threads}")
-    ready = [_compile_request(request) for request in plays]
-    done = call("", _cohkit.play, ready, threads=threads, progress=progress)
-    return records(types.Play.of, load(done))
+    compiled = [_compile_request(request) for request in plays]
+    output = call("", _cohkit.play, compiled, threads=threads, progress=progress)
+    return records(types.Play.of, load(output))
 
 
 def _compile_request(request: Request) -> _cohkit.Play:
@@ -189,9 +162,9 @@ def _compile_request(request: Request) -> _cohkit.Play:
     for name in ("time", "warm_up"):
         if options[name] is not None:
             options[name] = format_quantity(options[name], unit="ns")
-    on = machine(options.pop("platform"))
+    target_machine = machine(options.pop("platform"))
     protocol = options.pop("protocol")
-    protocol = default_protocol(on) if protocol is None else load_executable(protocol)
+    protocol = default_protocol(target_machine) if protocol is None else load_executable(protocol)
     numbers = [f"{name}={value}" for name, value in (options.pop("numbers") or {}).items()]
     settings = [f"{name}={format_quantity(value)}" for name, value in (options.pop("set") or {}).items()]
     sizes = [f"{name}={value}" for name, value in (options.pop("sizes") or {}).items()]
@@ -210,11 +183,11 @@ def _compile_request(request: Request) -> _cohkit.Play:
     return call(
         protocol.file,
         _cohkit.Play,
-        on,
+        target_machine,
         application,
-        own=scenario,
+        scenario=scenario,
         protocol=protocol,
-        numbers=numbers,
+        parameters=numbers,
         settings=settings,
         sizes=sizes,
         **options,

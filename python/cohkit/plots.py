@@ -51,14 +51,14 @@ _STYLE: dict[Any, Any] = {
     "savefig.dpi": 300,
 }
 # Metadata that would differ between days or machines.
-_UNNAMED: dict[Format, dict[str, Any]] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {}}
+_METADATA: dict[Format, dict[str, Any]] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {}}
 
 # Column width of the usual two-column layout of journals, in inches.
-_WIDE = 3.4
-_LETTERS = 58
-_SMALL_LETTERS = 68
-_LEGEND_LETTERS = 56
-_SMALL = 5.5
+_COLUMN_WIDTH_INCHES = 3.4
+_TITLE_COLUMNS = 58
+_FOOT_COLUMNS = 68
+_LEGEND_COLUMNS = 56
+_SMALL_FONT = 5.5
 
 # Distinguishable also by lightness (after Okabe and Ito).
 _PUBLISHED = "#b0b0b0"
@@ -73,20 +73,20 @@ _PARTS = {
 }
 _LINES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000")
 _WORDS = {"dram": "memory", "bram": "memory"}
-_WHISKER = "reruns: nominal, and range of assumed quantities"
-_BOUND = "published bound"
-_AT_BEST = "published, without a position on the axis"
-_WIDTH = 0.38
+_WHISKER_LABEL = "reruns: nominal, and range of assumed quantities"
+_BOUND_LABEL = "published bound"
+_BEST_LABEL = "published, without a position on the axis"
+_BAR_WIDTH = 0.38
 # Maximum number of bars with horizontal names and numbers; more bars have vertical ones. Panels with more bars than
 # _HALF use the whole width.
-_BESIDE = 6
-_HALF = 14
+_MAX_HORIZONTAL_BARS = 6
+_MAX_HALF_WIDTH_BARS = 14
 # Panels whose bars differ by more than this factor have separate scales, so that small bars remain visible.
-_SCALES = 20
+_MAX_SCALE_RATIO = 20
 # Smallest visible share of a sum.
-_VISIBLE = 0.002
+_MIN_VISIBLE_SHARE = 0.002
 # Series that differ by at most this share everywhere are indistinguishable.
-_ALIKE = 0.01
+_MAX_SERIES_DEVIATION = 0.01
 
 
 def require() -> None:
@@ -107,42 +107,42 @@ class _Canvas:
         self.title, self.foot, self.form = title, foot, form
         self.handles: dict[str, Any] = {}
 
-    def panels(self, count: int, columns: int, high: float, **how: Any) -> list[Axes]:  # noqa: ANN401 -- of matplotlib
+    def panels(self, count: int, columns: int, row_height: float, **subplot_options: Any) -> list[Axes]:  # noqa: ANN401 -- of matplotlib
         from matplotlib.figure import Figure  # noqa: PLC0415 -- only who wants plots needs it
 
         rows = math.ceil(count / columns)
-        self.high = high * rows
-        self.figure: Figure = Figure(figsize=(_WIDE, self.high), layout="constrained")
-        axes: list[Axes] = list(self.figure.subplots(rows, columns, squeeze=False, **how).flat)
+        self.high = row_height * rows
+        self.figure: Figure = Figure(figsize=(_COLUMN_WIDTH_INCHES, self.high), layout="constrained")
+        axes: list[Axes] = list(self.figure.subplots(rows, columns, squeeze=False, **subplot_options).flat)
         for empty in axes[count:]:
             empty.remove()
         return axes[:count]
 
-    def drawn(self, last: Sequence[str] = ()) -> bytes:
+    def render(self, last: Sequence[str] = ()) -> bytes:
         """Add title, footer and legend, and return the file; the legend entries `last` come last."""
         for axes in self.figure.axes:
             for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
                 self.handles.setdefault(label, handle)
         labels = sorted(self.handles, key=lambda label: last.index(label) + 1 if label in last else 0)
-        title = "\n".join(textwrap.fill(line, _LETTERS) for line in self.title.splitlines())
+        title = "\n".join(textwrap.fill(line, _TITLE_COLUMNS) for line in self.title.splitlines())
         self.figure.suptitle(title, fontsize=8)
-        wide = max((len(label) for label in labels), default=0)
-        columns = max(1, min(len(labels), _LEGEND_LETTERS // (wide + 8)))
-        shown = [textwrap.fill(label, _LEGEND_LETTERS) for label in labels]
-        foot = textwrap.fill(self.foot, _SMALL_LETTERS)
+        label_width = max((len(label) for label in labels), default=0)
+        columns = max(1, min(len(labels), _LEGEND_COLUMNS // (label_width + 8)))
+        wrapped_labels = [textwrap.fill(label, _LEGEND_COLUMNS) for label in labels]
+        foot = textwrap.fill(self.foot, _FOOT_COLUMNS)
         handles = [self.handles[label] for label in labels]
         self.figure.legend(
-            handles, shown, loc="outside lower center", ncols=columns, frameon=False, title=foot or None,
-            title_fontsize=_SMALL,
+            handles, wrapped_labels, loc="outside lower center", ncols=columns, frameon=False, title=foot or None,
+            title_fontsize=_SMALL_FONT,
         )  # fmt: skip
         # Reserve space for title, footer and legend.
-        in_legend = sum(label.count("\n") + 1 for label in shown) / columns
-        around = 0.16 * _rows(title) + 0.14 * math.ceil(in_legend) + 0.1 * _rows(foot) + 0.3
-        self.figure.set_figheight(self.high + around)
-        drawn = io.BytesIO()
-        metadata = {"Title": self.title.partition("\n")[0], **_UNNAMED[self.form]}
-        self.figure.savefig(drawn, format=self.form, metadata=metadata)
-        return drawn.getvalue()
+        legend_rows = sum(label.count("\n") + 1 for label in wrapped_labels) / columns
+        margin_height = 0.16 * _rows(title) + 0.14 * math.ceil(legend_rows) + 0.1 * _rows(foot) + 0.3
+        self.figure.set_figheight(self.high + margin_height)
+        image = io.BytesIO()
+        metadata = {"Title": self.title.partition("\n")[0], **_METADATA[self.form]}
+        self.figure.savefig(image, format=self.form, metadata=metadata)
+        return image.getvalue()
 
 
 def _rows(text: str) -> int:
@@ -179,19 +179,19 @@ def bars(  # noqa: PLR0913 -- the last ones are keywords
         canvas = _Canvas(title, foot, form)
         names = list(dict.fromkeys(row["name"].partition(", ")[2] for row in rows))
         units = dict(zip(dict.fromkeys(row["unit"] for row in rows), axis.split("; "), strict=True))
-        tops = [max(row["ours"] for row in rows if row["name"].partition(", ")[2] == name) for name in names]
-        alike = len(units) == 1 and max(tops) < _SCALES * min(tops)
-        most = max(sum(row["name"].partition(", ")[2] == name for row in rows) for name in names)
-        columns = 2 if len(names) > 2 and most <= _HALF else 1
-        panels = canvas.panels(len(names), columns, 1.45, sharey=alike)
+        maxima = [max(row["ours"] for row in rows if row["name"].partition(", ")[2] == name) for name in names]
+        shared_scale = len(units) == 1 and max(maxima) < _MAX_SCALE_RATIO * min(maxima)
+        max_bars = max(sum(row["name"].partition(", ")[2] == name for row in rows) for name in names)
+        columns = 2 if len(names) > 2 and max_bars <= _MAX_HALF_WIDTH_BARS else 1
+        panels = canvas.panels(len(names), columns, 1.45, sharey=shared_scale)
         spans_of = {span.name: span for span in spans}
         for place, (axes, name) in enumerate(zip(panels, names, strict=True)):
             in_panel = [(o, r) for o, r in zip(ours, rows, strict=True) if r["name"].partition(", ")[2] == name]
             _panel(axes, in_panel, spans_of)
             axes.set_title(textwrap.fill(name, 24))
-            if not alike or place % columns == 0:
+            if not shared_scale or place % columns == 0:
                 axes.set_ylabel(units[in_panel[0][1]["unit"]])
-        return canvas.drawn(("published", _BOUND, "ours", NOT_STEADY, _WHISKER))
+        return canvas.render(("published", _BOUND_LABEL, "ours", NOT_STEADY, _WHISKER_LABEL))
 
 
 class _Series(NamedTuple):
@@ -230,19 +230,21 @@ def lines(  # noqa: PLR0913 -- the last ones are keywords
         series = _distinguish(all_series(points), logarithmic)
         for axes, unit, label in zip(panels, units, axis.split("; "), strict=True):
             axes.set_ylabel(label)
-            for one, (style, colour) in zip(series, _styles(), strict=False):
-                _curve(axes, one.panels.get(unit, []), one.name, style, colour)
+            for curve, (style, colour) in zip(series, _styles(), strict=False):
+                _curve(axes, curve.panels.get(unit, []), curve.name, style, colour)
             for row in rows:
                 if not is_point(row) and row["unit"] == unit and row["published"] is not None:
-                    axes.axhline(row["published"], color="#555555", linestyle=":", label=_AT_BEST)
+                    axes.axhline(row["published"], color="#555555", linestyle=":", label=_BEST_LABEL)
                     text = f"{_short(row['published'])}: {row['name']}"
                     axes.annotate(
                         text, (1, row["published"]), (0, 1), xycoords=("axes fraction", "data"),
-                        textcoords="offset points", ha="right", va="bottom", fontsize=_SMALL,
+                        textcoords="offset points", ha="right", va="bottom", fontsize=_SMALL_FONT,
                     )  # fmt: skip
-            drawn = [value for row in rows if row["unit"] == unit for value in (row["ours"], row["published"]) if value]
+            drawn_values = [
+                value for row in rows if row["unit"] == unit for value in (row["ours"], row["published"]) if value
+            ]
             # A linear axis from zero is clearer for less than a decade.
-            if "y" in logarithmic and max(drawn) > 10 * min(drawn):
+            if "y" in logarithmic and max(drawn_values) > 10 * min(drawn_values):
                 axes.set_yscale("log")
                 axes.yaxis.set_major_formatter(_plain)
             else:
@@ -251,7 +253,7 @@ def lines(  # noqa: PLR0913 -- the last ones are keywords
                 axes.set_xscale("log")
                 axes.xaxis.set_major_formatter(_plain)
         panels[-1].set_xlabel(along)
-        return canvas.drawn(("published", _AT_BEST, NOT_STEADY))
+        return canvas.render(("published", _BEST_LABEL, NOT_STEADY))
 
 
 def shares(  # noqa: PLR0913 -- the last ones are keywords
@@ -276,21 +278,24 @@ def shares(  # noqa: PLR0913 -- the last ones are keywords
     with _style_context():
         canvas = _Canvas(title, foot, form)
         [axes] = canvas.panels(1, 1, 2.1)
-        for one, (style, colour) in zip(_distinguish(all_series(rows), logarithmic), _styles(), strict=False):
-            [in_panel] = one.panels.values()
+        for curve, (style, colour) in zip(_distinguish(all_series(rows), logarithmic), _styles(), strict=False):
+            [in_panel] = curve.panels.values()
             # A constant value is a single step.
-            places, values = [0.0, *map(place_of, in_panel)], [in_panel[0]["ours"], *(row["ours"] for row in in_panel)]
-            axes.plot(values, places, style, color=colour, drawstyle="steps-post", label=one.name)
+            positions, values = (
+                [0.0, *map(x_position, in_panel)],
+                [in_panel[0]["ours"], *(row["ours"] for row in in_panel)],
+            )
+            axes.plot(values, positions, style, color=colour, drawstyle="steps-post", label=curve.name)
             for row in in_panel:
                 if row["published"] is not None:
-                    axes.plot(row["published"], place_of(row), "x", color="black", markersize=5, label="published")
+                    axes.plot(row["published"], x_position(row), "x", color="black", markersize=5, label="published")
         axes.set_xlabel(axis)
         axes.set_ylabel(along)
         axes.set_ylim(0, 103)
         if "y" in logarithmic:
             axes.set_xscale("log")
             axes.xaxis.set_major_formatter(_plain)
-        return canvas.drawn(("published",))
+        return canvas.render(("published",))
 
 
 def is_point(row: Result) -> bool:
@@ -300,7 +305,7 @@ def is_point(row: Result) -> bool:
     return name[0].isdigit()
 
 
-def place_of(row: Result) -> float:
+def x_position(row: Result) -> float:
     """Return the position of a point on its line."""
     return float(row["name"].split()[0].rstrip(","))
 
@@ -328,39 +333,43 @@ def all_series(rows: Sequence[Result]) -> list[_Series]:
 
 def _distinguish(series: Sequence[_Series], logarithmic: str) -> list[_Series]:
     """Merge series that would cover each other, and join their names."""
-    values = [row["ours"] for one in series for rows in one.panels.values() for row in rows]
-    least = 0 if "y" in logarithmic else max(values, default=0)
-    apart: list[tuple[_Series, list[str]]] = []
-    for one in series:
-        for other, names in apart:
-            if _overlap(one, other, least):
-                names.append(one.name)
+    values = [row["ours"] for curve in series for rows in curve.panels.values() for row in rows]
+    reference = 0 if "y" in logarithmic else max(values, default=0)
+    groups: list[tuple[_Series, list[str]]] = []
+    for curve in series:
+        for other, names in groups:
+            if _overlap(curve, other, reference):
+                names.append(curve.name)
                 break
         else:
-            apart.append((one, [one.name]))
-    return [one._replace(name=_join_names(names)) for one, names in apart]
+            groups.append((curve, [curve.name]))
+    return [curve._replace(name=_join_names(names)) for curve, names in groups]
 
 
 def _join_names(names: Sequence[str]) -> str:
     """Join the names of a line; a common beginning appears only once."""
     words = [name.split(", ") for name in names]
-    alike = sum(1 for _ in itertools.takewhile(lambda position: len(set(position)) == 1, zip(*words, strict=False)))
-    return " = ".join([names[0], *(", ".join(of_one[alike:]) or ", ".join(of_one) for of_one in words[1:])])
+    common_words = sum(
+        1 for _ in itertools.takewhile(lambda position: len(set(position)) == 1, zip(*words, strict=False))
+    )
+    return " = ".join(
+        [names[0], *(", ".join(name_words[common_words:]) or ", ".join(name_words) for name_words in words[1:])]
+    )
 
 
-def _overlap(one: _Series, other: _Series, least: float) -> bool:
-    if one.panels.keys() != other.panels.keys():
+def _overlap(curve: _Series, other: _Series, reference: float) -> bool:
+    if curve.panels.keys() != other.panels.keys():
         return False
-    pairs = [(one.panels[unit], other.panels[unit]) for unit in one.panels]
+    pairs = [(curve.panels[unit], other.panels[unit]) for unit in curve.panels]
     return all(
-        len(mine) == len(theirs)
+        len(own_points) == len(other_points)
         and all(
-            place_of(a) == place_of(b)
-            and abs(a["ours"] - b["ours"]) <= _ALIKE * max(a["ours"], least)
+            x_position(a) == x_position(b)
+            and abs(a["ours"] - b["ours"]) <= _MAX_SERIES_DEVIATION * max(a["ours"], reference)
             and a["published"] in (None, b["published"])
-            for a, b in zip(mine, theirs, strict=True)
+            for a, b in zip(own_points, other_points, strict=True)
         )
-        for mine, theirs in pairs
+        for own_points, other_points in pairs
     )
 
 
@@ -371,9 +380,9 @@ def _plain(value: float, _: object) -> str:
 def _curve(axes: Axes, in_panel: Sequence[Result], name: str, style: str, colour: str) -> None:
     if not in_panel:
         return
-    places = [place_of(row) for row in in_panel]
-    axes.plot(places, [row["ours"] for row in in_panel], style, color=colour, marker="o", label=name)
-    for place, row in zip(places, in_panel, strict=True):
+    positions = [x_position(row) for row in in_panel]
+    axes.plot(positions, [row["ours"] for row in in_panel], style, color=colour, marker="o", label=name)
+    for place, row in zip(positions, in_panel, strict=True):
         if row["published"] is not None:
             axes.plot(place, row["published"], "x", color=colour, markersize=5, clip_on=False, label="published")
         if row["use"] == NOT_STEADY:
@@ -381,17 +390,17 @@ def _curve(axes: Axes, in_panel: Sequence[Result], name: str, style: str, colour
 
 
 def _panel(axes: Axes, in_panel: Sequence[tuple[Measurement, Result]], spans: Mapping[str, Span]) -> None:
-    upright = len(in_panel) > _BESIDE
+    vertical_labels = len(in_panel) > _MAX_HORIZONTAL_BARS
     for place, (ours, row) in enumerate(in_panel):
-        theirs = row["published"]
-        position = place if theirs is None else place + _WIDTH / 2 + 0.02
+        published = row["published"]
+        position = place if published is None else place + _BAR_WIDTH / 2 + 0.02
         label = _short(ours.value)
-        if theirs is not None:
-            left = place - _WIDTH / 2 - 0.02
-            axes.bar(left, theirs, _WIDTH, color=_PUBLISHED, label="published")
+        if published is not None:
+            left = place - _BAR_WIDTH / 2 - 0.02
+            axes.bar(left, published, _BAR_WIDTH, color=_PUBLISHED, label="published")
             axes.annotate(
-                _short(theirs), (left, theirs), (0, -1), textcoords="offset points", ha="center", va="top",
-                fontsize=_SMALL,
+                _short(published), (left, published), (0, -1), textcoords="offset points", ha="center", va="top",
+                fontsize=_SMALL_FONT,
             )  # fmt: skip
         if row["error"] is not None:
             label += f"\n{row['error']:+.1%}"
@@ -399,24 +408,38 @@ def _panel(axes: Axes, in_panel: Sequence[tuple[Measurement, Result]], spans: Ma
         if ours.parts:
             _stack(axes, position, ours.parts)
         else:
-            [bar] = axes.bar(position, ours.value, _WIDTH, color=_OURS, label=NOT_STEADY if not_steady else "ours")
+            [bar] = axes.bar(position, ours.value, _BAR_WIDTH, color=_OURS, label=NOT_STEADY if not_steady else "ours")
             if not_steady:
                 bar.set(hatch="////", edgecolor="white")
         if span := spans.get(ours.name):
-            beside = position + _WIDTH / 2 + 0.06
+            whisker_position = position + _BAR_WIDTH / 2 + 0.06
             low, high = (end.ours for end in span.ends())
-            axes.plot([beside, beside], [low, high], color="black", linewidth=0.7, marker="_")
-            axes.plot(beside, span.ours, color="black", linewidth=0.7, marker="o", markersize=2, label=_WHISKER)
+            axes.plot([whisker_position, whisker_position], [low, high], color="black", linewidth=0.7, marker="_")
+            axes.plot(
+                whisker_position,
+                span.ours,
+                color="black",
+                linewidth=0.7,
+                marker="o",
+                markersize=2,
+                label=_WHISKER_LABEL,
+            )
         if row["bound"] is not None:
             axes.plot(
-                [position - _WIDTH, position + _WIDTH], [row["bound"]] * 2, color="black", linewidth=1, label=_BOUND
+                [position - _BAR_WIDTH, position + _BAR_WIDTH],
+                [row["bound"]] * 2,
+                color="black",
+                linewidth=1,
+                label=_BOUND_LABEL,
             )
-        _write(axes, position, ours.value, label, upright=upright)
+        _write(axes, position, ours.value, label, upright=vertical_labels)
     names = [row["name"].partition(", ")[0].replace("+", "+\n") for _, row in in_panel]
     axes.set_xticks(range(len(in_panel)), names)
-    axes.tick_params(axis="x", length=0, labelrotation=90 if upright else 0, labelsize=_SMALL if upright else 7)
+    axes.tick_params(
+        axis="x", length=0, labelrotation=90 if vertical_labels else 0, labelsize=_SMALL_FONT if vertical_labels else 7
+    )
     axes.set_xlim(-0.6, len(in_panel) - 0.4)
-    axes.margins(y=0.4 if upright else 0.22)
+    axes.margins(y=0.4 if vertical_labels else 0.22)
 
 
 def _stack(axes: Axes, position: float, parts: Mapping[str, float]) -> None:
@@ -427,10 +450,10 @@ def _stack(axes: Axes, position: float, parts: Mapping[str, float]) -> None:
         sums[component] = sums.get(component, 0) + value
     bottom = 0.0
     for component, value in sums.items():
-        if value < _VISIBLE * sum(sums.values()):
+        if value < _MIN_VISIBLE_SHARE * sum(sums.values()):
             continue
         label = f"ours: {_WORDS.get(component, component)}"
-        axes.bar(position, value, _WIDTH, bottom=bottom, color=_PARTS[component], label=label)
+        axes.bar(position, value, _BAR_WIDTH, bottom=bottom, color=_PARTS[component], label=label)
         bottom += value
 
 
@@ -440,6 +463,6 @@ def _short(value: float) -> str:
 
 def _write(axes: Axes, position: float, top: float, text: str, *, upright: bool = False) -> None:
     axes.annotate(
-        text, (position, top), (0, 1), textcoords="offset points", ha="center", va="bottom", fontsize=_SMALL,
+        text, (position, top), (0, 1), textcoords="offset points", ha="center", va="bottom", fontsize=_SMALL_FONT,
         rotation=90 if upright else 0,
     )  # fmt: skip

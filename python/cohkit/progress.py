@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
 
-_BETWEEN_S = 0.1
-_NAME_AND_NUMBERS = 45
+_UPDATE_INTERVAL_S = 0.1
+_TEXT_COLUMNS = 45
 _SHORTEST, _LONGEST = 5, 40
 
 
@@ -40,15 +40,15 @@ class Bar:
     def __call__(self, done: int, total: int) -> None:
         """Show that `done` of `of` units are complete."""
         now = time.monotonic()
-        if not self._shown or now < self._last + _BETWEEN_S:
+        if not self._shown or now < self._last + _UPDATE_INTERVAL_S:
             return
         self._last = now
         share = done / max(total, 1)
-        room = shutil.get_terminal_size().columns - _NAME_AND_NUMBERS
-        length = max(_SHORTEST, min(_LONGEST, room))
+        available_columns = shutil.get_terminal_size().columns - _TEXT_COLUMNS
+        length = max(_SHORTEST, min(_LONGEST, available_columns))
         bar = "█" * round(share * length)
-        left = f", {(now - self._begun) * (1 - share) / share:.0f} s left" if share > 0 else ""
-        self._stream.write(f"\r\033[K{self._name} {bar:░<{length}} {share:4.0%}{left}")
+        remaining = f", {(now - self._begun) * (1 - share) / share:.0f} s left" if share > 0 else ""
+        self._stream.write(f"\r\033[K{self._name} {bar:░<{length}} {share:4.0%}{remaining}")
         self._stream.flush()
 
     def __exit__(

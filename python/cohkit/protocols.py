@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from cohkit.search_options import SearchOptions
 
 _FOLDER = "protocols/"
-_MOST_REMOTES, _MOST_LINES = 8, 4
-_MOST_CAPACITY = 255
+_MAX_REMOTES, _MAX_LINES = 8, 4
+_MAX_CAPACITY = 255
 
 
 def read(file: str | os.PathLike[str]) -> Protocol:
@@ -50,12 +50,12 @@ def _read(file: str | os.PathLike[str], names: list[str]) -> Protocol:
     try:
         data = Path(file).read_bytes()
     except FileNotFoundError as error:
-        said = f"no such file or shipped protocol; {suggestion(name, names)}there are {', '.join(names)}"
+        message = f"no such file or shipped protocol; {suggestion(name, names)}there are {', '.join(names)}"
         if name in shipped_names():
-            said = f"no such file; `cohkit.shipped({name!r})` gives the shipped protocol"
+            message = f"no such file; `cohkit.shipped({name!r})` gives the shipped protocol"
         elif name in compositions():
-            said = f"no such file; `cohkit.composition({name!r})` gives the shipped composition"
-        raise FileNotFoundError(error.errno, said, name) from None
+            message = f"no such file; `cohkit.composition({name!r})` gives the shipped composition"
+        raise FileNotFoundError(error.errno, message, name) from None
     return parse(decode(name, data), file=name)
 
 
@@ -75,15 +75,15 @@ def decode(file: str, data: bytes) -> str:
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         raise _text_error(file, 1, 1, "this is encoded in UTF-16", "save it in UTF-8")
     if b"\r" in data and b"\n" not in data:
-        what, remedy = "its lines end in carriage returns only", "save it with Unix or Windows line endings"
-        raise _text_error(file, 1, data.index(b"\r") + 1, what, remedy)
+        message, remedy = "its lines end in carriage returns only", "save it with Unix or Windows line endings"
+        raise _text_error(file, 1, data.index(b"\r") + 1, message, remedy)
     try:
         return data.decode()
     except UnicodeDecodeError as error:
-        before = data[: error.start].decode()
-        line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
-        what = f"this is not a text file: byte {error.start} is not UTF-8"
-        raise _text_error(file, line, column, what, "save it as plain text in UTF-8") from None
+        valid_text = data[: error.start].decode()
+        line, column = valid_text.count("\n") + 1, len(valid_text) - valid_text.rfind("\n")
+        message = f"this is not a text file: byte {error.start} is not UTF-8"
+        raise _text_error(file, line, column, message, "save it as plain text in UTF-8") from None
 
 
 def _text_error(file: str, line: int, column: int, message: str, remedy: str) -> TextError:
@@ -135,8 +135,8 @@ def shipped(name: str) -> Protocol:
     if name in compositions():
         raise InputError(f"`{name}` composes others: `cohkit.composition({name!r})` gives it")
     if name not in shipped_names():
-        there = shipped_names()
-        raise InputError(f"no protocol `{name}` is shipped; {suggestion(name, there)}there are {', '.join(there)}")
+        names = shipped_names()
+        raise InputError(f"no protocol `{name}` is shipped; {suggestion(name, names)}there are {', '.join(names)}")
     file = f"{_FOLDER}{name}.coh"
     return parse(shipped_file(file), file=file)
 
@@ -200,18 +200,18 @@ def composition(name: str | os.PathLike[str]) -> Composition:
     <cohkit.Composition two_level of protocols/two-level.coh>
 
     """
-    found = str(name)
-    meant = [short for short in compositions() if found in (short, f"{_FOLDER}{short}.coh")]
-    if meant and not Path(name).exists():
-        file = f"{_FOLDER}{meant[0]}.coh"
+    name_text = str(name)
+    matches = [short for short in compositions() if name_text in (short, f"{_FOLDER}{short}.coh")]
+    if matches and not Path(name).exists():
+        file = f"{_FOLDER}{matches[0]}.coh"
         return compose(shipped_file(file), file=file)
     try:
         data = Path(name).read_bytes()
     except FileNotFoundError as error:
-        there = compositions()
-        said = f"no such file or shipped specification; {suggestion(found, there)}there are {', '.join(there)}"
-        raise FileNotFoundError(error.errno, said, found) from None
-    return compose(decode(found, data), file=found)
+        names = compositions()
+        message = f"no such file or shipped specification; {suggestion(name_text, names)}there are {', '.join(names)}"
+        raise FileNotFoundError(error.errno, message, name_text) from None
+    return compose(decode(name_text, data), file=name_text)
 
 
 def systems(protocol: Protocol | str | os.PathLike[str]) -> Records[types.System]:
@@ -256,8 +256,8 @@ def load_protocol(protocol: Protocol | str | os.PathLike[str]) -> Protocol:
 
 def _load_file_or_shipped(name: str | os.PathLike[str], names: list[str]) -> Protocol:
     # A file takes precedence over a shipped protocol.
-    meant = [short for short in shipped_names() if str(name) in (short, f"{_FOLDER}{short}.coh")]
-    return shipped(meant[0]) if meant and not Path(name).exists() else _read(name, names)
+    matches = [short for short in shipped_names() if str(name) in (short, f"{_FOLDER}{short}.coh")]
+    return shipped(matches[0]) if matches and not Path(name).exists() else _read(name, names)
 
 
 def load_executable(protocol: Protocol | Composition | str | os.PathLike[str]) -> Protocol | Composition:
@@ -335,7 +335,12 @@ def check(
     size = validate_size(protocol, systems=names, remotes=remotes, lines=lines, capacity=capacity)
     if isinstance(protocol, Composition):
         parts = call(
-            protocol.file, _cohkit.check_composition, protocol, systems=names, capacity=capacity, looking=search_options
+            protocol.file,
+            _cohkit.check_composition,
+            protocol,
+            systems=names,
+            capacity=capacity,
+            search_options=search_options,
         )
         return records(types.Verdict.of, map(whole_numbers, load(parts)))
     verdicts = load(
@@ -346,7 +351,7 @@ def check(
             systems=names,
             size=size,
             capacity=capacity,
-            looking=search_options,
+            search_options=search_options,
         )
     )
     return records(types.Verdict.of, map(whole_numbers, verdicts))
@@ -372,7 +377,7 @@ def validate_size(
 
     """
     if capacity is not None:
-        _number("capacity", capacity, _MOST_CAPACITY)
+        _number("capacity", capacity, _MAX_CAPACITY)
     if remotes is None and lines is None:
         return None
     if isinstance(protocol, Composition):
@@ -380,7 +385,7 @@ def validate_size(
         raise InputError(f"`{name}` is for one protocol, and {protocol.file} composes several")
     if systems is not None:
         raise InputError("name systems of the specification, or give `remotes` and `lines`, not both")
-    return _number("remotes", remotes, _MOST_REMOTES), _number("lines", lines, _MOST_LINES)
+    return _number("remotes", remotes, _MAX_REMOTES), _number("lines", lines, _MAX_LINES)
 
 
 def _number(name: str, number: int | None, maximum: int) -> int:

@@ -140,9 +140,9 @@ class Published:
             _merge(target, source)
         keys = {*self._leaves, *self._entries}
         for key, (_, file) in (*other._leaves.items(), *other._entries.items()):
-            above = next((above for above in _enclosing_tables(key) if above in keys), None)
-            below = next((below for below in keys if below.startswith(f"{key}.")), None)
-            if above or below:
+            outer = next((outer for outer in _enclosing_tables(key) if outer in keys), None)
+            inner = next((inner for inner in keys if inner.startswith(f"{key}.")), None)
+            if outer or inner:
                 raise InputError(f"{file}: {key} is a value in one place and a table in another")
 
     def value(self, key: str, *, unit: str) -> float | None:
@@ -233,15 +233,15 @@ class Published:
         return self._nearest(key, "source")
 
     def _nearest(self, key: str, name: str) -> str | None:
-        places = (f"{table}.{name}" for table in _enclosing_tables(key))
-        return next((str(self._leaves[place][0]) for place in places if place in self._leaves), None)
+        candidates = (f"{table}.{name}" for table in _enclosing_tables(key))
+        return next((str(self._leaves[candidate][0]) for candidate in candidates if candidate in self._leaves), None)
 
 
 def _merge(target: dict[str, tuple[Any, str]], source: dict[str, tuple[Any, str]]) -> None:
     for key, (value, file) in source.items():
-        known, known_file = target.setdefault(key, (value, file))
-        if known != value:
-            raise InputError(f"{file}: {key} is {value!r}, but {known_file} says {known!r}")
+        existing, existing_file = target.setdefault(key, (value, file))
+        if existing != value:
+            raise InputError(f"{file}: {key} is {value!r}, but {existing_file} says {existing!r}")
 
 
 def _number(value: object, unit: str, key: str, file: str) -> float:

@@ -70,13 +70,13 @@ def reproduce(request: ReproduceRequest) -> None:
         if any(EXPERIMENTS[name].axis for name in names):
             plots.require()
         try_folder(Path(request.out))
-    values_of_all: list[dict[str, Any]] = []
+    all_values: list[dict[str, Any]] = []
     for name in names:
         result = _run(name, published, request)
         run = {"command": request.command, "version": __version__}
         values = [value | {"run": run} for value in _json(result)]
         if request.json:
-            values_of_all += values
+            all_values += values
         else:
             sys.stdout.write(("" if name == names[0] else "\n") + _table(result, request.conditions))
             sys.stdout.flush()
@@ -87,7 +87,7 @@ def reproduce(request: ReproduceRequest) -> None:
                 "".join(f"\n{kind}: {file}" for kind, file in written).lstrip("\n" if request.json else "") + "\n"
             )
     if request.json:
-        sys.stdout.write(_dump(values_of_all))
+        sys.stdout.write(_dump(all_values))
     if request.published and not published.is_used(request.published):
         sys.stderr.write(f"note: no number of {request.published} belongs to these experiments\n")
 
@@ -97,8 +97,8 @@ def _select(names: Sequence[str]) -> list[str]:
         return [name for name in EXPERIMENTS if _has_requirements(name)]
     for name in names:
         if name not in EXPERIMENTS:
-            there = ", ".join(EXPERIMENTS)
-            raise InputError(f"there is no experiment `{name}`; {suggestion(name, EXPERIMENTS)}there are {there}")
+            names_text = ", ".join(EXPERIMENTS)
+            raise InputError(f"there is no experiment `{name}`; {suggestion(name, EXPERIMENTS)}there are {names_text}")
     return list(dict.fromkeys(names))
 
 
@@ -138,7 +138,7 @@ def _run(name: str, published: Published, request: ReproduceRequest) -> Reproduc
     if request.sensitivity and experiment.spans:
         with Bar(f"{name} --sensitivity") as bar:
             spans = experiment.spans(_rerun(experiment, conditions)._replace(progress=bar))
-    remarks = dict.fromkeys(remark for one in ours if (remark := published.remark(one.key)))
+    remarks = dict.fromkeys(remark for measurement in ours if (remark := published.remark(measurement.key)))
     return ReproduceResult(name, experiment, ours, compare(name, ours, published), spans, list(remarks))
 
 
@@ -195,8 +195,8 @@ def _columns(lines: Sequence[Sequence[str]]) -> str:
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     text = ""
     for first, *cells in lines:
-        right = [f"{cell:>{width}}" for cell, width in zip(cells, widths[1:], strict=True)]
-        text += "  ".join(["", f"{first:<{widths[0]}}", *right]).rstrip() + "\n"
+        right_cells = [f"{cell:>{width}}" for cell, width in zip(cells, widths[1:], strict=True)]
+        text += "  ".join(["", f"{first:<{widths[0]}}", *right_cells]).rstrip() + "\n"
     return text
 
 
@@ -219,7 +219,7 @@ def _table(result: ReproduceResult, conditions: Conditions) -> str:
     for row in result.rows:
         unit, blind = row["unit"], row["blind"]
         error = error_cell(row["error"], row["ratio"], row["holds"])
-        before = [
+        blind_cells = [
             "" if blind is None else number(blind, unit),
             error_cell(row["blind_error"], row["blind_ratio"], row["blind_holds"]),
         ]
@@ -229,7 +229,7 @@ def _table(result: ReproduceResult, conditions: Conditions) -> str:
                 published_cell(row),
                 number(row["ours"], unit),
                 error,
-                *before[: 2 * has_blind],
+                *blind_cells[: 2 * has_blind],
                 provenance_cell(row),
             ]
         )
@@ -281,13 +281,16 @@ def _omissions(result: ReproduceResult) -> str:
 
 def _parts_table(ours: Sequence[Measurement]) -> str:
     """Show the parts of each number that is a sum."""
-    parts = list(dict.fromkeys(name for one in ours for name in one.parts))
+    parts = list(dict.fromkeys(name for measurement in ours for name in measurement.parts))
     # The remainder comes last.
     parts.sort(key=lambda name: "." not in name)
-    heads = zip(*(one.name.split(", ") for one in ours), strict=True)
+    heads = zip(*(measurement.name.split(", ") for measurement in ours), strict=True)
     lines = [["", *head] for head in heads]
-    lines += [[name, *(f"{one.parts[name]:.1f}" if name in one.parts else "-" for one in ours)] for name in parts]
-    lines.append([f"sum, {ours[0].unit}", *(f"{sum(one.parts.values()):.1f}" for one in ours)])
+    lines += [
+        [name, *(f"{measurement.parts[name]:.1f}" if name in measurement.parts else "-" for measurement in ours)]
+        for name in parts
+    ]
+    lines.append([f"sum, {ours[0].unit}", *(f"{sum(measurement.parts.values()):.1f}" for measurement in ours)])
     return "Each is the sum of:\n\n" + _columns(lines)
 
 

@@ -150,14 +150,18 @@ def _maker(hint: Any) -> Callable[[Any], Any]:  # noqa: ANN401
         return hint.of
     if kind in (Union, types.UnionType):
         # Optional types: no type here is a union of several kinds of records.
-        makers = [made for made in map(_maker, inner) if made is not _plain]
+        makers = [maker for maker in map(_maker, inner) if maker is not _plain]
         return _or_none(makers[0]) if makers else _plain
     if kind in (list, Records):
-        each = _maker(inner[0])
-        return _plain if each is _plain else lambda values: Records(map(each, values))
+        item_maker = _maker(inner[0])
+        return _plain if item_maker is _plain else lambda values: Records(map(item_maker, values))
     if kind is dict:
-        of = _maker(inner[1])
-        return _plain if of is _plain else lambda items: Record({key: of(item) for key, item in items.items()})
+        value_maker = _maker(inner[1])
+        return (
+            _plain
+            if value_maker is _plain
+            else lambda items: Record({key: value_maker(item) for key, item in items.items()})
+        )
     return _plain
 
 

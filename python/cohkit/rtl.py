@@ -68,8 +68,8 @@ def lockstep(  # noqa: PLR0913 -- each is a keyword
     """
     words: list[object] = ["--seed", seed, "--seeds", seeds, "--messages", messages, "--spoil", spoil]
     words += [] if shape is None else ["--shape", shape]
-    [ran], _ = run_json(["rtl", "test", load_protocol(protocol), *words, *_build(build)])
-    return types.Lockstep.of(ran)
+    [result], _ = run_json(["rtl", "test", load_protocol(protocol), *words, *_build(build)])
+    return types.Lockstep.of(result)
 
 
 def synth(
@@ -85,9 +85,9 @@ def synth(
         UnavailableError: Yosys is not installed.
 
     """
-    numbers = ",".join(map(str, units))
-    found, _ = run_json(["rtl", "synth", load_protocol(protocol), "--units", numbers, *_build(build)])
-    return records(types.Synthesis.of, found)
+    unit_list = ",".join(map(str, units))
+    results, _ = run_json(["rtl", "synth", load_protocol(protocol), "--units", unit_list, *_build(build)])
+    return records(types.Synthesis.of, results)
 
 
 def measure(
@@ -112,10 +112,10 @@ def measure(
         UnavailableError: Verilator is not installed.
 
     """
-    numbers = {"--units": units, "--outstanding": outstanding, "--lines": lines}
-    words = [word for name, value in numbers.items() if value is not None for word in (name, value)]
-    [measured], _ = run_json(["rtl", "measure", load_protocol(protocol), *words, *_build(build)])
-    return types.HomeMeasurements.of(measured)
+    options = {"--units": units, "--outstanding": outstanding, "--lines": lines}
+    words = [word for name, value in options.items() if value is not None for word in (name, value)]
+    [result], _ = run_json(["rtl", "measure", load_protocol(protocol), *words, *_build(build)])
+    return types.HomeMeasurements.of(result)
 
 
 def _build(folder: str | os.PathLike[str] | None) -> list[object]:

@@ -166,8 +166,10 @@ def resource_count(scenario: Scenario, resource: str = "lines") -> int:
     number: object = getattr(scenario, resource, None)
     if not isinstance(number, int) or not 0 <= number <= _MAX_NUMBER:
         name = type(scenario).__name__
-        of = resource.removeprefix("host_")
-        raise InputError(f"`{resource}` of the scenario {name} is a number of {of}, 0 to {_MAX_NUMBER}, not {number!r}")
+        noun = resource.removeprefix("host_")
+        raise InputError(
+            f"`{resource}` of the scenario {name} is a number of {noun}, 0 to {_MAX_NUMBER}, not {number!r}"
+        )
     return number
 
 
@@ -216,10 +218,10 @@ def _thread_stepper(thread: cpu.Thread, number: int, lines: int) -> _Stepper:
     last_step: cpu.Step | None = None
 
     def step(
-        result: int, refused: tuple[bool, device.Permission] | None
+        result: int, refusal: tuple[bool, device.Permission] | None
     ) -> tuple[str, tuple[Any, ...]] | Literal[False] | None:
         nonlocal last_step
-        error = cpu.AccessError(last_step, *refused) if last_step is not None and refused is not None else None
+        error = cpu.AccessError(last_step, *refusal) if last_step is not None and refusal is not None else None
         try:
             if error is not None:
                 last_step = thread.throw(error)

@@ -6,7 +6,7 @@ import functools
 import json
 import os
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal, Required, TypedDict, cast
+from typing import TYPE_CHECKING, Any, Required, TypedDict, cast
 
 from cohkit import _cohkit, types
 from cohkit.errors import InputError, call, suggestion
@@ -21,28 +21,17 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from cohkit._cohkit import Composition, Protocol
+    from cohkit.shipped_types import Workload
     from cohkit.units import Quantity
 
-Workload = Literal[
-    "sequential-read",
-    "random-read",
-    "sequential-write",
-    "random-write",
-    "random-mixed",
-    "sequential-read-once",
-    "random-read-once",
-    "sequential-write-line",
-    "random-write-line",
-]
-
 # Numeric options of a simulation, with minimum and maximum.
-_ENDLESS = 2**64 - 1
+_MAX_COUNT = 2**64 - 1
 _NUMBERS = {
-    "accesses": (1, _ENDLESS),
+    "accesses": (1, _MAX_COUNT),
     "cores": (1, 4096),
     "outstanding": (1, 4096),
     "prefetch": (0, 4096),
-    "seed": (0, _ENDLESS),
+    "seed": (0, _MAX_COUNT),
 }
 
 
@@ -118,10 +107,8 @@ def simulate(  # noqa: PLR0913 -- each is a keyword
 
     Args:
         platform: a platform that comes with the package, a file whose name ends in `.toml`, or a `Machine`.
-        workload: `sequential-read`, `random-read`, `sequential-write`, `random-write` or `random-mixed`; or, without
-            caching, `sequential-read-once`, `random-read-once`, `sequential-write-line` or `random-write-line`; or a
-            recorded trace: a `memory_trace`, `trace:FILE`, `packed-trace:FILE`, or a trace of another tool such as
-            `lackey-trace:FILE`.
+        workload: the name of a shipped workload, which `cohkit list workloads` describes; or a recorded trace: a
+            `memory_trace`, `trace:FILE`, `packed-trace:FILE`, or a trace of another tool such as `lackey-trace:FILE`.
         protocol: protocol of caches and home: a protocol, the path of its file, or the name of a shipped one; the
             platform's protocol if not given.
         region: accessed memory: bytes, or a size with its unit such as `"4MiB"`; if not given, 16 MiB, or the memory
@@ -199,9 +186,9 @@ def simulate_many(
     """
     if threads is not None and not 0 < threads < 2**32:
         raise InputError(f"`threads` is a positive number, not {threads}")
-    ready = [_compile_request(request) for request in simulations]
-    done = call("", _cohkit.simulate, ready, threads=threads, progress=progress)
-    return records(types.Simulation.of, load(done))
+    compiled = [_compile_request(request) for request in simulations]
+    output = call("", _cohkit.simulate, compiled, threads=threads, progress=progress)
+    return records(types.Simulation.of, load(output))
 
 
 def machine(name: str | os.PathLike[str] | Machine | _cohkit.Machine, *, text: str | None = None) -> _cohkit.Machine:
@@ -215,9 +202,9 @@ def machine(name: str | os.PathLike[str] | Machine | _cohkit.Machine, *, text: s
     return Machine(name).native
 
 
-def default_protocol(on: _cohkit.Machine) -> Protocol | Composition:
+def default_protocol(target_machine: _cohkit.Machine) -> Protocol | Composition:
     """Return the default protocol of a platform."""
-    return _shipped_protocol(json.loads(on.json())["protocol"])
+    return _shipped_protocol(json.loads(target_machine.json())["protocol"])
 
 
 @functools.cache
@@ -232,8 +219,8 @@ def _whole(name: str, value: object, low: int, high: int) -> int:
     number = cast("int", value)
     if whole and low <= number <= high:
         return int(number)
-    allowed = f"{low} to {high}" if high < _ENDLESS else f"at least {low}"
-    if high == _ENDLESS and whole and number > high:
+    allowed = f"{low} to {high}" if high < _MAX_COUNT else f"at least {low}"
+    if high == _MAX_COUNT and whole and number > high:
         allowed = f"at most {high}"
     raise InputError(f"`{name}` is {allowed}{'' if whole else ', and a whole number'}, not {value!r}")
 
@@ -244,8 +231,8 @@ def _work(workload: object) -> tuple[str, tuple[str, bytes] | None]:
         return workload.name, (workload.kind, workload.file)
     if isinstance(workload, str):
         return workload, None
-    kind, makes = type(workload).__name__, "`cohkit.memory_trace` makes one of addresses"
-    raise InputError(f"a workload is a name or a `MemoryTrace`, not {kind}: {makes}")
+    kind, hint = type(workload).__name__, "`cohkit.memory_trace` makes one of addresses"
+    raise InputError(f"a workload is a name or a `MemoryTrace`, not {kind}: {hint}")
 
 
 def _compile_request(request: Request) -> _cohkit.Simulation:
@@ -278,19 +265,19 @@ def _compile_request(request: Request) -> _cohkit.Simulation:
         if options[name] is not None or name == "seed":
             options[name] = _whole(name, options[name], low, high)
     protocol = options.pop("protocol")
-    on = machine(options.pop("platform"))
-    protocol = default_protocol(on) if protocol is None else load_executable(protocol)
+    target_machine = machine(options.pop("platform"))
+    protocol = default_protocol(target_machine) if protocol is None else load_executable(protocol)
     options["by"] = [f"{kind}={workload}" for kind, workload in (options["by"] or {}).items()]
     settings = [f"{name}={format_quantity(value)}" for name, value in (options.pop("set") or {}).items()]
     if options["region"] is not None:
         options["region"] = format_quantity(options["region"], unit="B")
-    workload, recorded = _work(options.pop("workload"))
+    workload, recorded_trace = _work(options.pop("workload"))
     return call(
         protocol.file,
         _cohkit.Simulation,
-        on,
+        target_machine,
         workload,
-        recorded=recorded,
+        trace=recorded_trace,
         protocol=protocol,
         settings=settings,
         **options,

@@ -38,17 +38,17 @@ def trace(
         OSError: the file cannot be read.
 
     >>> import cohkit, re
-    >>> wrong = re.sub(r"(?m)( S  .*[|] Inv  .*[|]) I$", r"\1 S", cohkit.shipped("msi").text)
-    >>> verdicts = cohkit.check(cohkit.parse(wrong), remotes=2)
-    >>> [judged] = cohkit.trace(verdicts, "msi")
-    >>> judged.outcome, judged.why
-    ('refused', 'cache 0 has to become I now')
+    >>> faulty = re.sub(r"(?m)( S  .*[|] Inv  .*[|]) I$", r"\1 S", cohkit.shipped("msi").text)
+    >>> verdicts = cohkit.check(cohkit.parse(faulty), remotes=2)
+    >>> [verdict] = cohkit.trace(verdicts, "msi")
+    >>> verdict.outcome, verdict.why
+    ('refused', 'cache 0 must enter I in this step')
 
     """
     if isinstance(traces, str | os.PathLike):
         text = Text(os.fspath(traces), decode(os.fspath(traces), Path(traces).read_bytes()))
     else:
         text = Text("traces.json", json.dumps(traces))
-    sized = [word for name, value in (sizes or {}).items() for word in ("--size", f"{name}={value}")]
-    found, _ = run_json(["trace", text, "--protocol", load_protocol(protocol), *sized])
-    return records(types.TraceVerdict.of, found)
+    size_options = [word for name, value in (sizes or {}).items() for word in ("--size", f"{name}={value}")]
+    verdicts, _ = run_json(["trace", text, "--protocol", load_protocol(protocol), *size_options])
+    return records(types.TraceVerdict.of, verdicts)

@@ -43,42 +43,44 @@ def cohkit_command(root: Path) -> Command:
 
 
 @pytest.fixture
-def run_shown(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], int]:
-    """Run the commands that a document shows, in the folder that is the current one, and tell how many there were."""
+def run_documented_commands(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], int]:
+    """Run the commands of a document in the current folder, compare their output, and return their number."""
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
 
     def run(text: str) -> int:
         blocks = "".join(re.findall(r"^```console\n(.*?)^```$", text, re.MULTILINE | re.DOTALL))
-        shown = re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", blocks, re.MULTILINE)
-        for line, expected in shown:
-            done = subprocess.run(["bash", "-c", f"exec 2>&1; {line}"], capture_output=True, text=True, check=False)
+        documented = re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", blocks, re.MULTILINE)
+        for line, expected in documented:
+            completed = subprocess.run(
+                ["bash", "-c", f"exec 2>&1; {line}"], capture_output=True, text=True, check=False
+            )
             pattern = ".*".join(re.escape(part) for part in re.split(r"(?m)^\.\.\.\n", expected))
-            assert re.fullmatch(pattern, done.stdout, re.DOTALL), f"{line}:\n{done.stdout}"
-            assert done.returncode == 0
-        return len(shown)
+            assert re.fullmatch(pattern, completed.stdout, re.DOTALL), f"{line}:\n{completed.stdout}"
+            assert completed.returncode == 0
+        return len(documented)
 
     return run
 
 
 @pytest.fixture(autouse=True)
-def at_root(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let relative paths mean the same wherever the tests are started."""
+def run_in_root(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make relative paths independent of the folder in which the tests are started."""
     monkeypatch.chdir(root)
 
 
-# Where `tools/setup_tests` installs what runs in Node.js.
-NODE = Path(__file__).resolve().parents[2] / ".venv/editors"
+# Folder in which `tools/setup_tests` installs packages for Node.js.
+NODE_FOLDER = Path(__file__).resolve().parents[2] / ".venv/editors"
 
 
 @cache
 def tools() -> dict[str, dict[str, Any]]:
-    """Give the answer of `cohkit doctor` for each tool that tests may need, by its name."""
+    """Return the entry of `cohkit doctor` for each tool that tests may need, by name."""
     command = [str(Path(sys.executable).parent / "cohkit"), "doctor", "--json"]
-    told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    return {tool["name"]: tool for tool in json.loads(told)["tools"]}
+    catalogue_json = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    return {tool["name"]: tool for tool in json.loads(catalogue_json)["tools"]}
 
 
-FLAGS = [
+BROWSER_FLAGS = [
     "--no-sandbox",
     "--disable-gpu",
     "--disable-quic",
@@ -95,33 +97,36 @@ def browser() -> Iterator[Browser]:
     from playwright.sync_api import sync_playwright  # noqa: PLC0415 -- only tests that have it use it
 
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS)
+        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=BROWSER_FLAGS)
         yield browser
         browser.close()
 
 
 @pytest.fixture
-def complaints() -> Callable[[Page, str], list[str]]:
-    """Listen to all that a page complains of, and to what it asks for beyond an address."""
+def browser_messages() -> Callable[[Page, str], list[str]]:
+    """Collect a page's console messages, errors, and requests outside an address."""
 
-    def listen(page: Page, address: str) -> list[str]:
-        said: list[str] = []
+    def collect_messages(page: Page, address: str) -> list[str]:
+        messages: list[str] = []
         # Machines under test are slow.
         page.set_default_timeout(60_000)
-        page.on("console", lambda message: said.append(message.text))
-        page.on("pageerror", lambda error: said.append(str(error)))
-        page.on("request", lambda one: None if one.url.startswith((address, "data:")) else said.append(one.url))
-        return said
+        page.on("console", lambda message: messages.append(message.text))
+        page.on("pageerror", lambda error: messages.append(str(error)))
+        page.on(
+            "request",
+            lambda request: None if request.url.startswith((address, "data:")) else messages.append(request.url),
+        )
+        return messages
 
-    return listen
+    return collect_messages
 
 
 @pytest.fixture
-def wide() -> Callable[[Page], list[str]]:
-    """Name the elements that end beyond the viewport's right edge, outside frames that scroll."""
+def overflowing_elements() -> Callable[[Page], list[str]]:
+    """List the elements that extend beyond the right edge of the viewport, outside scrollable frames."""
 
-    def beyond(page: Page) -> list[str]:
-        found: list[str] = page.evaluate(
+    def find_overflowing(page: Page) -> list[str]:
+        elements: list[str] = page.evaluate(
             """() => {
                 const scrolls = (one) =>
                     one && (getComputedStyle(one).overflowX !== "visible" || scrolls(one.parentElement));
@@ -131,45 +136,45 @@ def wide() -> Callable[[Page], list[str]]:
                     .map((one) => `${one.tagName} ${one.className} ends at ${ends(one)}`);
             }"""
         )
-        return found
+        return elements
 
-    return beyond
+    return find_overflowing
 
 
 @pytest.fixture
 def follow() -> Callable[[Locator], None]:
-    """Click a link to a place of the same page, and wait until that place is shown: the page turns to it later."""
+    """Click a link within the page, and wait until its target is shown, which happens some time after the click."""
 
-    def until_shown(link: Locator) -> None:
+    def click_and_wait(link: Locator) -> None:
         link = link.first
         place = link.get_attribute("href")
         link.click()
         link.page.locator(f"main[data-place='{place}']").wait_for(state="attached")
 
-    return until_shown
+    return click_and_wait
 
 
 def require(name: str) -> None:
-    """Fail the test if a tool is missing; skip it if the developer does without, by `COHKIT_WITHOUT`."""
+    """Fail the test if a tool is missing; skip it if `COHKIT_WITHOUT` names the tool."""
     if name in os.environ.get("COHKIT_WITHOUT", "").split(","):
         pytest.skip(f"COHKIT_WITHOUT names {name}")
     tool = tools()[name]
     if not tool["run"]["there"]:
         needed = f"this test needs {tool['what']} ({tool['run']['why']}), which {tool['brought_by']} brings"
         pytest.fail(f"{needed}; `tools/setup_tests` installs it, COHKIT_WITHOUT={name} does without it")
-    if name == "node" and not (NODE / "installed").is_file():
+    if name == "node" and not (NODE_FOLDER / "installed").is_file():
         pytest.fail("this test needs what npm installs of editors/vscode; `tools/setup_tests` does it")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "needs(*tools): fails where one of these is missing")
-    # Who runs in the background may ignore Ctrl-C, and what tests start would, too: they interrupt it.
+    # A background process may ignore Ctrl-C, and processes that tests start inherit this; tests interrupt them.
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True)
-def tools_are_there(request: pytest.FixtureRequest) -> None:
-    """Look for what a test's mark `needs` names, and for what the experiment needs that it is run with."""
+def require_tools(request: pytest.FixtureRequest) -> None:
+    """Require the tools that a test's mark `needs` names, and those of the experiment that parametrizes the test."""
     run_with = getattr(request.node, "callspec", None)
     experiment = EXPERIMENTS.get(run_with.params.get("name")) if run_with else None
     if experiment and experiment.needs:

@@ -17,7 +17,7 @@ SOURCES = ["home_pkg", "fifo", "spill_register", "rr_pick", "stream_arbiter", "r
 
 
 def run(folder: Path, rtl: Path, block: tuple[str, str, dict[str, int]]) -> tuple[int, int]:
-    """Tests that ran and tests that failed, of a block of this RTL."""
+    """Return the number of executed and of failed tests of a block of this RTL."""
     top, test, parameters = block
     runner_of = importlib.import_module("cocotb.runner")
     runner = runner_of.get_runner("verilator")
@@ -40,7 +40,7 @@ def run(folder: Path, rtl: Path, block: tuple[str, str, dict[str, int]]) -> tupl
     [
         ("fifo_block", "stream", {"Depth": 1}),
         ("fifo_block", "stream", {"Depth": 4}),
-        ("fifo_block", "stream", {"Depth": 8, "Fast": 0}),
+        ("fifo_block", "stream", {"Depth": 8, "RegisterValid": 0}),
         ("spill_register_block", "stream", {}),
         ("stream_arbiter_block", "arbiter", {}),
         ("dcs_reader_block", "reader", {}),
@@ -58,22 +58,27 @@ def test_block(
 @pytest.mark.parametrize(
     "fault",
     [
-        # A read is done with its first beat.
-        ("dcs_reader", "reader", "ends && fits && r_place ==", "r_valid_i && in_flight && r_place =="),
-        # Bytes are given back before the last of them was taken.
-        ("dcs_writer", "writer", "rst_ni && load_bytes && last ? chosen", "rst_ni && load_bytes ? chosen"),
+        # Fault: a read completes with its first beat.
+        ("dcs_reader", "reader", "burst_end && last_legal && r_index ==", "r_valid_i && in_flight && r_index =="),
+        # Fault: bytes are released before the last one was received.
+        (
+            "dcs_writer",
+            "writer",
+            "rst_ni && load_data && last ? source_circuit",
+            "rst_ni && load_data ? source_circuit",
+        ),
     ],
 )
 def test_seeded_fault_is_detected(
     root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: tuple[str, str, str, str]
 ) -> None:
-    name, test, right, wrong = fault
+    name, test, original, faulty = fault
     hardware = tmp_path / "hardware"
     shutil.copytree(root / "hardware", hardware)
     source = hardware / f"rtl/{name}.sv"
     text = source.read_text(encoding="utf-8")
-    assert text.count(right) == 1
-    source.write_text(text.replace(right, wrong), encoding="utf-8")
+    assert text.count(original) == 1
+    source.write_text(text.replace(original, faulty), encoding="utf-8")
     monkeypatch.syspath_prepend(str(hardware / "blocks"))
     with pytest.raises(SystemExit, match="Failed 1 of 1 tests"):
         run(tmp_path / "build", hardware / "rtl", (f"{name}_block", test, {}))

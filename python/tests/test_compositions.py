@@ -18,53 +18,53 @@ if TYPE_CHECKING:
 
     from conftest import Command
 
-BOTH = "enzian-dc-bram+enzian-cpu-home"
-DIRECTIONS = "protocols/eci-both.coh"
-LEVELS = "protocols/two-level.coh"
+TWO_SPACES = "enzian-dc-bram+enzian-cpu-home"
+TWO_SPACES_FILE = "protocols/eci-both.coh"
+TWO_LEVELS_FILE = "protocols/two-level.coh"
 
 
-def without_run(told: list[Any]) -> list[Any]:
-    return [{name: value for name, value in one.items() if name != "run"} for one in told]
+def without_run(results: list[Any]) -> list[Any]:
+    return [{name: value for name, value in result.items() if name != "run"} for result in results]
 
 
-def same(ours: list[Any], printed: str) -> None:
-    """Compare answers with what the command prints, but for what depends on the machine."""
-    assert without_run(json.loads(json.dumps(ours))) == without_run(json.loads(printed))
+def assert_same_results(results: list[Any], printed: str) -> None:
+    """Compare results with the command's output, except for machine-dependent values."""
+    assert without_run(json.loads(json.dumps(results))) == without_run(json.loads(printed))
 
 
 @pytest.fixture
 def composition_file(tmp_path: Path) -> Path:
-    """Copy the two levels and what they use, to be changed."""
+    """Copy the two-level composition and the files it uses, so that tests can change them."""
     for name in ("two-level", "mesi", "mesi-l1"):
         shutil.copy(f"protocols/{name}.coh", tmp_path)
     return tmp_path / "two-level.coh"
 
 
-def test_a_composition_has_parts() -> None:
+def test_composition_lists_spaces_files_and_systems() -> None:
     both = cohkit.composition("eci-both")
-    assert (both.name, both.file, both.spaces, both.systems) == ("eci_both", DIRECTIONS, ["far", "near"], ["both"])
+    assert (both.name, both.file, both.spaces, both.systems) == ("eci_both", TWO_SPACES_FILE, ["far", "near"], ["both"])
     assert [file for file, _, _ in both.uses] == ["eci.coh", "eci-near.coh"]
     assert both.uses[0][2] == cohkit.shipped("eci").text
-    assert both == cohkit.composition(DIRECTIONS) != cohkit.composition(LEVELS)
+    assert both == cohkit.composition(TWO_SPACES_FILE) != cohkit.composition(TWO_LEVELS_FILE)
     assert repr(both) == "<cohkit.Composition eci_both of protocols/eci-both.coh>"
 
 
 def test_composition_pickles_with_its_files(composition_file: Path) -> None:
-    read = cohkit.composition(composition_file)
-    kept = pickle.dumps(read)
+    composition = cohkit.composition(composition_file)
+    pickled = pickle.dumps(composition)
     for file in list(composition_file.parent.iterdir()):
         file.unlink()
-    again = pickle.loads(kept)  # noqa: S301 -- our own
-    assert again == read
-    assert hash(again) == hash(read)
-    [outer, *_] = cohkit.check(again, max_states=600)
+    restored = pickle.loads(pickled)  # noqa: S301 -- our own
+    assert restored == composition
+    assert hash(restored) == hash(composition)
+    [outer, *_] = cohkit.check(restored, max_states=600)
     assert (outer["system"], outer["outcome"]) == ("joint.outer", "verified")
 
 
 def test_composition_verdicts_match_the_command(cohkit_command: Command) -> None:
-    for file in (DIRECTIONS, LEVELS):
+    for file in (TWO_SPACES_FILE, TWO_LEVELS_FILE):
         few = cohkit_command("check", file, "--max-states", 3000, "--json")
-        same(cohkit.check(file, max_states=3000), few.stdout)
+        assert_same_results(cohkit.check(file, max_states=3000), few.stdout)
     outcomes = [verdict["outcome"] for verdict in cohkit.check("two-level", systems="joint", max_states=3000)]
     assert outcomes == ["verified", "verified", "undecided"]
 
@@ -72,7 +72,7 @@ def test_composition_verdicts_match_the_command(cohkit_command: Command) -> None
 def test_change_of_a_used_file_changes_the_verdict(composition_file: Path) -> None:
     outer = composition_file.parent / "mesi.coh"
     text = outer.read_text()
-    # Who is told to invalidate its copy acknowledges and keeps it.
+    # Fault: a cache acknowledges an invalidation and keeps its copy.
     spoilt = [line for line in text.splitlines() if line.split("|")[0].split() == ["S"] and "| Inv " in line]
     [row] = spoilt
     before, _, state = row.rpartition("|")
@@ -83,26 +83,26 @@ def test_change_of_a_used_file_changes_the_verdict(composition_file: Path) -> No
 
 
 def test_composition_simulations_match_the_command(cohkit_command: Command) -> None:
-    asked: dict[str, Any] = {"region": "64KiB", "accesses": 500, "seed": 3}
+    run_options: dict[str, Any] = {"region": "64KiB", "accesses": 500, "seed": 3}
     options = ("--region", "64KiB", "--accesses", 500, "--seed", 3, "--json", "--protocol")
-    for machine, file in (("clusters-4x4", LEVELS), (BOTH, DIRECTIONS)):
-        ours = cohkit.simulate(machine, "random-mixed", protocol=file, **asked)
-        assert ours["failure"] is None
-        same([ours], f"[{cohkit_command('sim', machine, 'random-mixed', *options, file).stdout}]")
+    for machine, file in (("clusters-4x4", TWO_LEVELS_FILE), (TWO_SPACES, TWO_SPACES_FILE)):
+        result = cohkit.simulate(machine, "random-mixed", protocol=file, **run_options)
+        assert result["failure"] is None
+        assert_same_results([result], f"[{cohkit_command('sim', machine, 'random-mixed', *options, file).stdout}]")
 
 
 def test_device_and_host_form_a_machine_of_two_spaces(tmp_path: Path) -> None:
-    device, host = BOTH.split("+")
+    device, host = TWO_SPACES.split("+")
     platform_file = tmp_path / "own.toml"
     shutil.copy(f"platforms/{host}.toml", platform_file)
     joined = cohkit.Machine(f"{device}+{platform_file}")
-    kept = pickle.dumps(joined.with_settings({"link.latency": "200ns"}))
+    pickled = pickle.dumps(joined.with_settings({"link.latency": "200ns"}))
     platform_file.unlink()
-    again = pickle.loads(kept)  # noqa: S301 -- our own
-    assert again["link.latency"] == cohkit.Machine(device).with_settings({"link.latency": "200ns"})["link.latency"]
-    assert again != joined
-    ran = cohkit.simulate(joined, "random-read", protocol="eci-both", region="64KiB", accesses=100)
-    assert ran["failure"] is None
+    restored = pickle.loads(pickled)  # noqa: S301 -- our own
+    assert restored["link.latency"] == cohkit.Machine(device).with_settings({"link.latency": "200ns"})["link.latency"]
+    assert restored != joined
+    result = cohkit.simulate(joined, "random-read", protocol="eci-both", region="64KiB", accesses=100)
+    assert result["failure"] is None
     with pytest.raises(cohkit.InputError, match="no platform is named `none`"):
         cohkit.Machine(f"{device}+none")
     with pytest.raises(FileNotFoundError):
@@ -110,19 +110,21 @@ def test_device_and_host_form_a_machine_of_two_spaces(tmp_path: Path) -> None:
 
 
 def test_application_runs_on_a_machine_of_two_spaces(cohkit_command: Command) -> None:
-    ours = cohkit.play(BOTH, "gather", protocol="eci-both", numbers={"queries": 20})
-    done = cohkit_command("play", BOTH, "gather", "--protocol", DIRECTIONS, "--with", "queries=20", "--json")
-    same([ours], f"[{done.stdout}]")
+    result = cohkit.play(TWO_SPACES, "gather", protocol="eci-both", numbers={"queries": 20})
+    completed = cohkit_command(
+        "play", TWO_SPACES, "gather", "--protocol", TWO_SPACES_FILE, "--with", "queries=20", "--json"
+    )
+    assert_same_results([result], f"[{completed.stdout}]")
 
 
 def test_litmus_tests_run_on_two_cache_levels(cohkit_command: Command) -> None:
-    ours = cohkit.litmus("SB", protocol="two-level")
-    same([ours], f"{cohkit_command('litmus', 'SB', '--protocol', LEVELS, '--json').stdout}")
+    result = cohkit.litmus("SB", protocol="two-level")
+    assert_same_results([result], f"{cohkit_command('litmus', 'SB', '--protocol', TWO_LEVELS_FILE, '--json').stdout}")
     assert cohkit.litmus("SB", protocol="two-level", cores="store_buffer", simulate_runs=3)["runs"] == 3
 
 
 @pytest.mark.parametrize(
-    ("asked", "said"),
+    ("run_invalid", "expected_message"),
     [
         (lambda: cohkit.composition("two-levels"), "did you mean `two-level`"),
         (lambda: cohkit.check("two-level", systems="join"), "no system is named `join`; did you mean `joint`"),
@@ -137,9 +139,9 @@ def test_litmus_tests_run_on_two_cache_levels(cohkit_command: Command) -> None:
         (lambda: cohkit.simulate("clusters-4x4", "random-read", protocol="two-level", explain=True), "one level"),
     ],
 )
-def test_invalid_uses_of_a_composition_are_reported(asked: Any, said: str) -> None:
-    with pytest.raises((cohkit.Error, FileNotFoundError), match=said.replace("(", r"\(")):
-        asked()
+def test_invalid_uses_of_a_composition_are_reported(run_invalid: Any, expected_message: str) -> None:
+    with pytest.raises((cohkit.Error, FileNotFoundError), match=expected_message.replace("(", r"\(")):
+        run_invalid()
 
 
 def test_sweep_points_contain_all_files_of_a_composition(composition_file: Path, tmp_path: Path) -> None:

@@ -19,9 +19,9 @@ NOT_COMPARED_WITH_RUMUR = {"mesi-l1"}
 
 def section(page: Path, heading: str) -> str:
     level = heading.partition(" ")[0]
-    found = re.search(rf"^{heading}\n(.*?)(?=^#{{1,{len(level)}}} |\Z)", page.read_text(), re.MULTILINE | re.DOTALL)
-    assert found, f"{page.name} has no section `{heading}`"
-    return found[1]
+    match = re.search(rf"^{heading}\n(.*?)(?=^#{{1,{len(level)}}} |\Z)", page.read_text(), re.MULTILINE | re.DOTALL)
+    assert match, f"{page.name} has no section `{heading}`"
+    return match[1]
 
 
 def missing_places(root: Path, text: str) -> list[str]:
@@ -39,12 +39,12 @@ def missing_places(root: Path, text: str) -> list[str]:
             place = Path(name)
             if "NAME" in place.name:
                 place = place.parent
-            found = [folder / place for folder in folders if (folder / place).exists()]
-            if not found:
+            existing_paths = [folder / place for folder in folders if (folder / place).exists()]
+            if not existing_paths:
                 missing.append(name)
                 continue
-            named = found[0]
-            folders += [named, named / "src"] if named.is_dir() else [named.parent]
+            first_match = existing_paths[0]
+            folders += [first_match, first_match / "src"] if first_match.is_dir() else [first_match.parent]
     return missing
 
 
@@ -69,7 +69,7 @@ def test_places_that_the_recipes_name_exist(root: Path) -> None:
         "| a kind of result | `python/cohkit/pages`: `reading.py`, `writing.py` |",
     ],
 )
-def test_a_place_that_does_not_exist_is_found(root: Path, line: str) -> None:
+def test_missing_path_is_found(root: Path, line: str) -> None:
     assert len(missing_places(root, line)) == 1
 
 
@@ -92,10 +92,10 @@ def test_commands_that_contributing_names_have_their_targets(root: Path) -> None
 
 
 def test_every_shipped_protocol_is_compared_with_rumur(root: Path) -> None:
-    named = re.findall(r'"([\w-]+)"', (root / "crates/check/tests/check/rumur_systems.rs").read_text())
-    named += re.findall(r"(?<= )([\w-]+)/\w+", (root / "tools/soak").read_text())
+    compared_systems = re.findall(r'"([\w-]+)"', (root / "crates/check/tests/check/rumur_systems.rs").read_text())
+    compared_systems += re.findall(r"(?<= )([\w-]+)/\w+", (root / "tools/soak").read_text())
     texts = {file.stem for file in root.glob("protocols/*.coh") if "\nuse " not in file.read_text()}
-    assert texts - set(named) == NOT_COMPARED_WITH_RUMUR
+    assert texts - set(compared_systems) == NOT_COMPARED_WITH_RUMUR
 
 
 def test_pages_name_every_workload_and_application(root: Path, cohkit_command: Command) -> None:
@@ -103,12 +103,12 @@ def test_pages_name_every_workload_and_application(root: Path, cohkit_command: C
     pages = {"workloads": ["workloads.md"], "applications": ["applications.md", "models.md"]}
     for kind, files in pages.items():
         text = "".join((root / "docs" / file).read_text() for file in files)
-        names = [one["name"] for one in listed[kind]]
+        names = [entry["name"] for entry in listed[kind]]
         assert names
         assert [name for name in names if not re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", text)] == []
 
 
-def test_the_dev_container_is_built_from_the_containerfile(root: Path) -> None:
+def test_dev_container_is_built_from_the_containerfile(root: Path) -> None:
     folder = root / ".devcontainer"
     container = json.loads((folder / "devcontainer.json").read_text())
     build = container["build"]
@@ -116,9 +116,9 @@ def test_the_dev_container_is_built_from_the_containerfile(root: Path) -> None:
     file = folder / build["dockerfile"]
     stages = re.findall(r"^FROM (\S+)(?: AS (\w+))?$", file.read_text(), re.MULTILINE)
     assert build["target"] in [name for _, name in stages]
-    # An image without a target is that of the last stage: the one for users.
+    # Without a target, the image is that of the last stage, for users.
     assert stages[-1][1] != build["target"]
     assert container["postCreateCommand"] == "tools/setup_tests"
-    named = section(root / "CONTRIBUTING.md", "### Editors and the dev container")
-    extensions = re.findall(r"^\| `([\w-]+\.[\w-]+)` \|", named, re.MULTILINE)
+    editors_section = section(root / "CONTRIBUTING.md", "### Editors and the dev container")
+    extensions = re.findall(r"^\| `([\w-]+\.[\w-]+)` \|", editors_section, re.MULTILINE)
     assert sorted(extensions) == container["customizations"]["vscode"]["extensions"]

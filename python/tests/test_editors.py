@@ -18,7 +18,7 @@ Tokens = list[list[tuple[int, int, str]]]
 
 pytestmark = pytest.mark.needs("node")
 
-# As crates/protocol/src/text/lexer.rs cuts texts; of symbols that begin alike the longer ones come first.
+# Tokens as in crates/protocol/src/text/lexer.rs; longer symbols precede their prefixes.
 SYMBOLS = r":=|\+=|-=|==|!=|<=|>=|->|\.\.|[;{}()\[\],|:=+\-<>.]"
 TOKEN = re.compile(
     rf"""(?P<comment>\#.*)|(?P<title>"[^"]*")|(?P<word>[A-Za-z_]\w*)|(?P<number>[0-9]+)|(?P<symbol>{SYMBOLS})""",
@@ -32,18 +32,18 @@ SCOPES: dict[str, str | tuple[str, ...]] = {
     "symbol": ("keyword.operator.", "punctuation."),
 }
 NAMES = ("entity.name.", "variable.other.")
-# These are words only where one of a channel or a goal is said; elsewhere channels have them for names.
+# These words are keywords only after a channel or a goal; elsewhere they may be names of channels.
 CLASSES = {"request", "victim", "answer", "forward", "grant", "acknowledgement"}
 
 
 def scopes(root: Path, *files: Path) -> dict[Path, Tokens]:
     command: list[str | Path] = ["node", root / "editors/vscode/scopes.mjs", root / ".venv/editors", *files]
-    told = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-    return {file: told[str(file)] for file in files}
+    scopes_json = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    return {file: scopes_json[str(file)] for file in files}
 
 
 def terminals(root: Path) -> tuple[set[str], set[str]]:
-    """Return the words, former spellings included, and the symbols of the language, from its reference."""
+    """Return the words of the language, including former spellings, and its symbols, from the reference."""
     text = (root / "docs/language.md").read_text()
     [grammar] = re.findall(r"^```ebnf\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
     quoted = set(re.findall(r'"([^"]+)"', grammar))
@@ -118,8 +118,8 @@ def test_contextual_keywords_are_highlighted_by_position(
     text = tmp_path / "line.coh"
     text.write_text(line)
     [tokens] = scopes(root, text)[text]
-    told = [kinds[scope.removesuffix(".cohkit")] for _, _, scope in tokens if scope != "source.cohkit"]
-    assert told == expected
+    found_kinds = [kinds[scope.removesuffix(".cohkit")] for _, _, scope in tokens if scope != "source.cohkit"]
+    assert found_kinds == expected
 
 
 def test_invalid_tokens_are_marked(root: Path, tmp_path: Path) -> None:
@@ -130,7 +130,7 @@ def test_invalid_tokens_are_marked(root: Path, tmp_path: Path) -> None:
 
 
 def extension(root: Path, folder: Path, *, external: str = '"vscode"') -> Path:
-    """Check types, pack the extension and unpack it where no package of npm is near; a bundle may leave things out."""
+    """Check types, pack the extension and unpack it outside npm packages; `external` modules are not bundled."""
     source = folder / "source"
     left_out = shutil.ignore_patterns("dist", "node_modules", "*.vsix")
     shutil.copytree(root / "editors/vscode", source, ignore=left_out)
@@ -140,8 +140,8 @@ def extension(root: Path, folder: Path, *, external: str = '"vscode"') -> Path:
     assert text.count('external: ["vscode"]') == 1
     bundle.write_text(text.replace('external: ["vscode"]', f"external: [{external}]"))
     for script in ("types", "package"):
-        done = subprocess.run(["npm", "run", script], cwd=source, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stdout + done.stderr
+        completed = subprocess.run(["npm", "run", script], cwd=source, capture_output=True, text=True, check=False)
+        assert completed.returncode == 0, completed.stdout + completed.stderr
     [package] = source.glob("*.vsix")
     assert package.name in (root / "editors/vscode/README.md").read_text()
     assert package.stat().st_size < 1_000_000
@@ -159,7 +159,7 @@ def extension(root: Path, folder: Path, *, external: str = '"vscode"') -> Path:
     return folder / "installed/extension"
 
 
-def driven(root: Path, extension: Path, text: Path) -> subprocess.CompletedProcess[str]:
+def run_extension(root: Path, extension: Path, text: Path) -> subprocess.CompletedProcess[str]:
     command = Path(sys.executable).parent / "cohkit"
     line: list[str | Path] = ["node", root / "editors/vscode/test/drive.mjs", extension, command, text]
     return subprocess.run(line, capture_output=True, text=True, check=False)
@@ -171,34 +171,36 @@ def test_packaged_extension_reports_server_state(root: Path, tmp_path: Path) -> 
     assert "vscode-languageclient 11.0.0" in licences
     text = tmp_path / "msi.coh"
     shutil.copy(root / "protocols/msi.coh", text)
-    done = driven(root, packed, text)
-    assert done.returncode == 0, done.stderr
-    told: dict[str, Any] = json.loads(done.stdout)
-    missing, other = told["complaints"]
+    completed = run_extension(root, packed, text)
+    assert completed.returncode == 0, completed.stderr
+    report: dict[str, Any] = json.loads(completed.stdout)
+    missing, no_server = report["complaints"]
     assert "`/nonexistent/cohkit` is not found" in missing
     assert "`cohkit.command`" in missing
-    assert "has no language server" in other, "Node.js is another program"
-    [wrong] = told["broken"]
-    assert wrong["message"].startswith("`@` has no meaning here")
-    assert wrong["range"] == {"start": {"line": 0, "character": 11}, "end": {"line": 0, "character": 12}}
-    assert told["fixed"] == told["again"] == []
-    name, found = told["definition"]["name"], told["definition"]
-    assert found["uri"] == text.as_uri()
-    assert found["line"][found["range"]["start"]["character"] : found["range"]["end"]["character"]] == name
-    assert f"message `{name}`" in told["hover"]
-    assert "| remote |" in told["hover"]
-    # Messages fit behind `send`, and states do not.
-    assert {name, "Data"} <= set(told["completion"])
-    assert "IM_AD" not in told["completion"]
-    assert told["shown"] == []
-    assert told["left"] == {"providers": [], "commands": []}
+    assert "has no language server" in no_server, "Node.js is another program"
+    [diagnostic] = report["broken"]
+    assert diagnostic["message"].startswith("`@` has no meaning here")
+    assert diagnostic["range"] == {"start": {"line": 0, "character": 11}, "end": {"line": 0, "character": 12}}
+    assert report["fixed"] == report["again"] == []
+    name, definition = report["definition"]["name"], report["definition"]
+    assert definition["uri"] == text.as_uri()
+    assert (
+        definition["line"][definition["range"]["start"]["character"] : definition["range"]["end"]["character"]] == name
+    )
+    assert f"message `{name}`" in report["hover"]
+    assert "| remote |" in report["hover"]
+    # After `send`, messages are completed and states are not.
+    assert {name, "Data"} <= set(report["completion"])
+    assert "IM_AD" not in report["completion"]
+    assert report["shown"] == []
+    assert report["left"] == {"providers": [], "commands": []}
 
 
 def test_package_without_client_is_rejected(root: Path, tmp_path: Path) -> None:
     packed = extension(root, tmp_path, external='"vscode", "vscode-languageclient/node"')
-    done = driven(root, packed, root / "protocols/msi.coh")
-    assert done.returncode == 1
-    assert "Cannot find module 'vscode-languageclient/node'" in done.stderr
+    completed = run_extension(root, packed, root / "protocols/msi.coh")
+    assert completed.returncode == 1
+    assert "Cannot find module 'vscode-languageclient/node'" in completed.stderr
 
 
 def test_every_seeded_server_fault_has_a_location(root: Path) -> None:

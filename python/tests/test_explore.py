@@ -31,8 +31,8 @@ FAULT = "single writer: another agent still has read or write permission"
 
 
 @pytest.fixture
-def broken(root: Path, tmp_path: Path) -> Path:
-    """Give a protocol file whose caches keep shared copies in spite of an invalidation."""
+def faulty_protocol(root: Path, tmp_path: Path) -> Path:
+    """Return a protocol file whose caches keep shared copies after an invalidation."""
     text = (root / "protocols/msi.coh").read_text()
     changed = re.sub(r"(?m)^(\s*S .*\| Inv .*)\| I$", r"\1| S", text)
     assert changed != text
@@ -41,30 +41,30 @@ def broken(root: Path, tmp_path: Path) -> Path:
     return file
 
 
-# Tables that do not fit the width there is, and scroll within themselves.
+# Number of tables that exceed the available width and scroll within their frames.
 SCROLLED = "[...document.querySelectorAll('.scroll')].filter(one => one.scrollWidth > one.clientWidth + 1).length"
 
 
 @contextmanager
-def served(explorer: Explorer) -> Iterator[str]:
+def serve_explorer(explorer: Explorer) -> Iterator[str]:
     with server(explorer, 0) as serving:
         thread = threading.Thread(target=serving.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
         try:
             yield f"http://127.0.0.1:{serving.server_port}/"
         finally:
-            # A server that still runs would keep a failed test from ending.
+            # A running server would prevent a failed test from ending.
             serving.shutdown()
             thread.join()
 
 
 @pytest.fixture
-def address(broken: Path) -> Iterator[str]:
-    with served(Explorer(str(broken), remotes=2)) as at:
-        yield at
+def address(faulty_protocol: Path) -> Iterator[str]:
+    with serve_explorer(Explorer(str(faulty_protocol), remotes=2)) as explorer_address:
+        yield explorer_address
 
 
-def got(address: str, host: str | None = None) -> Any:
+def fetch_json(address: str, host: str | None = None) -> Any:
     request = urllib.request.Request(address, headers={} if host is None else {"Host": host})  # noqa: S310 -- our own
     with urllib.request.urlopen(request) as answer:  # noqa: S310
         return json.load(answer)
@@ -72,10 +72,10 @@ def got(address: str, host: str | None = None) -> Any:
 
 @pytest.mark.needs("chromium")
 def test_explorer_steps_undo_and_jump_to_violation(
-    browser: Browser, complaints: Callable[..., list[str]], address: str, follow: Callable[[Locator], None]
+    browser: Browser, browser_messages: Callable[..., list[str]], address: str, follow: Callable[[Locator], None]
 ) -> None:
     page = browser.new_context(viewport={"width": 1280, "height": 900}).new_page()
-    said = complaints(page, address)
+    messages = browser_messages(page, address)
     page.goto(address)
     choices = page.locator(".choices button")
     choices.get_by_text("cache 1: store", exact=True).click()
@@ -88,75 +88,78 @@ def test_explorer_steps_undo_and_jump_to_violation(
     page.wait_for_selector("text=GetM: cache 1 to directory")
     page.keyboard.press("Backspace")
     page.wait_for_selector("text=Nothing yet.")
-    # The shortest way is gone at once, and nothing leads on from there.
+    # The shortest path is taken at once, and no step leads on from its end.
     page.get_by_role("button", name="Jump to the nearest violation").click()
     page.wait_for_selector(f"text={FAULT}")
     assert choices.count() == 0
     page.get_by_role("button", name="to the start").click()
     assert page.inner_text(".player-frame .said") == "At the start."
-    # A step before it is a place like others; the address keeps it.
+    # The preceding state has its own address.
     page.get_by_text("The path here: 8 steps").click()
     page.locator(".way a").nth(6).click()
     page.wait_for_selector(".choices button.violated")
     assert FAULT in page.inner_text(".choices button.violated")
     page.reload()
     page.wait_for_selector(".choices button.violated")
-    # A way that cannot be gone says so, and so does one that is no way.
+    # Impossible and malformed paths are reported.
     page.goto(f"{address}#/explore/99")
     assert "step 0 of this path is choice 99" in page.inner_text("main [role=alert]")
-    said[:] = [words for words in said if "400 (Bad Request)" not in words]
-    # Tables and text of the protocol are parts of the same page.
+    messages[:] = [words for words in messages if "400 (Bad Request)" not in words]
+    # The page also contains the tables and the text of the protocol.
     follow(page.locator("nav a:text-is('msi')"))
     assert page.locator("table.rows tbody tr").count() > 20
-    assert said == []
+    assert messages == []
 
 
 @pytest.mark.needs("chromium")
-def test_explorer_works_on_a_phone(browser: Browser, complaints: Callable[..., list[str]], address: str) -> None:
+def test_explorer_works_on_a_phone(browser: Browser, browser_messages: Callable[..., list[str]], address: str) -> None:
     page = browser.new_context(viewport={"width": 390, "height": 800}, color_scheme="dark", has_touch=True).new_page()
-    said = complaints(page, address)
+    messages = browser_messages(page, address)
     page.goto(address)
     page.locator(".choices button").first.tap()
     page.wait_for_selector(".drawn g.now")
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
-    assert said == []
+    assert messages == []
 
 
 @pytest.mark.needs("chromium")
 @pytest.mark.parametrize("width", [390, 1400, 2560])
 def test_explorer_fits_the_viewport(
-    browser: Browser, complaints: Callable[..., list[str]], wide: Callable[[Page], list[str]], width: int
+    browser: Browser,
+    browser_messages: Callable[..., list[str]],
+    overflowing_elements: Callable[[Page], list[str]],
+    width: int,
 ) -> None:
-    """The state table of ECI ended at 1433 of 1400 pixels, and the agents' states at 401 of 390."""
+    """Regression: the state table of ECI ended at 1433 of 1400 pixels, and the agents' states at 401 of 390."""
     explorer = Explorer("eci")
     way: list[int] = []
-    # A request that is being served: the home's state has three words, the lock has a holder.
+    # During a request, the home's state has three words, and the lock has a holder.
     while not (view := explorer.view(way))["lines"][0]["lock"]:
         way.append(len(way) % len(view["next"]) if len(way) < 40 else 0)
-    with served(explorer) as address:
+    with serve_explorer(explorer) as address:
         page = browser.new_context(viewport={"width": width, "height": 900}).new_page()
-        said = complaints(page, address)
+        messages = browser_messages(page, address)
         for place in (f"explore/{','.join(map(str, way))}", "protocol-0/table-0", "protocol-0/table-1"):
             page.goto(f"{address}#/{place}")
             page.locator("main table").first.wait_for()
-            assert wide(page) == [], place
+            assert overflowing_elements(page) == [], place
             assert width < 1400 or page.evaluate(SCROLLED) == 0, place
-        assert said == []
+        assert messages == []
 
 
-def test_views_agree_with_the_checker(broken: Path) -> None:
-    explorer = Explorer(str(broken), remotes=2)
-    [verdict] = cohkit.check(cohkit.read(broken), remotes=2)
+def test_views_agree_with_the_checker(faulty_protocol: Path) -> None:
+    explorer = Explorer(str(faulty_protocol), remotes=2)
+    [verdict] = cohkit.check(cohkit.read(faulty_protocol), remotes=2)
     example = verdict["counterexample"]
     assert example is not None
     assert example["trace"] is not None
-    found = explorer.nearest_violation()
-    assert len(found["way"]) == len(example["trace"]["steps"])
-    assert found["what"] == FAULT == f"{example['name']}: {example['message']}"
-    assert explorer.view(found["way"])["broken"] == FAULT
+    violation = explorer.nearest_violation()
+    assert len(violation["way"]) == len(example["trace"]["steps"])
+    assert violation["what"] == FAULT == f"{example['name']}: {example['message']}"
+    assert explorer.view(violation["way"])["broken"] == FAULT
     [sound] = cohkit.check("msi", remotes=2)
     looked = Explorer("msi", remotes=2).nearest_violation()
-    # Of two caches nearly all states come in pairs, of which the checker counts one.
+    # With two caches, nearly all states occur in symmetric pairs, which the checker counts once.
     assert looked["way"] is None
     assert looked["all"]
     assert sound["states"] is not None
@@ -173,12 +176,12 @@ def test_every_shipped_text_can_be_explored(name: str) -> None:
         assert all(choice["wrong"] is None for choice in view["next"]), view["next"]
         way.append((5 * step + 1) % len(view["next"]))
     assert len(explorer.view(way)["taken"]) == 12
-    # Charts can be drawn of what is told.
+    # The sequence of the view is valid input for a chart.
     assert cohkit.chart_text(explorer.view(way)["sequence"])
 
 
 def test_server_rejects_other_hosts_and_unknown_paths(address: str) -> None:
-    assert got(f"{address}view?way=")["at_rest"]
+    assert fetch_json(f"{address}view?way=")["at_rest"]
     for path, host, code in [
         ("view?way=", "evil.example", 403),
         ("", "evil.example", 403),
@@ -188,24 +191,24 @@ def test_server_rejects_other_hosts_and_unknown_paths(address: str) -> None:
         ("view?way=" + ",".join(["0"] * 501), None, 400),
         ("view?way=-1", None, 400),
     ]:
-        with pytest.raises(urllib.error.HTTPError) as caught:
-            got(f"{address}{path}", host)
-        assert caught.value.code == code, path
-        caught.value.close()
+        with pytest.raises(urllib.error.HTTPError) as error_info:
+            fetch_json(f"{address}{path}", host)
+        assert error_info.value.code == code, path
+        error_info.value.close()
 
 
-def test_changed_protocol_file_is_reloaded(address: str, broken: Path, root: Path) -> None:
-    assert got(f"{address}wrong")["way"]
+def test_changed_protocol_file_is_reloaded(address: str, faulty_protocol: Path, root: Path) -> None:
+    assert fetch_json(f"{address}wrong")["way"]
 
     def page() -> str:
         with urllib.request.urlopen(address) as answer:  # noqa: S310 -- our own
             return str(answer.read().decode())
 
-    broken.write_text("protocol p { line 64; channels { up } }")
+    faulty_protocol.write_text("protocol p { line 64; channels { up } }")
     assert "<pre>" in page()
-    shutil.copy(root / "protocols/msi.coh", broken)
+    shutil.copy(root / "protocols/msi.coh", faulty_protocol)
     assert page().startswith("<!doctype html>")
-    assert got(f"{address}wrong")["all"]
+    assert fetch_json(f"{address}wrong")["all"]
 
 
 def test_help_example_serves_until_ctrl_c(root: Path, cohkit_command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -216,23 +219,23 @@ def test_help_example_serves_until_ctrl_c(root: Path, cohkit_command: Command, m
     command: list[str | Path] = [Path(sys.executable).parent / "cohkit", "explore", *example.split(), "--port"]
     with subprocess.Popen([*command, "0"], cwd=root, stdout=subprocess.PIPE, text=True) as running:
         assert running.stdout is not None
-        told = running.stdout.readline()
-        port = re.fullmatch(r"exploring msi at http://127\.0\.0\.1:(\d+)/ \(Ctrl-C ends it\)\n", told)
+        first_line = running.stdout.readline()
+        port = re.fullmatch(r"exploring msi at http://127\.0\.0\.1:(\d+)/ \(Ctrl-C ends it\)\n", first_line)
         assert port is not None
-        assert got(f"http://127.0.0.1:{port[1]}/view?way=0")["taken"] == ["cache 0: load"]
-        done = subprocess.run([*command, port[1]], cwd=root, capture_output=True, text=True, check=False)
-        assert done.returncode == 4
-        assert f"port {port[1]} of 127.0.0.1 is not available: " in done.stderr
+        assert fetch_json(f"http://127.0.0.1:{port[1]}/view?way=0")["taken"] == ["cache 0: load"]
+        completed = subprocess.run([*command, port[1]], cwd=root, capture_output=True, text=True, check=False)
+        assert completed.returncode == 4
+        assert f"port {port[1]} of 127.0.0.1 is not available: " in completed.stderr
         running.send_signal(signal.SIGINT)
         assert running.wait() == 130
-    # It listens no more; connections that have ended may still hold the port for a while.
+    # It no longer listens; closed connections may still occupy the port for a while.
     with socket.socket() as free:
         free.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         free.bind(("127.0.0.1", int(port[1])))
 
 
 @pytest.mark.parametrize(
-    ("words", "says"),
+    ("words", "expected_message"),
     [
         (("msi", "--system", "nowhere"), "no system is named `nowhere`"),
         (("msi", "--system", "three_caches", "--remotes", 2), "not both"),
@@ -242,8 +245,8 @@ def test_help_example_serves_until_ctrl_c(root: Path, cohkit_command: Command, m
     ],
 )
 def test_unsupported_explore_requests_are_rejected(
-    cohkit_command: Command, words: tuple[object, ...], says: str
+    cohkit_command: Command, words: tuple[object, ...], expected_message: str
 ) -> None:
-    done = cohkit_command("explore", *words)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert says in done.stderr
+    completed = cohkit_command("explore", *words)
+    assert (completed.returncode, completed.stdout) == (2, "")
+    assert expected_message in completed.stderr

@@ -16,12 +16,12 @@ END = "<!-- end -->"
 
 
 def texts(root: Path, *, composed: bool) -> list[Path]:
-    """Give the shipped protocol files: compositions, or the others."""
+    """Return the shipped protocol files: compositions, or the others."""
     return [file for file in sorted(root.glob("protocols/*.coh")) if ("\nuse " in file.read_text()) == composed]
 
 
 def compare(root: Path, name: str, table: str) -> None:
-    """Compare the table of this name on the page with what it should be, or write it with `UPDATE_EXPECT`."""
+    """Compare the page's table of this name with the expected one; with `UPDATE_EXPECT`, write it."""
     page = root / "docs/features.md"
     begin = f"<!-- {name} -->\n"
     head, _, rest = page.read_text().partition(begin)
@@ -46,9 +46,9 @@ def hardware(text: Path, command: Command, out: Path) -> str:
     emitted = command("rtl", "emit", text, "--out", out)
     if emitted.returncode == 0:
         return "yes"
-    said = re.match(r"error: no RTL for this home: (.*)", emitted.stderr)
-    assert said, emitted.stderr
-    return f"no: {said[1]}"
+    match = re.match(r"error: no RTL for this home: (.*)", emitted.stderr)
+    assert match, emitted.stderr
+    return f"no: {match[1]}"
 
 
 def row(root: Path, text: Path, command: Command, out: Path) -> str:
@@ -71,8 +71,8 @@ def row(root: Path, text: Path, command: Command, out: Path) -> str:
 
 
 def title(text: str) -> str:
-    found = re.search(r'^protocol \w+ "(.*)"', text, re.MULTILINE)
-    return found[1] if found else ""
+    match = re.search(r'^protocol \w+ "(.*)"', text, re.MULTILINE)
+    return match[1] if match else ""
 
 
 def test_shipped_protocols_match_the_feature_matrix(root: Path, tmp_path: Path, cohkit_command: Command) -> None:
@@ -92,7 +92,7 @@ def test_compositions_that_ship_are_listed(root: Path) -> None:
     compare(root, "compositions", table)
 
 
-def test_the_readme_names_the_protocols_that_the_hardware_takes(root: Path) -> None:
+def test_readme_names_the_protocols_with_rtl(root: Path) -> None:
     rows = re.findall(r"^\| \[`(.*)\.coh`\].*\| yes \|$", (root / "docs/features.md").read_text(), re.MULTILINE)
     [sentence] = re.findall(r"^(.*) qualify; .*features\.md", (root / "README.md").read_text(), re.MULTILINE)
     assert sorted(re.findall(r"`(.*?)`", sentence)) == rows
@@ -100,9 +100,9 @@ def test_the_readme_names_the_protocols_that_the_hardware_takes(root: Path) -> N
 
 def test_evidence_for_each_standard_exists(root: Path) -> None:
     standards = (root / "docs/features.md").read_text().partition("## Standards")[2]
-    named = re.findall(r"`((?:crates|python)/[^`]+)`", standards)
-    assert len(named) > 10
-    assert [file for file in named if not (root / file).is_file()] == []
+    evidence_files = re.findall(r"`((?:crates|python)/[^`]+)`", standards)
+    assert len(evidence_files) > 10
+    assert [file for file in evidence_files if not (root / file).is_file()] == []
     # The header of each table ends with the column that names tests.
     rows = [line for line in standards.splitlines() if line.startswith("| ") and not line.endswith("| Held by |")]
     assert [line for line in rows if not re.search(r"`(?:crates|python)/", line)] == []

@@ -18,8 +18,8 @@ from cohkit.units import quantity
 if TYPE_CHECKING:
     from pathlib import Path
 
-# What commit 608afff predicted, before anybody had seen what is published. This list is never changed.
-BLIND = {
+# Predictions of commit 608afff, made before the published numbers were known. Never change this list.
+BLIND_PREDICTIONS = {
     "enzian.throughput.llc_ddr.sequential_read": "17.2229GiB/s",
     "enzian.throughput.llc_ddr.random_read": "17.4947GiB/s",
     "enzian.throughput.llc_ddr.sequential_write": "16.5097GiB/s",
@@ -49,7 +49,7 @@ BLIND = {
     "enzian.rpc_payload.throughput.lines.best": "259.387MiB/s",
 }
 
-# Of these, what is published as a number.
+# Those of them that are published as numbers.
 PUBLISHED = {
     "enzian.shared_table.fpga.0": "45.5M/s",
     "enzian.shared_table.fpga.100": "2.5M/s",
@@ -68,13 +68,13 @@ PUBLISHED = {
 def test_blind_predictions_never_change() -> None:
     published = Published.shipped()
     about = published._entries  # noqa: SLF001 -- those that are in the file and not here
-    assert {key: value["blind"] for key, (value, _) in about.items() if "blind" in value} == BLIND
-    for key, text in BLIND.items():
+    assert {key: value["blind"] for key, (value, _) in about.items() if "blind" in value} == BLIND_PREDICTIONS
+    for key, text in BLIND_PREDICTIONS.items():
         blind = quantity(text, key=key)
         assert published.blind(key, unit=blind.unit) == blind.value
         assert published.provenance(key) == "predicted blind"
-        theirs = published.value(key, unit=blind.unit)
-        assert theirs == (quantity(PUBLISHED[key], key=key).value if key in PUBLISHED else None)
+        published_value = published.value(key, unit=blind.unit)
+        assert published_value == (quantity(PUBLISHED[key], key=key).value if key in PUBLISHED else None)
         assert key in PUBLISHED or published.claim(key)
 
 
@@ -85,7 +85,7 @@ def test_each_row_states_its_provenance() -> None:
         "enzian.clean_invalidate.latency.dc_ddr": "fitted",
         "enzian.state_machine.states": "known",
         "enzian.rpc.1.50": "predicted blind",
-        # Kept apart to this day.
+        # Published numbers that are kept in a separate file.
         "ccix.lock_table.rate.coherent.host.1": "predicted blind",
     }
     rows = compare("mine", [Measurement(key, 1, "count" if "states" in key else "ns", key) for key in uses], published)
@@ -102,8 +102,8 @@ like = { says = "like it", like = "x.base", blind = "3GiB/s" }
 most = { says = "at most 3 GiB/s", at_most = "3GiB/s", blind = "4GiB/s" }
 """
     values = {"base": 4, "above": 5, "below": 5, "like": 4, "most": 3}
-    ours = [Measurement(name, value, "GiB/s", f"x.{name}") for name, value in values.items()]
-    rows = {row["name"]: row for row in compare("mine", ours, Published(text, file="x.toml"))}
+    measurements = [Measurement(name, value, "GiB/s", f"x.{name}") for name, value in values.items()]
+    rows = {row["name"]: row for row in compare("mine", measurements, Published(text, file="x.toml"))}
     assert {name: (row["ratio"], row["holds"]) for name, row in rows.items()} == {
         "base": (None, None),
         "above": (1.25, True),
@@ -118,15 +118,15 @@ most = { says = "at most 3 GiB/s", at_most = "3GiB/s", blind = "4GiB/s" }
         "like": (1.5, None),
         "most": (1.333333333, False),
     }
-    for wrong, says in (
+    for invalid_entry, expected_message in (
         ('a = { blind = "1ns", bilnd = "2ns" }', "x.a: a result has no `bilnd`; did you mean `blind`? it has above, "),
         ('a = { says = "b", below = "x.b", above = "x.c" }', "x.a is in two relations, above and below"),
         ("a = { says = 3 }", "x.a.says: 3 is no text"),
     ):
-        with pytest.raises(cohkit.InputError) as caught:
-            Published(f"[x]\n{wrong}", file="wrong.toml")
-        assert str(caught.value).startswith("wrong.toml: ")
-        assert says in str(caught.value)
+        with pytest.raises(cohkit.InputError) as error_info:
+            Published(f"[x]\n{invalid_entry}", file="wrong.toml")
+        assert str(error_info.value).startswith("wrong.toml: ")
+        assert expected_message in str(error_info.value)
 
 
 def test_fidelity_page_matches_the_last_record(root: Path) -> None:
@@ -135,7 +135,7 @@ def test_fidelity_page_matches_the_last_record(root: Path) -> None:
     assert (root / "docs" / "fidelity.md").read_text() == made, (
         "`python -m cohkit.fidelity records/fidelity.jsonl > docs/fidelity.md`"
     )
-    assert {row["key"] for row in record["result"]} >= BLIND.keys()
+    assert {row["key"] for row in record["result"]} >= BLIND_PREDICTIONS.keys()
     assert "662 million is no mere error" in made
 
 
@@ -174,13 +174,19 @@ def test_throughput_with_full_caches_is_steady() -> None:
 
 
 def test_steadiness_is_checked_for_applications() -> None:
-    ours = {one.name: one for one in EXPERIMENTS["cckit-fig7"].run(Conditions(accesses=2_000))}
-    # The table is not warm after a fraction of a millisecond.
-    assert ours["0 %, FPGA"].steady is False
+    measurements = {
+        measurement.name: measurement for measurement in EXPERIMENTS["cckit-fig7"].run(Conditions(accesses=2_000))
+    }
+    # The table is not yet warm after a fraction of a millisecond.
+    assert measurements["0 %, FPGA"].steady is False
     # One request leaves the device in each clock of 322 MHz, and what nobody holds waits for nothing else.
-    ours = {one.name: one for one in EXPERIMENTS["cckit-table3"].run(Conditions(accesses=4_096))}
+    measurements = {
+        measurement.name: measurement for measurement in EXPERIMENTS["cckit-table3"].run(Conditions(accesses=4_096))
+    }
     for machine in ("DC+DDR", "DC+BRAM"):
-        assert ours[f"not held, {machine}, as many as accepted"].value == pytest.approx(1e3 / 3.106, rel=1e-4)
-    ours = {one.name: one for one in EXPERIMENTS["cckit-table3"].run(Conditions(accesses=100))}
-    assert ours["clean, DC+DDR, as many as accepted"].steady is False
-    assert ours["clean, DC+DDR, one at a time"].steady is None
+        assert measurements[f"not held, {machine}, as many as accepted"].value == pytest.approx(1e3 / 3.106, rel=1e-4)
+    measurements = {
+        measurement.name: measurement for measurement in EXPERIMENTS["cckit-table3"].run(Conditions(accesses=100))
+    }
+    assert measurements["clean, DC+DDR, as many as accepted"].steady is False
+    assert measurements["clean, DC+DDR, one at a time"].steady is None

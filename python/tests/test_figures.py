@@ -24,37 +24,37 @@ from cohkit.published import Measurement, Published, compare
 if TYPE_CHECKING:
     from conftest import Command
 
-SMALL = Conditions(accesses=20_000)
+FEW_ACCESSES = Conditions(accesses=20_000)
 
 
 def test_latencies_are_sums_of_parts_and_within_five_percent() -> None:
-    ours = EXPERIMENTS["cckit-table2"].run(SMALL)
-    rows = compare("cckit-table2", ours, Published.shipped())
+    measurements = EXPERIMENTS["cckit-table2"].run(FEW_ACCESSES)
+    rows = compare("cckit-table2", measurements, Published.shipped())
     assert len(rows) == 6
-    for one, row in zip(ours, rows, strict=True):
+    for measurement, row in zip(measurements, rows, strict=True):
         assert row["use"] == "fitted"
         assert row["error"] is not None
         assert abs(row["error"]) < 0.05
-        assert sum(one.parts.values()) == pytest.approx(one.value)
-        assert abs(one.parts["waiting"]) < 0.002 * one.value, "a part of the way is not among the parts"
-    for sequential, random in zip(ours[::2], ours[1::2], strict=True):
+        assert sum(measurement.parts.values()) == pytest.approx(measurement.value)
+        assert abs(measurement.parts["waiting"]) < 0.002 * measurement.value, "a part of the way is not among the parts"
+    for sequential, random in zip(measurements[::2], measurements[1::2], strict=True):
         assert list(sequential.parts) == list(random.parts)
 
 
 @pytest.mark.parametrize("point", cckit_table2._points(), ids=lambda point: point.name)  # noqa: SLF001
-def test_a_latency_part_equals_its_quantity(point: Point) -> None:
-    [one] = PointExperiment([point], "ns", cckit_table2._latency, cckit_table2._parts).run(SMALL)  # noqa: SLF001
-    for name in one.parts:
+def test_latency_part_equals_its_quantity(point: Point) -> None:
+    [full] = PointExperiment([point], "ns", cckit_table2._latency, cckit_table2._parts).run(FEW_ACCESSES)  # noqa: SLF001
+    for name in full.parts:
         if not name.endswith(("bandwidth", "waiting", "activate", "column")):
-            own: dict[str, Any] = dict(point.request.get("set") or {})
-            without = point._replace(request={**point.request, "set": {**own, name: "0ns"}})
-            [less] = PointExperiment([without], "ns", cckit_table2._latency).run(SMALL)  # noqa: SLF001
-            # Faster reads find more rows open.
-            assert one.value - less.value == pytest.approx(one.parts[name], abs=0.5), name
+            settings: dict[str, Any] = dict(point.request.get("set") or {})
+            point_without_part = point._replace(request={**point.request, "set": {**settings, name: "0ns"}})
+            [reduced] = PointExperiment([point_without_part], "ns", cckit_table2._latency).run(FEW_ACCESSES)  # noqa: SLF001
+            # Faster reads hit more open rows.
+            assert full.value - reduced.value == pytest.approx(full.parts[name], abs=0.5), name
 
 
 def test_throughput_does_not_exceed_link_bandwidth() -> None:
-    rows = compare("cckit-fig6", EXPERIMENTS["cckit-fig6"].run(SMALL), Published.shipped())
+    rows = compare("cckit-fig6", EXPERIMENTS["cckit-fig6"].run(FEW_ACCESSES), Published.shipped())
     assert [row["name"] for row in rows[:4]] == [f"LLC+DDR, {words}" for words in cckit_fig6.WORKLOADS]
     assert len(rows) == 12
     for row in rows:
@@ -63,25 +63,25 @@ def test_throughput_does_not_exceed_link_bandwidth() -> None:
 
 
 def test_experiments_run_their_stated_configurations(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[Any] = []
+    requests: list[Any] = []
 
     def look(simulations: list[Any], **_: object) -> list[Any]:
-        seen.extend(simulations)
+        requests.extend(simulations)
         raise KeyboardInterrupt
 
     monkeypatch.setattr("cohkit.experiments.experiment.simulate_many", look)
     for name in ("cckit-table2", "cckit-fig6"):
         with pytest.raises(KeyboardInterrupt):
             EXPERIMENTS[name].run(Conditions(seed=5))
-    assert len(seen) == 6 + 12
-    for simulation in seen:
+    assert len(requests) == 6 + 12
+    for simulation in requests:
         assert (simulation["region"], simulation["accesses"], simulation["seed"]) == ("1GiB", 8388608, 5)
-    assert all(one["set"]["cores.used"] == one["set"]["cores.outstanding"] == 1 for one in seen[:6])
-    assert all(one["set"]["cores.prefetch"] == 0 for one in seen[:6])
-    assert all(one["set"] == {} for one in seen[6:])
+    assert all(request["set"]["cores.used"] == request["set"]["cores.outstanding"] == 1 for request in requests[:6])
+    assert all(request["set"]["cores.prefetch"] == 0 for request in requests[:6])
+    assert all(request["set"] == {} for request in requests[6:])
 
 
-JOINED = """\
+SEPARATE_NUMBERS = """\
 [enzian.prefetcher]
 source = "made up"
 with = { 4 = "16GiB/s", 5 = "15000MB/s" }
@@ -90,14 +90,14 @@ with = { 4 = "16GiB/s", 5 = "15000MB/s" }
 
 def test_separate_published_numbers_appear_in_all_outputs(tmp_path: Path, cohkit_command: Command) -> None:
     file = tmp_path / "kept.toml"
-    # The source stands in both.
-    file.write_text(JOINED.replace('source = "made up"\n', ""))
+    # The shipped file states the source, too.
+    file.write_text(SEPARATE_NUMBERS.replace('source = "made up"\n', ""))
     command = ["reproduce", "cckit-fig8", "--accesses", 2000, "--out", tmp_path]
     without = cohkit_command(*command)
     assert without.stdout.count("  kept  ") == 16
     assert "`--published FILE.toml`" in " ".join(without.stdout.split())
-    drawn = (tmp_path / "cckit-fig8.svg").read_text()
-    assert "<!-- published -->" not in drawn
+    plot = (tmp_path / "cckit-fig8.svg").read_text()
+    assert "<!-- published -->" not in plot
     joined = cohkit_command(*command, "--published", file)
     assert (joined.returncode, joined.stderr) == (0, "")
     assert joined.stdout.count("  kept  ") == 14
@@ -105,17 +105,17 @@ def test_separate_published_numbers_appear_in_all_outputs(tmp_path: Path, cohkit
     row = rows["5, with prefetcher"]
     assert row["published"] == pytest.approx(15e9 / 2**30)
     assert row["error"] == pytest.approx(row["ours"] / row["published"] - 1, abs=1e-8)
-    drawn = (tmp_path / "cckit-fig8.svg").read_text()
-    assert "<!-- published -->" in drawn
+    plot = (tmp_path / "cckit-fig8.svg").read_text()
+    assert "<!-- published -->" in plot
 
 
-def test_a_separate_number_extends_a_published_statement(tmp_path: Path) -> None:
+def test_separate_number_extends_a_published_statement(tmp_path: Path) -> None:
     file = tmp_path / "kept.toml"
     file.write_text('[enzian.throughput]\ndc_ddr = { sequential_read = "16GiB/s" }\n')
     published = Published.shipped()
     published.join(Published.read(file))
-    ours = [Measurement("DC+DDR, sequential read", 12, "GiB/s", "enzian.throughput.dc_ddr.sequential_read")]
-    [row] = compare("cckit-fig6", ours, published)
+    measurements = [Measurement("DC+DDR, sequential read", 12, "GiB/s", "enzian.throughput.dc_ddr.sequential_read")]
+    [row] = compare("cckit-fig6", measurements, published)
     assert (row["published"], row["error"], row["use"]) == (16, -0.25, "predicted blind")
     assert row["blind_error"] == pytest.approx(18.4458 / 16 - 1)
     changed = '[enzian.throughput.dc_ddr]\nsequential_read = { says = "far below LLC+DDR", blind = "16GiB/s" }'
@@ -125,36 +125,36 @@ def test_a_separate_number_extends_a_published_statement(tmp_path: Path) -> None
 
 def test_published_file_without_matching_numbers_is_reported(tmp_path: Path, cohkit_command: Command) -> None:
     file = tmp_path / "kept.toml"
-    file.write_text(JOINED.replace("prefetcher", "prefetched"))
-    done = cohkit_command("reproduce", "cckit-fig8", "--accesses", 2000, "--published", file)
-    assert done.returncode == 0
-    assert done.stderr == f"note: no number of {file} belongs to these experiments\n"
+    file.write_text(SEPARATE_NUMBERS.replace("prefetcher", "prefetched"))
+    completed = cohkit_command("reproduce", "cckit-fig8", "--accesses", 2000, "--published", file)
+    assert completed.returncode == 0
+    assert completed.stderr == f"note: no number of {file} belongs to these experiments\n"
     file.write_text("[enzian.prefetcher]\nwith = { 4 = 16 }\n")
-    done = cohkit_command("reproduce", "cckit-fig8", "--accesses", 2000, "--published", file)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert f"{file}: enzian.prefetcher.with.4: 16 has no unit" in done.stderr
+    completed = cohkit_command("reproduce", "cckit-fig8", "--accesses", 2000, "--published", file)
+    assert (completed.returncode, completed.stdout) == (2, "")
+    assert f"{file}: enzian.prefetcher.with.4: 16 has no unit" in completed.stderr
 
 
 def test_sensitivity_reruns_at_both_ends_of_every_assumed_value(cohkit_command: Command) -> None:
     printed = cohkit_command("reproduce", "cckit-table2", "--accesses", 300, "--sensitivity", "--json").stdout
     rows = json.loads(printed)
     for row in rows:
-        found = row["sensitivity"]
-        assert found["ours"] == row["ours"]
-        everything = [found["ours"], *(rerun["ours"] for rerun in found["reruns"])]
-        assert (found["lowest"], found["highest"]) == (min(everything), max(everything))
-        assert found["lowest"] < found["ours"] < found["highest"]
+        sensitivity = row["sensitivity"]
+        assert sensitivity["ours"] == row["ours"]
+        everything = [sensitivity["ours"], *(rerun["ours"] for rerun in sensitivity["reruns"])]
+        assert (sensitivity["lowest"], sensitivity["highest"]) == (min(everything), max(everything))
+        assert sensitivity["lowest"] < sensitivity["ours"] < sensitivity["highest"]
     last = rows[-1]["sensitivity"]["reruns"]
     own = {"cores.used", "cores.outstanding", "cores.prefetch"}
     assumed = {q["name"] for q in cohkit.platform("enzian-dc-bram")["quantities"] if q["low"] is not None}
     assert {rerun["quantity"] for rerun in last} == assumed - own
     values = {rerun["value"]: rerun["ours"] for rerun in last if rerun["quantity"] == "link.latency"}
     low, high = values["60ns"], values["140ns"]
-    # A read crosses the link twice, unless its line is there already.
+    # A read crosses the link twice, unless its line is cached.
     assert high - low == pytest.approx(2 * 80, rel=0.02)
 
 
-SENSITIVE = (
+SENSITIVE_EXPERIMENTS = (
     "cckit-table2, cckit-fig6, eci-link, ccix-exp1, ccix-exp2, ccix-exp3, ccix-exp4, "
     "cord-fig2, cord-fig7, cord-fig13, cord-table3, proxics-table1"
 )
@@ -163,47 +163,51 @@ SENSITIVE = (
 def test_option_that_no_experiment_accepts_is_rejected(
     cohkit_command: Command, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    done = cohkit_command("reproduce", "cckit-table3", "cckit-fig9", "--sensitivity")
-    says = f"`--sensitivity` has no meaning for cckit-table3, cckit-fig9; it has for {SENSITIVE}"
-    assert (done.returncode, done.stdout, done.stderr) == (2, "", f"error: {says}\n")
+    completed = cohkit_command("reproduce", "cckit-table3", "cckit-fig9", "--sensitivity")
+    expected_message = (
+        f"`--sensitivity` has no meaning for cckit-table3, cckit-fig9; it has for {SENSITIVE_EXPERIMENTS}"
+    )
+    assert (completed.returncode, completed.stdout, completed.stderr) == (2, "", f"error: {expected_message}\n")
     simulating = [name for name in EXPERIMENTS if name not in ("eci-home", "cord-table3")]
     assert main(["reproduce", "eci-home", "--accesses", "1"]) == 2
-    says = f"`--accesses` has no meaning for eci-home; it has for {', '.join(simulating)}"
-    assert capsys.readouterr() == ("", f"error: {says}\n")
+    expected_message = f"`--accesses` has no meaning for eci-home; it has for {', '.join(simulating)}"
+    assert capsys.readouterr() == ("", f"error: {expected_message}\n")
 
 
 def test_sensitivity_is_printed_with_its_size(cohkit_command: Command) -> None:
-    done = cohkit_command("reproduce", "eci-home", "cckit-table2", "--accesses", 300, "--sensitivity")
-    assert done.returncode == 0
-    says = f"`--sensitivity` has no meaning for eci-home; it has for {SENSITIVE}"
-    assert done.stderr == f"note: {says}\n"
-    assert "both ends of its range, one at a time (no more than 300 accesses each):\n" in done.stdout
-    [line] = [line for line in done.stdout.splitlines() if "DC+BRAM, random" in line and " = " in line]
+    completed = cohkit_command("reproduce", "eci-home", "cckit-table2", "--accesses", 300, "--sensitivity")
+    assert completed.returncode == 0
+    expected_note = f"`--sensitivity` has no meaning for eci-home; it has for {SENSITIVE_EXPERIMENTS}"
+    assert completed.stderr == f"note: {expected_note}\n"
+    assert "both ends of its range, one at a time (no more than 300 accesses each):\n" in completed.stdout
+    [line] = [line for line in completed.stdout.splitlines() if "DC+BRAM, random" in line and " = " in line]
     assert "home.latency = 12.424ns" in line
-    assert done.stdout.count("lowest") == 1
+    assert completed.stdout.count("lowest") == 1
 
 
 def test_failed_simulation_of_an_experiment_is_an_error() -> None:
     point = Point("mine", "x.y", {"platform": "enzian-dc-ddr", "workload": "random-read", "set": {"patience": "1ns"}})
     with pytest.raises(cohkit.Error, match=r"mine with patience=1ns: no progress: |mine: no progress: "):
-        PointExperiment([point], "ns", lambda _: 0.0).run(SMALL)
+        PointExperiment([point], "ns", lambda _: 0.0).run(FEW_ACCESSES)
 
 
 def _rows() -> tuple[list[Measurement], Any]:
-    ours = [
+    measurements = [
         Measurement("A, first", 10, "ns", "x.a"),
         Measurement("A, second", 12, "ns", "x.b", {"link.a": 8, "dram.b": 4}),
     ]
-    return ours, compare("mine", ours, Published('[x]\na = "9ns"', file="x.toml"))
+    return measurements, compare("mine", measurements, Published('[x]\na = "9ns"', file="x.toml"))
 
 
 def test_plots_are_deterministic_and_labelled() -> None:
-    ours, rows = _rows()
+    measurements, rows = _rows()
     spans = [Span("A, first", 10, [Rerun("q", "1ns", 4), Rerun("q", "2ns", 15)])]
-    one, other = (plots.bars("What & why", "time (ns)", ours, rows, spans, foot="Left out: much.") for _ in range(2))
-    assert one == other
-    assert ET.fromstring(one).tag.endswith("svg")  # noqa: S314 -- our own
-    drawn = one.decode()
+    first_plot, second_plot = (
+        plots.bars("What & why", "time (ns)", measurements, rows, spans, foot="Left out: much.") for _ in range(2)
+    )
+    assert first_plot == second_plot
+    assert ET.fromstring(first_plot).tag.endswith("svg")  # noqa: S314 -- our own
+    plot = first_plot.decode()
     for text in (
         "What &amp; why",
         "time (ns)",
@@ -215,34 +219,42 @@ def test_plots_are_deterministic_and_labelled() -> None:
         "A",
         "Left out: much.",
     ):
-        assert f"<!-- {text} -->" in drawn
-    assert "<!-- reruns: nominal, and range of assumed quantities -->" in drawn
-    assert "<dc:date>" not in drawn
+        assert f"<!-- {text} -->" in plot
+    assert "<!-- reruns: nominal, and range of assumed quantities -->" in plot
+    assert "<dc:date>" not in plot
 
 
-def _drawn(numbers: dict[str, float], published: str = "", logarithmic: str = "") -> str:
-    ours = [Measurement(name, value, "GiB/s", f"x.{name.replace(', ', '.')}") for name, value in numbers.items()]
-    rows = compare("mine", ours, Published(published, file="x.toml"))
+def _plot_of(numbers: dict[str, float], published: str = "", logarithmic: str = "") -> str:
+    measurements = [
+        Measurement(name, value, "GiB/s", f"x.{name.replace(', ', '.')}") for name, value in numbers.items()
+    ]
+    rows = compare("mine", measurements, Published(published, file="x.toml"))
     return plots.lines("Title.", "threads", "throughput (GiB/s)", rows, logarithmic).decode()
 
 
 def test_coincident_series_are_merged_with_joined_names() -> None:
     numbers = {"1, one": 1.0, "2, one": 2.0, "1, two": 1.001, "2, two": 2.002, "1, three": 1.0, "2, three": 1.5}
-    drawn = _drawn(numbers, '[x]\n1 = { one = "1.5GiB/s", three = "2GiB/s" }')
+    plot = _plot_of(numbers, '[x]\n1 = { one = "1.5GiB/s", three = "2GiB/s" }')
     for text in ("one = two", "three", "published"):
-        assert drawn.count(f"<!-- {text} -->") == 1
-    assert "<!-- two -->" not in drawn
-    # What is published of one of them only is lost by none.
-    drawn = _drawn(numbers, '[x]\n1 = { two = "1.5GiB/s" }')
-    assert drawn.count("<!-- one -->") == drawn.count("<!-- two -->") == 1
+        assert plot.count(f"<!-- {text} -->") == 1
+    assert "<!-- two -->" not in plot
+    # A published number of one series only is drawn, and the series are not merged.
+    plot = _plot_of(numbers, '[x]\n1 = { two = "1.5GiB/s" }')
+    assert plot.count("<!-- one -->") == plot.count("<!-- two -->") == 1
 
 
 def test_panels_of_several_units_name_a_series_once() -> None:
-    ours = [Measurement(f"1, {side} {what}", 2.0, unit, "") for side in ("host", "device") for what, unit in _PANELS]
-    rows = compare("mine", [one._replace(value=i + 1.0) for i, one in enumerate(ours)], Published("", file=""))
-    drawn = plots.lines("Title.", "at a time", "latency (us); rate (M/s)", rows).decode()
+    measurements = [
+        Measurement(f"1, {side} {quantity}", 2.0, unit, "") for side in ("host", "device") for quantity, unit in _PANELS
+    ]
+    rows = compare(
+        "mine",
+        [measurement._replace(value=i + 1.0) for i, measurement in enumerate(measurements)],
+        Published("", file=""),
+    )
+    plot = plots.lines("Title.", "at a time", "latency (us); rate (M/s)", rows).decode()
     for text in ("host", "device", "latency (us)", "rate (M/s)"):
-        assert drawn.count(f"<!-- {text} -->") == 1
+        assert plot.count(f"<!-- {text} -->") == 1
 
 
 _PANELS = (("latency", "us"), ("rate", "M/s"))
@@ -261,7 +273,7 @@ def test_plots_have_the_requested_format_and_column_width(
     assert written[0] == written[1]
     assert written[0].startswith(begins)
     if form == "svg":
-        # Points of a 72th of an inch.
+        # Points of 1/72 inch.
         width = float(written[0].partition(b'width="')[2].partition(b"pt")[0])
         assert width == pytest.approx(3.4 * 72)
     assert f"cckit-fig8.{form}" in capsys.readouterr().out
@@ -271,10 +283,10 @@ def test_plots_have_the_requested_format_and_column_width(
 
 def test_call_latencies_are_drawn_as_a_distribution(tmp_path: Path) -> None:
     assert main(["reproduce", "cckit-fig10", "--accesses", "500", "--out", str(tmp_path)]) == 0
-    drawn = (tmp_path / "cckit-fig10.svg").read_text()
-    assert "<!-- share of calls (%) -->" in drawn
-    assert drawn.count("<!-- published -->") == 1
-    assert "lines, 1 context = 16 contexts" in drawn
+    plot = (tmp_path / "cckit-fig10.svg").read_text()
+    assert "<!-- share of calls (%) -->" in plot
+    assert plot.count("<!-- published -->") == 1
+    assert "lines, 1 context = 16 contexts" in plot
 
 
 def test_titles_of_plots_are_sentences() -> None:
@@ -288,26 +300,26 @@ def test_titles_of_plots_are_sentences() -> None:
 def test_omissions_are_printed_with_numbers_and_plot(tmp_path: Path, cohkit_command: Command) -> None:
     for name, experiment in EXPERIMENTS.items():
         assert bool(experiment.omissions) == bool(experiment.axis), name
-    done = cohkit_command("reproduce", "cckit-table2", "--accesses", 300, "--out", tmp_path)
-    says = f"Left out: {EXPERIMENTS['cckit-table2'].omissions}."
-    assert f"\n{says}\n" in done.stdout
-    assert f"<!-- {says} -->" in (tmp_path / "cckit-table2.svg").read_text()
+    completed = cohkit_command("reproduce", "cckit-table2", "--accesses", 300, "--out", tmp_path)
+    expected_note = f"Left out: {EXPERIMENTS['cckit-table2'].omissions}."
+    assert f"\n{expected_note}\n" in completed.stdout
+    assert f"<!-- {expected_note} -->" in (tmp_path / "cckit-table2.svg").read_text()
 
 
 def test_plots_without_matplotlib_report_the_missing_package(tmp_path: Path) -> None:
     hide = "import importlib.util as u, sys; u.find_spec = lambda name: None; from cohkit.__main__ import main; "
     arguments = ["reproduce", "cckit-fig6", "--out", str(tmp_path)]
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-c", f"{hide}sys.exit(main({arguments!r}))"], capture_output=True, text=True, check=False
     )
-    assert (done.returncode, done.stdout) == (4, "")
-    assert done.stderr == (
+    assert (completed.returncode, completed.stdout) == (4, "")
+    assert completed.stderr == (
         "error: plots need matplotlib, which is not installed: `pip install 'cohkit[plots]'` adds it\n"
     )
 
 
 @pytest.mark.parametrize(
-    ("arguments", "says"),
+    ("arguments", "expected_message"),
     [
         (["--accesses", "0"], "must be at least 1"),
         (["--accesses", "-5"], "'-5' is not a number from 0"),
@@ -318,12 +330,12 @@ def test_plots_without_matplotlib_report_the_missing_package(tmp_path: Path) -> 
     ],
 )
 def test_invalid_option_values_are_rejected(
-    arguments: list[str], says: str, capsys: pytest.CaptureFixture[str]
+    arguments: list[str], expected_message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as ended:
         main(["reproduce", "cckit-fig6", *arguments])
     assert ended.value.code == 2
-    assert says in capsys.readouterr().err
+    assert expected_message in capsys.readouterr().err
 
 
 class Terminal(io.StringIO):
@@ -331,7 +343,7 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_a_bar_is_shown_on_a_terminal_only(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_progress_bar_appears_only_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "100")
     elsewhere, terminal = io.StringIO(), Terminal()
     for stream in (elsewhere, terminal):
@@ -341,5 +353,5 @@ def test_a_bar_is_shown_on_a_terminal_only(monkeypatch: pytest.MonkeyPatch) -> N
             for done in (50, 51, 100) if stream is terminal else ():
                 bar(done, 100)
     assert elsewhere.getvalue() == ""
-    shown = terminal.getvalue().split("\r\033[K")
-    assert shown == ["", f"work {'█' * 20}{'░' * 20}  50%, 10 s left", f"work {'█' * 40} 100%, 0 s left", ""]
+    frames = terminal.getvalue().split("\r\033[K")
+    assert frames == ["", f"work {'█' * 20}{'░' * 20}  50%, 10 s left", f"work {'█' * 40} 100%, 0 s left", ""]

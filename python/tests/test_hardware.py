@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.needs("pyslang")
 
-# Its warnings that are on by default, and those about widths, signs, conversions and what the standard forbids.
+# The default warnings, and those about widths, signs, conversions and violations of the standard.
 WARNINGS = ["-Wdefault", "-Wconversion", "-Wpedantic", "-Wcase-redundant-default"]
 
 
 def lint(root: Path, top: str, more: list[Path], capfd: pytest.CaptureFixture[str]) -> str:
-    """Everything that slang says of the design below a top, the last line being how much it was."""
+    """Return the output of slang for the design of a top module; the last line has the number of messages."""
     rtl = root / "hardware/rtl"
     files = [
         rtl / "home_pkg.sv",
@@ -39,19 +39,19 @@ def lint(root: Path, top: str, more: list[Path], capfd: pytest.CaptureFixture[st
     assert driver.processOptions()
     assert driver.parseAllSources()
     driver.runFullCompilation(quiet=False)
-    # It writes by way of C, which keeps what goes to a file until somebody asks for it.
+    # slang writes through C's buffered output, which must be flushed.
     ctypes.CDLL(None).fflush(None)
-    said = capfd.readouterr()
-    return said.out + said.err
+    captured = capfd.readouterr()
+    return captured.out + captured.err
 
 
 @pytest.mark.parametrize("top", ["lockstep", "lockstep -GEndpoint=4", "synth", "board"])
 def test_slang_accepts_all_sources(root: Path, top: str, capfd: pytest.CaptureFixture[str]) -> None:
-    said = lint(root, top, [], capfd)
-    assert "0 errors, 0 warnings" in said, said
+    output = lint(root, top, [], capfd)
+    assert "0 errors, 0 warnings" in output, output
 
 
 def test_slang_reports_a_seeded_fault(root: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    wrong = tmp_path / "wrong.sv"
-    wrong.write_text("module wrong(input logic [7:0] a, output logic [3:0] b);\n  assign b = a;\nendmodule\n")
-    assert "width-trunc" in lint(root, "wrong", [wrong], capfd)
+    faulty_source = tmp_path / "wrong.sv"
+    faulty_source.write_text("module wrong(input logic [7:0] a, output logic [3:0] b);\n  assign b = a;\nendmodule\n")
+    assert "width-trunc" in lint(root, "wrong", [faulty_source], capfd)

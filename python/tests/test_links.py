@@ -29,7 +29,7 @@ def test_link_rates_match_the_command(cohkit_command: Command) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "options", "said"),
+    ("name", "options", "expected_message"),
     [
         ("pcie6", {}, "there are eci, pcie3"),
         ("eci", {"lanes": 17}, "1 to 16 lanes"),
@@ -40,6 +40,6 @@ def test_link_rates_match_the_command(cohkit_command: Command) -> None:
         ("ccix", {"delay_ns": 2**63}, "at most 10000 ns"),
     ],
 )
-def test_invalid_link_options_are_reported(name: str, options: dict[str, int], said: str) -> None:
-    with pytest.raises(cohkit.InputError, match=said):
+def test_invalid_link_options_are_reported(name: str, options: dict[str, int], expected_message: str) -> None:
+    with pytest.raises(cohkit.InputError, match=expected_message):
         cohkit.link(name, **options)

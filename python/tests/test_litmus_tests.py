@@ -1,4 +1,4 @@
-"""Litmus tests from Python: the same answers as the command's, and errors as Python exceptions."""
+"""Litmus tests from Python: the same results as those of the command, and errors as Python exceptions."""
 
 from __future__ import annotations
 
@@ -56,9 +56,9 @@ def test_litmus_results_match_the_command(
 
 def test_litmus_text_replaces_the_named_file() -> None:
     file = Path("litmus/SB.litmus")
-    told = cohkit.litmus("mine", text=file.read_text(encoding="utf-8"))
-    assert told["ends"] == cohkit.litmus(file)["ends"]
-    assert told["run"]["file"] == "mine"
+    result = cohkit.litmus("mine", text=file.read_text(encoding="utf-8"))
+    assert result["ends"] == cohkit.litmus(file)["ends"]
+    assert result["run"]["file"] == "mine"
 
 
 def test_invalid_litmus_test_is_reported_with_its_location(tmp_path: Path) -> None:
@@ -75,7 +75,7 @@ def test_invalid_litmus_test_is_reported_with_its_location(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(
-    ("options", "says"),
+    ("options", "expected_message"),
     [
         ({"cores": "fast"}, "`fast` is not one of in_order, store_buffer, relaxed"),
         ({"model": "psc"}, "`psc` is not one of sc, tso, rc, armv8, riscv"),
@@ -94,10 +94,10 @@ def test_invalid_litmus_test_is_reported_with_its_location(tmp_path: Path) -> No
         ({"room": 3}, "there is no option `room`; the options are `text`, `protocol`,"),
     ],
 )
-def test_inapplicable_litmus_options_are_rejected(options: cohkit.litmus_tests.Options, says: str) -> None:
-    with pytest.raises(cohkit.InputError) as wrong:
+def test_inapplicable_litmus_options_are_rejected(options: cohkit.litmus_tests.Options, expected_message: str) -> None:
+    with pytest.raises(cohkit.InputError) as error_info:
         cohkit.litmus("SB", **options)
-    assert says in str(wrong.value)
+    assert expected_message in str(error_info.value)
 
 
 def test_unknown_shape_gets_a_suggestion() -> None:
@@ -105,7 +105,7 @@ def test_unknown_shape_gets_a_suggestion() -> None:
         cohkit.litmus("SBB")
 
 
-def test_a_protocol_that_cannot_run_a_test_says_why() -> None:
+def test_unsupported_litmus_test_is_rejected_with_a_reason() -> None:
     with pytest.raises(cohkit.InputError, match=r"^protocols/write-through\.coh: cannot run LB\+swps: "):
         cohkit.litmus("LB+swps", protocol="write-through")
     with pytest.raises(FileNotFoundError, match="no such file or shipped protocol"):

@@ -12,7 +12,7 @@ import pytest
 from nbclient import NotebookClient
 
 NOTEBOOKS = sorted((Path(__file__).resolve().parents[2] / "notebooks").glob("*.ipynb"))
-COMPILES = pytest.mark.needs("riscv-gcc")
+NEEDS_COMPILER = pytest.mark.needs("riscv-gcc")
 
 
 def test_repository_has_five_notebooks() -> None:
@@ -28,13 +28,13 @@ def test_repository_has_five_notebooks() -> None:
 @pytest.mark.parametrize(
     "notebook",
     [
-        pytest.param(book, id=book.stem, marks=[COMPILES] if book.stem == "5-channel-program" else [])
+        pytest.param(book, id=book.stem, marks=[NEEDS_COMPILER] if book.stem == "5-channel-program" else [])
         for book in NOTEBOOKS
     ],
 )
-def test_a_notebook_runs_to_its_end(notebook: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_notebook_runs_to_its_end(notebook: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
-    # Nothing is left in the home of who runs it.
+    # Nothing is written to the user's home folder.
     for name in ("IPYTHONDIR", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR"):
         monkeypatch.setenv(name, str(tmp_path / name))
     book: Any = nbformat.read(notebook, 4)  # type: ignore[no-untyped-call]
@@ -43,6 +43,6 @@ def test_a_notebook_runs_to_its_end(notebook: Path, tmp_path: Path, monkeypatch:
     assert all(cell.outputs == [] and cell.execution_count is None for cell in code), "clear the outputs"
     assert any("assert " in cell.source for cell in code)
     NotebookClient(book, timeout=300, resources={"metadata": {"path": str(notebook.parent)}}).execute()
-    shown = {form for cell in code for output in cell.outputs for form in output.get("data", {})}
-    said = any(output.output_type == "stream" for cell in code for output in cell.outputs)
-    assert "text/html" in shown or said
+    formats = {form for cell in code for output in cell.outputs for form in output.get("data", {})}
+    has_stream = any(output.output_type == "stream" for cell in code for output in cell.outputs)
+    assert "text/html" in formats or has_stream

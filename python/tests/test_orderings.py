@@ -1,4 +1,4 @@
-"""Experiments on who orders stores between hosts: searches, sizes of tables and what is read of the published ones."""
+"""Experiments on store ordering between hosts: searches, table sizes, and use of the published tables."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ from cohkit.types import Play
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-LEAST = {"entries": 5, "counters": 3, "slots": 2, "notes": 4}
+MINIMUM_SIZES = {"entries": 5, "counters": 3, "slots": 2, "notes": 4}
 
 
 def test_smallest_tables_without_time_cost_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[ProgramRun] = []
+    requested_runs: list[ProgramRun] = []
 
-    def taken(runs: Sequence[ProgramRun], _: Conditions) -> dict[str, Play]:
-        """Replace runs by ones that take long unless each table has this number of entries."""
-        asked.extend(runs)
+    def play_runs_stub(runs: Sequence[ProgramRun], _: Conditions) -> dict[str, Play]:
+        """Return runs that are slow unless each table has at least its minimum number of entries."""
+        requested_runs.extend(runs)
         times = {}
         for run in runs:
             assert run.sizes is not None
-            long = any(run.sizes[table] < least for table, least in LEAST.items())
-            mean = 1002.0 if long else 1000.0
+            is_slow = any(run.sizes[table] < minimum for table, minimum in MINIMUM_SIZES.items())
+            mean = 1002.0 if is_slow else 1000.0
             times[repr(run)] = Play.of({"times_ns": {"done": {"mean": mean}}, "failure": None})
         return times
 
-    monkeypatch.setattr(cord_tables, "play_runs", taken)
+    monkeypatch.setattr(cord_tables, "play_runs", play_runs_stub)
     run = ProgramRun("pr", "cxl-8x8", "cord")
-    [found] = cord_tables._smallest_tables([run], Conditions()).values()  # noqa: SLF001
-    assert (found.sizes, found.largest_ns, duration(found.play)) == (LEAST, 1000, 1000)
-    assert len(asked) < 20
+    [smallest] = cord_tables._smallest_tables([run], Conditions()).values()  # noqa: SLF001
+    assert (smallest.sizes, smallest.largest_ns, duration(smallest.play)) == (MINIMUM_SIZES, 1000, 1000)
+    assert len(requested_runs) < 20
 
 
 def test_published_tables_take_the_bits_of_their_entries() -> None:
@@ -43,11 +43,11 @@ def test_published_tables_take_the_bits_of_their_entries() -> None:
     assert bits["core"] == 8 * (6 + 32) + 8 * (6 + 8)
     assert bits["directory for each core"] == 64 * (8 * (8 + 32) + 16 * (8 + 6) + 8)
     assert bits["directory for all cores"] == 128 * (6 + 8 + 32) + 256 * (6 + 8 + 6) + 8 * (6 + 8)
-    ours = {one.name: one for one in EXPERIMENTS["cord-table3"].run(Conditions())}
+    measurements = {measurement.name: measurement for measurement in EXPERIMENTS["cord-table3"].run(Conditions())}
     # 8 cores and 8 directories, over the published area and the bits of 16 MB.
     of_host = 8 * (bits["core"] + bits["directory for all cores"])
-    assert ours["host for all cores, area"].value == pytest.approx(82.642 * of_host / 2**27)
-    assert ours["host for all cores, power"].value == pytest.approx(1761.256 * of_host / 2**27)
+    assert measurements["host for all cores, area"].value == pytest.approx(82.642 * of_host / 2**27)
+    assert measurements["host for all cores, power"].value == pytest.approx(1761.256 * of_host / 2**27)
 
 
 def test_chip_model_is_evaluated_at_both_bounds() -> None:
@@ -64,14 +64,18 @@ def test_bytes_per_release_include_all_unpublished_stores(monkeypatch: pytest.Mo
     play = Play.of({"traffic": traffic, "messages": {"Relaxed": 150, "Release": 5}})
     assert cord_programs._bytes_per_release(play, "cxl-8x8") == 150 * 64 / 5  # noqa: SLF001
     monkeypatch.setattr(cord_programs, "PROGRAMS", {name: cord_programs.PROGRAMS[name] for name in ("trns", "cr")})
-    ours = [one for one in EXPERIMENTS["cord-fig7"].run(Conditions(accesses=12800)) if one.unit == "B"]
-    trns, cr = compare("cord-fig7", ours, Published.shipped())
+    measurements = [
+        measurement
+        for measurement in EXPERIMENTS["cord-fig7"].run(Conditions(accesses=12800))
+        if measurement.unit == "B"
+    ]
+    trns, cr = compare("cord-fig7", measurements, Published.shipped())
     assert (trns["name"], trns["published"], cr["says"]) == (
         "trns, CXL, stored for each release",
         512,
         "8 B to 2 KB",
     )
-    # A barrier of each thread with seven others for each matrix releases as well.
+    # For each matrix, a barrier of each thread with seven others also releases.
     assert 400 < trns["ours"] < 512
     assert cr["holds"]
 
@@ -79,15 +83,15 @@ def test_bytes_per_release_include_all_unpublished_stores(monkeypatch: pytest.Mo
 def test_sensitivity_varies_threads_and_latency(monkeypatch: pytest.MonkeyPatch) -> None:
     spans = EXPERIMENTS["cord-fig2"].spans
     assert spans is not None
-    # One program, which stands for all.
+    # One program represents all.
     monkeypatch.setattr(cord_programs, "PROGRAMS", {"pad": cord_programs.PROGRAMS["pad"]})
-    found = {span.name: span for span in spans(Conditions(accesses=240))}
-    assert len(found) == 4
-    for name, span in found.items():
+    spans_by_name = {span.name: span for span in spans(Conditions(accesses=240))}
+    assert len(spans_by_name) == 4
+    for name, span in spans_by_name.items():
         threads, latency = span.reruns
         assert (threads.quantity, threads.value) == ("threads of a host", "8")
         assert threads.ours != span.ours, name
-        # What goes between hosts is as much, however far they are apart.
+        # Traffic between hosts does not depend on their distance.
         assert (latency.quantity, latency.ours != span.ours) == ("link.latency", name.endswith("time")), name
     request = ProgramRun("pad", "upi-8x8", "so", threads=8).request(Conditions())
     numbers, quantities = request["numbers"], request["set"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, get_args, get_type_hints
+from typing import TYPE_CHECKING, Any, get_type_hints
 
 import duckdb
 import pytest
@@ -11,7 +11,6 @@ import pytest
 import cohkit
 from cohkit import cpu, device, scenario, types
 from cohkit.experiments import EXPERIMENTS, Conditions
-from cohkit.player import Application
 from cohkit.published import Published, compare
 
 if TYPE_CHECKING:
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 
     from conftest import Command
 
-SMALL = Conditions(accesses=2000)
+FEW_ACCESSES = Conditions(accesses=2000)
 
 
 def without_run(value: Any) -> Any:
@@ -40,7 +39,7 @@ def test_results_match_the_command(cohkit_command: Command) -> None:
 
 
 def test_unsupported_plays_are_rejected() -> None:
-    for numbers, says in [
+    for numbers, expected_message in [
         ({"thread": 3}, "rpc has no number `thread`; it has contexts, payload, calls"),
         ({"contexts": 0}, "contexts must be 1 to 4096, not 0"),
         ({}, "two-line RPC never ends"),
@@ -48,17 +47,11 @@ def test_unsupported_plays_are_rejected() -> None:
     ]:
         with pytest.raises(cohkit.InputError) as refused:
             cohkit.play("enzian-dc-bram", "rpc", numbers=numbers, set={"lines": 1000})
-        assert says in str(refused.value)
+        assert expected_message in str(refused.value)
     with pytest.raises(cohkit.InputError, match="there are shared-table, prefetcher, invalidation, rpc, rpc-registers"):
         cohkit.play("enzian-dc-bram", "tables", time="1ms")  # type: ignore[arg-type]
     with pytest.raises(cohkit.InputError, match="hand-written"):
         cohkit.play("enzian-dc-bram", "rpc", numbers={"calls": 1}, protocol=cohkit.shipped("msi"))
-
-
-def test_shipped_applications_are_listed_in_types_and_help(cohkit_command: Command) -> None:
-    names = [one["name"] for one in json.loads(cohkit_command("list", "--json").stdout)["applications"]]
-    assert list(get_args(Application)) == names
-    assert [name for name in names if f"`{name}`" not in (cohkit.play.__doc__ or "")] == []
 
 
 def test_materialised_view_matches_duckdb() -> None:
@@ -74,13 +67,13 @@ def test_materialised_view_matches_duckdb() -> None:
             [list(customers), list(prices)],
         )
         query = "SELECT SUM(O_TOTALPRICE) FROM ORDERS GROUP BY O_CUSTKEY ORDER BY O_CUSTKEY"
-        theirs = database.execute(query).fetchall()
-        assert len(theirs) > 100
+        expected_rows = database.execute(query).fetchall()
+        assert len(expected_rows) > 100
 
         def column(rows: Any) -> bytes:
             return b"".join(int(value).to_bytes(8, "little") for (value,) in rows)
 
-        assert column(tables["view"]) == column(theirs)
+        assert column(tables["view"]) == column(expected_rows)
 
 
 class Breaker(device.Application):
@@ -89,24 +82,24 @@ class Breaker(device.Application):
     name = "breaker"
     lines = range(8)
 
-    def __init__(self, way: str) -> None:
-        self.way = way
+    def __init__(self, breach_name: str) -> None:
+        self.breach_name = breach_name
         self.words = 0
 
     def handle(self, event: device.Event) -> Iterator[device.Action]:
         match event:
             case device.Start(words):
                 self.words = words
-            case device.Read(3) if self.way == "raises":
+            case device.Read(3) if self.breach_name == "raises":
                 raise LookupError("there is no line 3")
-            case device.Read(3) if self.way != "nothing":
+            case device.Read(3) if self.breach_name != "nothing":
                 yield from self.breach()
             case device.Read(line):
                 yield device.Answer(line, [0] * self.words)
 
     def breach(self) -> list[Any]:
         answer = device.Answer(3, [0] * self.words)
-        ways: dict[str, list[Any]] = {
+        breaches: dict[str, list[Any]] = {
             "answers twice": [answer, answer],
             "never answers": [],
             "answers short": [device.Answer(3, [0])],
@@ -116,17 +109,17 @@ class Breaker(device.Application):
             "keeps a lock": [answer, device.Local(20, "clean", lock=True)],
             "does something else": [cpu.Load(3)],
         }
-        return ways[self.way]
+        return breaches[self.breach_name]
 
 
 class Breaking(cohkit.Scenario):
     lines = 8
 
-    def __init__(self, way: str) -> None:
-        self.way = way
+    def __init__(self, breach_name: str) -> None:
+        self.breach_name = breach_name
 
     def application(self) -> Breaker:
-        return Breaker(self.way)
+        return Breaker(self.breach_name)
 
     def threads(self) -> list[cpu.Thread]:
         def reader() -> cpu.Thread:
@@ -142,7 +135,7 @@ class Breaking(cohkit.Scenario):
 
 
 @pytest.mark.parametrize(
-    ("way", "kind", "line", "says"),
+    ("breach_name", "kind", "line", "expected_message"),
     [
         ("answers twice", "contract of an application", 3, "breaker answers a read that is not outstanding"),
         ("answers short", "contract of an application", 3, "breaker gives a line of 1 words; lines have 16"),
@@ -154,16 +147,18 @@ class Breaking(cohkit.Scenario):
         ("nothing", "result of a scenario", 0, "breaker: line 3 was read"),
     ],
 )
-def test_contract_violation_is_reported_with_name_line_and_time(way: str, kind: str, line: int, says: str) -> None:
-    failure = cohkit.play("enzian-dc-bram", Breaking(way))["failure"]
+def test_contract_violation_is_reported_with_name_line_and_time(
+    breach_name: str, kind: str, line: int, expected_message: str
+) -> None:
+    failure = cohkit.play("enzian-dc-bram", Breaking(breach_name))["failure"]
     assert failure is not None
     assert (failure["kind"], failure["line"]) == (kind, line)
-    assert says in failure["message"]
+    assert expected_message in failure["message"]
     assert failure["time_ps"] > 0
 
 
 class Waiting(Breaking):
-    """One thread waits for line 3, and another goes on and on."""
+    """One thread waits for line 3, and another runs without end."""
 
     def threads(self) -> list[cpu.Thread]:
         def busy() -> cpu.Thread:
@@ -201,8 +196,10 @@ def test_invalid_line_ranges_are_rejected(lines: Any) -> None:
     scenario.application = lambda: breaker  # type: ignore[method-assign]
     with pytest.raises(cohkit.InputError) as refused:
         cohkit.play("enzian-dc-bram", scenario)
-    says = "`lines` of the application breaker must be a range of consecutive lines, such as range(8), or None, not "
-    assert str(refused.value) == f"{says}{lines!r}"
+    expected_start = (
+        "`lines` of the application breaker must be a range of consecutive lines, such as range(8), or None, not "
+    )
+    assert str(refused.value) == f"{expected_start}{lines!r}"
 
 
 @pytest.mark.parametrize("lines", [-1, 2**32, 8.0, range(8), "8", None])
@@ -211,12 +208,12 @@ def test_invalid_line_counts_are_rejected(lines: Any) -> None:
     scenario.lines = lines
     with pytest.raises(cohkit.InputError) as refused:
         cohkit.play("enzian-dc-bram", scenario)
-    says = "`lines` of the scenario Breaking is a number of lines, 0 to 4294967295, not "
-    assert str(refused.value) == f"{says}{lines!r}"
+    expected_start = "`lines` of the scenario Breaking is a number of lines, 0 to 4294967295, not "
+    assert str(refused.value) == f"{expected_start}{lines!r}"
 
 
 class Doubler(device.Application):
-    """Doubles what is written into its register, by way of the CPU's memory."""
+    """Doubles the value that is written to its register, through the CPU's memory."""
 
     name = "doubler"
 
@@ -270,7 +267,7 @@ def test_every_step_and_action_of_python_does_something() -> None:
     assert result["times_ns"]
     assert result["times_ns"]["doubling"]["count"] == 1
     assert result["counts"] == {"woken": 1}
-    # A bus that is slower by 100 ns each way makes three ways so much longer.
+    # A bus that is 100 ns slower in each direction adds this to three transfers.
     slower = cohkit.play("enzian-dc-bram", Doubling(), set={"bus.latency": "500ns"})
     assert slower["times_ns"]
     more = slower["times_ns"]["doubling"]["mean"] - result["times_ns"]["doubling"]["mean"]
@@ -278,19 +275,19 @@ def test_every_step_and_action_of_python_does_something() -> None:
 
 
 def rows(name: str) -> dict[str, types.Result]:
-    return {row["name"]: row for row in compare(name, EXPERIMENTS[name].run(SMALL), Published.shipped())}
+    return {row["name"]: row for row in compare(name, EXPERIMENTS[name].run(FEW_ACCESSES), Published.shipped())}
 
 
-def test_one_clean_invalidate_takes_as_long_as_published() -> None:
+def test_single_clean_invalidate_takes_as_long_as_published() -> None:
     table = rows("cckit-table3")
     fitted = {name: row for name, row in table.items() if row["use"] == "fitted"}
     assert sorted(fitted) == ["clean, DC+BRAM, one at a time", "clean, DC+DDR, one at a time"]
     for name, row in fitted.items():
         assert row["error"] is not None
         assert abs(row["error"]) < 0.05
-        many = table[name.replace("one at a time", "as many as accepted")]
-        assert many["unit"] == "M/s"
-        assert 1000 / many["ours"] < row["ours"] / 20
+        batch_times = table[name.replace("one at a time", "as many as accepted")]
+        assert batch_times["unit"] == "M/s"
+        assert 1000 / batch_times["ours"] < row["ours"] / 20
     rest = {row["use"] for name, row in table.items() if name not in fitted}
     assert rest == {"predicted blind", "not steady"}
 
@@ -307,7 +304,7 @@ def test_incremental_views_respond_faster() -> None:
     views = rows("cckit-fig9")
     for size in ("SF 0.5", "SF 1"):
         assert views[f"1, incremental, {size}"]["ours"] < views[f"1, recomputed, {size}"]["ours"]
-    # Story: the scan for the view at the start was counted among those for answers, and memory read 44.5 GiB/s.
+    # Regression: the view's initial scan was counted as one for answers, and memory read 44.5 GiB/s.
     assert views["at best, recomputed, SF 1, read"]["ours"] < 38.4e9 / 2**30
 
 
@@ -333,66 +330,66 @@ def test_cost_of_a_line_depends_on_its_protocol() -> None:
     assert len(framed) == len(pipe) == 4 * 4 * 3 * 3
     # A line that the host has written is taken by forward and answer; by snoop or request, write-back, its end and
     # answer; or by request, data and GO.
-    for of in (framed, pipe):
-        taken = [
-            of[f"1, engine dirty, {name}, messages"]["ours"] for name in ("ECI", "CXL.mem", "CXL bias", "CXL.cache")
+    for row_of in (framed, pipe):
+        message_counts = [
+            row_of[f"1, engine dirty, {name}, messages"]["ours"] for name in ("ECI", "CXL.mem", "CXL bias", "CXL.cache")
         ]
-        assert taken == [2, 4, 4, 3]
+        assert message_counts == [2, 4, 4, 3]
     assert pipe["1, engine dirty, ECI, bytes"]["ours"] == 2 * 16 + 64
     # A flit of 256 bytes is sent for each of the messages, as nothing else waits.
     assert framed["1, engine dirty, CXL.mem, bytes"]["ours"] >= 4 * 256
 
 
 def test_coherent_lines_are_faster_for_small_calls() -> None:
-    ours = {name: row["ours"] for name, row in rows("rpc-payload").items()}
+    values = {name: row["ours"] for name, row in rows("rpc-payload").items()}
     # Latency and rate of five ways, throughput of one and the best of it, each of eight sizes.
-    assert len(ours) == 2 * 5 * 8 + 8 + 1
+    assert len(values) == 2 * 5 * 8 + 8 + 1
     for lines in (2, 10, 200):
-        latency = ours[f"{lines}, lines, latency"]
-        assert latency < ours[f"{lines}, registers, a word of each line, latency"]
-        assert latency < ours[f"{lines}, registers, all words, latency"] / 10
-        assert latency < ours[f"{lines}, descriptors, all words, latency"]
-    # A transfer moves many lines at a time, what is fetched line by line does not.
-    assert ours["2, lines, latency"] < ours["2, descriptors, a word of each line, latency"]
-    assert ours["50, lines, latency"] > ours["50, descriptors, a word of each line, latency"]
+        latency = values[f"{lines}, lines, latency"]
+        assert latency < values[f"{lines}, registers, a word of each line, latency"]
+        assert latency < values[f"{lines}, registers, all words, latency"] / 10
+        assert latency < values[f"{lines}, descriptors, all words, latency"]
+    # A transfer moves many lines at a time; fetching line by line does not.
+    assert values["2, lines, latency"] < values["2, descriptors, a word of each line, latency"]
+    assert values["50, lines, latency"] > values["50, descriptors, a word of each line, latency"]
     # Contexts do not share lines.
-    assert ours["1, lines, rate"] == pytest.approx(16_000 / ours["1, lines, latency"], rel=0.1)
+    assert values["1, lines, rate"] == pytest.approx(16_000 / values["1, lines, latency"], rel=0.1)
 
 
 def test_results_along_an_axis_are_drawn_as_lines(tmp_path: Any, cohkit_command: Command) -> None:
-    done = cohkit_command("reproduce", "cckit-fig10", "--accesses", 1000, "--out", tmp_path)
-    assert (done.returncode, done.stderr) == (0, "")
-    drawn = (tmp_path / "cckit-fig10.svg").read_text()
+    completed = cohkit_command("reproduce", "cckit-fig10", "--accesses", 1000, "--out", tmp_path)
+    assert (completed.returncode, completed.stderr) == (0, "")
+    plot = (tmp_path / "cckit-fig10.svg").read_text()
     for words in (
         "lines, 1 context = 16 contexts = 48 contexts",
         "registers, 16 words, 1 context",
         "share of calls (%)",
         "latency of a call (ns)",
     ):
-        assert f"<!-- {words} -->" in drawn
+        assert f"<!-- {words} -->" in plot
 
 
 class Quiet(device.Application):
-    """Says None where it should say what it does."""
+    """Application that returns its actions, or None instead, which is an error."""
 
     name = "quiet"
 
-    def __init__(self, says: list[device.Action] | None) -> None:
-        self.says = says
+    def __init__(self, actions: list[device.Action] | None) -> None:
+        self.actions = actions
 
     def handle(self, event: device.Event) -> Iterator[device.Action]:
-        return self.says if isinstance(event, device.Start) or self.says is None else []  # type: ignore[return-value]
+        return self.actions if isinstance(event, device.Start) or self.actions is None else []  # type: ignore[return-value]
 
 
 class Stepping(cohkit.Scenario):
     lines = 8
 
-    def __init__(self, step: cpu.Step, says: list[device.Action] | None) -> None:
+    def __init__(self, step: cpu.Step, actions: list[device.Action] | None) -> None:
         self.step = step
-        self.says = says
+        self.actions = actions
 
     def application(self) -> Quiet:
-        return Quiet(self.says)
+        return Quiet(self.actions)
 
     def threads(self) -> list[cpu.Thread]:
         def thread() -> cpu.Thread:
@@ -402,7 +399,7 @@ class Stepping(cohkit.Scenario):
 
 
 @pytest.mark.parametrize(
-    ("step", "says", "raises", "what"),
+    ("step", "actions", "error_type", "expected_message"),
     [
         (cpu.Load(0), None, TypeError, "`handle` of Quiet returns None"),
         (cpu.Load(8), [], cohkit.InputError, r"thread 0: Load\(line=8, word=0\): the scenario has 8 lines"),
@@ -416,22 +413,22 @@ class Stepping(cohkit.Scenario):
     ],
 )
 def test_invalid_scenario_steps_are_named(
-    step: cpu.Step, says: list[device.Action] | None, raises: type[Exception], what: str
+    step: cpu.Step, actions: list[device.Action] | None, error_type: type[Exception], expected_message: str
 ) -> None:
-    """A number that does not fit was `out of range` of something, and an access to no line a failure of the run."""
-    with pytest.raises(raises, match=what):
-        cohkit.play("enzian-dc-bram", Stepping(step, says))
+    """Regression: the error for a number out of range did not name it, and an access to no line failed the run."""
+    with pytest.raises(error_type, match=expected_message):
+        cohkit.play("enzian-dc-bram", Stepping(step, actions))
 
 
-BOTH = "enzian-dc-bram+enzian-cpu-home"
-PAGE = 512
+TWO_SPACES = "enzian-dc-bram+enzian-cpu-home"
+LINES_PER_PAGE = 512
 """Words of a page."""
-ABSENT = range(3 * PAGE, 4 * PAGE)
-READ_ONLY = range(PAGE, 2 * PAGE)
+ABSENT_LINES = range(3 * LINES_PER_PAGE, 4 * LINES_PER_PAGE)
+READ_ONLY_LINES = range(LINES_PER_PAGE, 2 * LINES_PER_PAGE)
 
 
 class Prober(device.Application):
-    """Accesses words of the host's memory in every way, one after the other."""
+    """Accesses words of the host's memory with each kind of action, one after the other."""
 
     name = "prober"
 
@@ -444,10 +441,10 @@ class Prober(device.Application):
                 device.CoherentAdd(1, 4, 5),
                 device.CoherentCompareSwap(2, 5, 8, 9),
                 device.CoherentLoad(3, 4, 2),
-                device.CoherentLoad(4, READ_ONLY[2], 1, cached=False),
-                device.CoherentStore(5, READ_ONLY[0] - 1, [1, 1]),
-                device.CoherentAdd(6, READ_ONLY[5]),
-                device.CoherentLoad(7, ABSENT[9], 3),
+                device.CoherentLoad(4, READ_ONLY_LINES[2], 1, cached=False),
+                device.CoherentStore(5, READ_ONLY_LINES[0] - 1, [1, 1]),
+                device.CoherentAdd(6, READ_ONLY_LINES[5]),
+                device.CoherentLoad(7, ABSENT_LINES[9], 3),
             ]
         )
 
@@ -463,7 +460,7 @@ class Prober(device.Application):
 
 class Probing(cohkit.Scenario):
     lines = 1
-    host_words = 4 * PAGE
+    host_words = 4 * LINES_PER_PAGE
 
     def __init__(self, *, heeds: bool) -> None:
         self.heeds = heeds
@@ -487,7 +484,7 @@ def refusing(before: str) -> dict[str, str | int]:
 
 def test_application_continues_after_abandoned_access() -> None:
     scenario = Probing(heeds=True)
-    played = cohkit.play(BOTH, scenario, protocol="eci-both", set=refusing("host.agents.device."))
+    played = cohkit.play(TWO_SPACES, scenario, protocol="eci-both", set=refusing("host.agents.device."))
     assert played["failure"] is None
     assert played["counts"] == {"refused": 3}
     assert scenario.prober.heard == [
@@ -496,14 +493,14 @@ def test_application_continues_after_abandoned_access() -> None:
         device.CoherentLoadCompletion(2, [8]),
         device.CoherentLoadCompletion(3, [12, 9]),
         device.CoherentLoadCompletion(4, [0]),
-        device.AccessRefusal(5, READ_ONLY[0], write=True, permits="read"),
-        device.AccessRefusal(6, READ_ONLY[5], write=True, permits="read"),
-        device.AccessRefusal(7, ABSENT[9], write=False, permits="none"),
+        device.AccessRefusal(5, READ_ONLY_LINES[0], write=True, permits="read"),
+        device.AccessRefusal(6, READ_ONLY_LINES[5], write=True, permits="read"),
+        device.AccessRefusal(7, ABSENT_LINES[9], write=False, permits="none"),
     ]
-    # What was to be written before the page that may only be read is there.
-    assert [word for word, value in enumerate(scenario.host) if value] == [4, 5, READ_ONLY[0] - 1]
+    # The part of the store before the read-only page was written.
+    assert [word for word, value in enumerate(scenario.host) if value] == [4, 5, READ_ONLY_LINES[0] - 1]
     physical = Probing(heeds=True)
-    before = cohkit.play(BOTH, physical, protocol="eci-both")
+    before = cohkit.play(TWO_SPACES, physical, protocol="eci-both")
     assert physical.prober.heard[5:] == [
         device.CoherentStoreCompletion(5),
         device.CoherentLoadCompletion(6, [0]),
@@ -513,7 +510,7 @@ def test_application_continues_after_abandoned_access() -> None:
 
 
 def test_application_that_ignores_a_refusal_ends_the_run() -> None:
-    played = cohkit.play(BOTH, Probing(heeds=False), protocol="eci-both", set=refusing("host.agents.device."))
+    played = cohkit.play(TWO_SPACES, Probing(heeds=False), protocol="eci-both", set=refusing("host.agents.device."))
     assert played["failure"] is not None
     assert played["failure"]["kind"] == "permission of a page"
     assert played["failure"]["message"] == (
@@ -523,12 +520,12 @@ def test_application_that_ignores_a_refusal_ends_the_run() -> None:
 
 
 class Visits(cohkit.Scenario):
-    """A thread that stores to a line of each of four pages, and loads it."""
+    """One thread stores to a line of each of four pages, and loads it."""
 
     lines = 4 * 32
 
-    def __init__(self, way: str) -> None:
-        self.way = way
+    def __init__(self, on_error: str) -> None:
+        self.on_error = on_error
         self.seen: list[Any] = []
 
     def application(self) -> Quiet:
@@ -541,53 +538,53 @@ class Visits(cohkit.Scenario):
                     yield cpu.Store(line, 1, line + 1)
                     self.seen.append((yield cpu.Load(line, 1)))
                 except cpu.AccessError as error:
-                    if self.way == "lets it pass":
+                    if self.on_error == "lets it pass":
                         raise
-                    if self.way == "raises":
+                    if self.on_error == "raises":
                         raise LookupError from error
                     self.seen.append((error.step, error.write, error.permits))
-                    if self.way == "ends":
+                    if self.on_error == "ends":
                         return
 
         return [thread()]
 
 
-# A core of the platform has a write buffer and an L1, behind which no address is translated.
-BARE: dict[str, str | int] = {"cores.write_buffer": "0B", "cores.l1": "0B", **refusing("")}
+# The platform's cores have a write buffer and an L1, and addresses are not translated behind these.
+UNBUFFERED_CORES: dict[str, str | int] = {"cores.write_buffer": "0B", "cores.l1": "0B", **refusing("")}
 
 
 def test_thread_continues_after_a_caught_refusal() -> None:
-    for way, many in (("goes on", 4), ("ends", 2)):
-        scenario = Visits(way)
-        played = cohkit.play("enzian-dc-bram", scenario, set=BARE)
+    for on_error, step_count in (("goes on", 4), ("ends", 2)):
+        scenario = Visits(on_error)
+        played = cohkit.play("enzian-dc-bram", scenario, set=UNBUFFERED_CORES)
         assert played["failure"] is None
         everything = [1, (cpu.Store(32, 1, 33), True, "read"), 65, (cpu.Store(96, 1, 97), True, "none")]
-        assert scenario.seen == everything[:many]
+        assert scenario.seen == everything[:step_count]
         assert played["statistics"] is not None
-        assert played["statistics"]["translation_faults"] == many // 2
+        assert played["statistics"]["translation_faults"] == step_count // 2
 
 
 def test_thread_that_does_not_catch_a_refusal_ends_the_run() -> None:
-    played = cohkit.play("enzian-dc-bram", Visits("lets it pass"), set=BARE)
+    played = cohkit.play("enzian-dc-bram", Visits("lets it pass"), set=UNBUFFERED_CORES)
     assert played["failure"] is not None
     assert played["failure"]["kind"] == "permission of a page"
     assert "thread 0 cannot write: the page is read-only (word 1 of line 32," in played["failure"]["message"]
     with pytest.raises(LookupError):
-        cohkit.play("enzian-dc-bram", Visits("raises"), set=BARE)
+        cohkit.play("enzian-dc-bram", Visits("raises"), set=UNBUFFERED_CORES)
 
 
 @pytest.mark.parametrize(
-    ("step", "says"),
+    ("step", "expected_message"),
     [
         (device.CoherentLoad(0, 2**32), "`first` is 0 to 4294967295"),
         (device.CoherentAdd(0, 2**32), "`word` is 0 to 4294967295"),
         (device.CoherentStore(0, 0, [2**64]), "`words` is 0 to 18446744073709551615"),
     ],
 )
-def test_invalid_host_words_are_named(step: device.Action, says: str) -> None:
-    with pytest.raises(OverflowError, match=says):
+def test_invalid_host_words_are_named(step: device.Action, expected_message: str) -> None:
+    with pytest.raises(OverflowError, match=expected_message):
         cohkit.play("enzian-dc-bram", Stepping(cpu.Load(0), [step]))
-    without = Visits("goes on")
-    without.host_words = -1
+    invalid_scenario = Visits("goes on")
+    invalid_scenario.host_words = -1
     with pytest.raises(cohkit.InputError, match="`host_words` of the scenario Visits is a number of words, 0 to 42949"):
-        cohkit.play("enzian-dc-bram", without)
+        cohkit.play("enzian-dc-bram", invalid_scenario)

@@ -26,7 +26,7 @@ from cohkit.published import Measurement, Published, compare
 if TYPE_CHECKING:
     from conftest import Command
 
-BROKEN = cohkit.shipped("eci").text.replace("{ ensure others(r) == I;", "{ ensure others(r) <= S;")
+FAULTY_ECI = cohkit.shipped("eci").text.replace("{ ensure others(r) == I;", "{ ensure others(r) <= S;")
 
 
 def without_run(value: Any) -> Any:
@@ -35,9 +35,9 @@ def without_run(value: Any) -> Any:
 
 def test_all_errors_of_a_text_are_listed_with_their_places() -> None:
     text = "protocol p {\n  line 64\n  chanels { }\n}\nsystem one { remotes 900; lines 1 }\n"
-    with pytest.raises(cohkit.TextError) as caught:
+    with pytest.raises(cohkit.TextError) as error_info:
         cohkit.parse(text, file="some/p.coh")
-    error = caught.value
+    error = error_info.value
     assert (error.file, error.line, error.column) == ("some/p.coh", 1, 12)
     assert len(error.diagnostics) > 1
     assert "--> some/p.coh:1:12" in str(error)
@@ -47,24 +47,24 @@ def test_all_errors_of_a_text_are_listed_with_their_places() -> None:
         assert (diagnostic["line"], diagnostic["column"]) <= (diagnostic["end_line"], diagnostic["end_column"])
 
 
-# 3,500 of them overflowed the stack and killed the interpreter; the command stood 20,000 no better.
+# Regression: 3,500 of them overflowed the stack of the interpreter, and 20,000 that of the command.
 @pytest.mark.parametrize("count", [1000, 3500, 20_000])
 def test_first_excess_row_of_a_state_and_event_is_an_error(count: int) -> None:
     msi = cohkit.shipped("msi").text
     row = "  IM_AD SM_AD    | InvAck  "
     before, _ = msi.split(row)
     guarded = "  IM_AD SM_AD | InvAck if early > 200 | early += 1 | stay\n"
-    with pytest.raises(cohkit.TextError) as caught:
+    with pytest.raises(cohkit.TextError) as error_info:
         cohkit.check(cohkit.parse(msi.replace(row, guarded * count + row), file="rows.coh"), remotes=2, lines=1)
-    error = caught.value
+    error = error_info.value
     assert error.diagnostics[0]["message"] == "more than 1000 rows for one state and event"
     assert (error.file, error.line, error.column) == ("rows.coh", before.count("\n") + 1001, 3)
 
 
 @settings(deadline=None, max_examples=200)
-@given(st.text(max_size=80), st.integers(0, len(BROKEN)), st.integers(0, 30))
+@given(st.text(max_size=80), st.integers(0, len(FAULTY_ECI)), st.integers(0, 30))
 def test_any_text_is_a_protocol_or_a_text_error(noise: str, place: int, cut: int) -> None:
-    text = BROKEN[:place] + noise + BROKEN[place + cut :]
+    text = FAULTY_ECI[:place] + noise + FAULTY_ECI[place + cut :]
     lines = text.count("\n") + 1
     try:
         protocol = cohkit.parse(text, file="noise.coh")
@@ -77,9 +77,9 @@ def test_any_text_is_a_protocol_or_a_text_error(noise: str, place: int, cut: int
 def test_file_that_is_not_utf8_is_reported_with_its_location(tmp_path: Path) -> None:
     file = tmp_path / "binary.coh"
     file.write_bytes("protocol\n é".encode() + b"\xff")
-    with pytest.raises(cohkit.TextError, match="byte 12 is not UTF-8") as caught:
+    with pytest.raises(cohkit.TextError, match="byte 12 is not UTF-8") as error_info:
         cohkit.read(file)
-    assert (caught.value.line, caught.value.column) == (2, 3)
+    assert (error_info.value.line, error_info.value.column) == (2, 3)
     file.write_text("protocol p", encoding="utf-16")
     with pytest.raises(cohkit.TextError, match="this is encoded in UTF-16; save it in UTF-8"):
         cohkit.read(file)
@@ -105,7 +105,7 @@ def test_file_that_is_not_utf8_is_reported_with_its_location(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    ("options", "says"),
+    ("options", "expected_message"),
     [
         ({"systems": ["nowhere"]}, "no system is named `nowhere`; the systems are `one_line`, `two_lines`, `two_cpus`"),
         ({"remotes": 9}, "`remotes` is 1 to 8"),
@@ -126,8 +126,8 @@ def test_file_that_is_not_utf8_is_reported_with_its_location(tmp_path: Path) -> 
         ({"resume": "no/such/folder"}, "contains no checkpoints"),
     ],
 )
-def test_invalid_check_arguments_are_rejected_by_name(options: dict[str, Any], says: str) -> None:
-    with pytest.raises(cohkit.InputError, match=says):
+def test_invalid_check_arguments_are_rejected_by_name(options: dict[str, Any], expected_message: str) -> None:
+    with pytest.raises(cohkit.InputError, match=expected_message):
         cohkit.check(cohkit.shipped("eci"), **options)
 
 
@@ -167,35 +167,35 @@ def test_construction_sizes_match_its_tables() -> None:
         cohkit.construct(cohkit.shipped("msi"))
 
 
-def test_a_violation_has_a_sequence_that_can_be_drawn(tmp_path: Path, cohkit_command: Command) -> None:
-    [verdict] = cohkit.check(cohkit.parse(BROKEN), systems=["two_cpus"])
+def test_violation_has_a_sequence_that_can_be_drawn(tmp_path: Path, cohkit_command: Command) -> None:
+    [verdict] = cohkit.check(cohkit.parse(FAULTY_ECI), systems=["two_cpus"])
     assert verdict["outcome"] == "violated"
-    found = verdict["counterexample"]
-    assert found is not None
-    # Steps in words are those of levels.
-    assert set(found) == set(get_type_hints(types.Counterexample)) - {"steps"}
-    [sequence] = found["sequences"]
+    counterexample = verdict["counterexample"]
+    assert counterexample is not None
+    # Steps as texts belong to sequences of levels.
+    assert set(counterexample) == set(get_type_hints(types.Counterexample)) - {"steps"}
+    [sequence] = counterexample["sequences"]
     file = tmp_path / "broken.coh"
-    file.write_text(BROKEN)
+    file.write_text(FAULTY_ECI)
     assert cohkit.chart_text(sequence) in cohkit_command("check", file, "--system", "two_cpus").stdout
     assert cohkit.chart_text(sequence, ascii_only=True).isascii()
     assert "<title>broken" in cohkit.chart_svg(sequence, title="broken")
 
 
-def test_a_fault_names_its_place_and_shows_it() -> None:
+def test_fault_names_and_shows_its_location() -> None:
     protocol = cohkit.read("tests/construction/ambiguous-answer.coh")
-    with pytest.raises(cohkit.FaultError, match=r"ambiguous-answer.coh:\d+:\d+: dead end: ") as caught:
+    with pytest.raises(cohkit.FaultError, match=r"ambiguous-answer.coh:\d+:\d+: dead end: ") as error_info:
         cohkit.table(protocol)
-    fault = caught.value.fault
+    fault = error_info.value.fault
     assert set(fault) == set(get_type_hints(types.Fault))
     assert cohkit.construct(protocol)["fault"] == fault
     assert cohkit.chart_text(fault["sequences"][0])
 
 
-@pytest.mark.parametrize("wrong", [{}, {"agents": [], "steps": [{}]}, {"agents": "cpu", "steps": []}])
-def test_invalid_sequences_are_rejected(wrong: Any) -> None:
+@pytest.mark.parametrize("invalid_sequence", [{}, {"agents": [], "steps": [{}]}, {"agents": "cpu", "steps": []}])
+def test_invalid_sequences_are_rejected(invalid_sequence: Any) -> None:
     with pytest.raises(ValueError, match="this is not a message sequence"):
-        cohkit.chart_text(wrong)
+        cohkit.chart_text(invalid_sequence)
 
 
 @settings(deadline=None, max_examples=50)
@@ -209,11 +209,15 @@ def test_any_sequence_is_drawn(steps: list[tuple[int, int, int, str]]) -> None:
     assert cohkit.chart_svg(sequence).endswith("</svg>\n")
 
 
-LONG = "import cohkit; print('ready', flush=True); cohkit.check(cohkit.shipped('moesi'), remotes=4, lines=4, threads=1)"
+LONG_SEARCH = (
+    "import cohkit; print('ready', flush=True); cohkit.check(cohkit.shipped('moesi'), remotes=4, lines=4, threads=1)"
+)
 
 
-def test_an_interrupt_ends_a_long_search_soon() -> None:
-    process = subprocess.Popen([sys.executable, "-c", LONG], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+def test_interrupt_ends_a_long_search_soon() -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-c", LONG_SEARCH], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
     assert process.stdout is not None
     assert process.stdout.readline() == "ready\n"
     time.sleep(0.3)
@@ -225,23 +229,23 @@ def test_an_interrupt_ends_a_long_search_soon() -> None:
 
 def test_other_threads_run_during_a_search() -> None:
     counted = 0
-    done = threading.Event()
+    search_ended = threading.Event()
 
     def count() -> None:
         nonlocal counted
-        while not done.wait(0.001):
+        while not search_ended.wait(0.001):
             counted += 1
 
     counter = threading.Thread(target=count)
     counter.start()
     cohkit.check(cohkit.shipped("msi"), systems=["three_caches"], threads=1)
-    done.set()
+    search_ended.set()
     counter.join()
     assert counted > 10
 
 
 def test_check_accepts_paths_names_and_one_system(tmp_path: Path) -> None:
-    """The letters of a lone name were taken for names of systems, and a path for no protocol."""
+    """Regression: the letters of a single name were taken as names of systems, and a path was not accepted."""
     file = tmp_path / "own.coh"
     file.write_bytes(Path("protocols/msi.coh").read_bytes())
     for protocol in ("msi", file, str(file), cohkit.shipped("msi")):
@@ -259,12 +263,12 @@ def test_check_accepts_paths_names_and_one_system(tmp_path: Path) -> None:
 
 
 def test_protocols_and_results_go_through_pickle_and_compare(tmp_path: Path) -> None:
-    """A pool of processes could take no protocol."""
+    """Regression: protocols could not be sent to a pool of processes."""
     msi = cohkit.shipped("msi")
-    for again in (pickle.loads(pickle.dumps(msi)), copy.deepcopy(msi)):  # noqa: S301 -- what was dumped here
-        assert again == msi
-        assert hash(again) == hash(msi)
-        assert (again.text, again.file, again.systems) == (msi.text, msi.file, msi.systems)
+    for copied in (pickle.loads(pickle.dumps(msi)), copy.deepcopy(msi)):  # noqa: S301 -- what was dumped here
+        assert copied == msi
+        assert hash(copied) == hash(msi)
+        assert (copied.text, copied.file, copied.systems) == (msi.text, msi.file, msi.systems)
     assert msi != cohkit.shipped("mesi")
     assert msi != "msi"
     assert len({msi, cohkit.shipped("msi"), cohkit.shipped("mesi")}) == 2
@@ -276,34 +280,34 @@ def test_protocols_and_results_go_through_pickle_and_compare(tmp_path: Path) -> 
 
 
 def test_worker_processes_accept_requests_and_return_results() -> None:
-    """An error that a worker raised and the pool could not make again stopped the pool for good."""
+    """Regression: an error of a worker that could not be unpickled stopped the pool."""
     msi, machine = cohkit.shipped("msi"), cohkit.Machine("enzian-dc-ddr").with_settings({"link.latency": "200ns"})
     trace = cohkit.memory_trace([0x80, 0x100], name="two")
-    broken = "protocol p { line 64; channels { up } }"
+    invalid_text = "protocol p { line 64; channels { up } }"
     fault = cohkit.read("tests/construction/ambiguous-answer-proven.coh")
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         verdicts = pool.submit(cohkit.check, msi, remotes=2)
         simulated = pool.submit(cohkit.simulate, machine, trace)
         refused: list[Future[Any]] = [
-            pool.submit(cohkit.parse, broken, file="p.coh"),
+            pool.submit(cohkit.parse, invalid_text, file="p.coh"),
             pool.submit(cohkit.table, fault),
             pool.submit(cohkit.Machine, "nowhere"),
         ]
         assert [without_run(v) for v in verdicts.result(60)] == [without_run(v) for v in cohkit.check(msi, remotes=2)]
         assert simulated.result(60)["statistics"] == cohkit.simulate(machine, trace)["statistics"]
-        text, policy, name = (one.exception(60) for one in refused)
+        text, policy, name = (future.exception(60) for future in refused)
     assert isinstance(text, cohkit.TextError)
     assert (text.file, text.line, text.column, text.diagnostics[0]["code"]) == ("p.coh", 1, 12, "syntax")
     assert isinstance(policy, cohkit.FaultError)
     assert (policy.fault["kind"], policy.fault["line"]) == ("unbounded", 58)
     assert isinstance(name, cohkit.InputError)
     for error in (text, policy, name):
-        for again in (pickle.loads(pickle.dumps(error)), copy.deepcopy(error)):  # noqa: S301 -- what was dumped here
-            assert (type(again), str(again)) == (type(error), str(error))
+        for copied in (pickle.loads(pickle.dumps(error)), copy.deepcopy(error)):  # noqa: S301 -- what was dumped here
+            assert (type(copied), str(copied)) == (type(error), str(error))
 
 
 def test_every_result_is_compared_pickled_and_hashed() -> None:
-    """Dictionaries could not be put into a set, nor remembered by a cache."""
+    """Regression: dictionaries cannot be elements of a set or keys of a cache."""
     threads = {"threads": 2, "device": 5, "thread": 5, "rows": 8, "contended": 1000}
 
     def results() -> dict[str, Any]:
@@ -321,15 +325,15 @@ def test_every_result_is_compared_pickled_and_hashed() -> None:
             "Result": compare("mine", [Measurement("latency", 0.21, "us", "a.latency")], published)[0],
         }
 
-    first, again = results(), results()
-    for name, result in first.items():
+    first_results, second_results = results(), results()
+    for name, result in first_results.items():
         assert isinstance(result, dict)
-        other = again[name]
-        # What depends on the machine is another at each run.
-        assert without_run(result) == without_run(other), name
-        for same in (pickle.loads(pickle.dumps(result)), copy.deepcopy(result)):  # noqa: S301 -- what was dumped here
-            assert same == result, name
-            assert hash(same) == hash(result), name
-            assert len({same, result}) == 1, name
-    assert hash(first["Table"]) == hash(again["Table"])
-    assert len(set(first.values())) == len(first)
+        second_result = second_results[name]
+        # Machine-dependent values differ between runs.
+        assert without_run(result) == without_run(second_result), name
+        for copied in (pickle.loads(pickle.dumps(result)), copy.deepcopy(result)):  # noqa: S301 -- what was dumped here
+            assert copied == result, name
+            assert hash(copied) == hash(result), name
+            assert len({copied, result}) == 1, name
+    assert hash(first_results["Table"]) == hash(second_results["Table"])
+    assert len(set(first_results.values())) == len(first_results)

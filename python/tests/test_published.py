@@ -24,10 +24,10 @@ UNITS = {
 @given(st.floats(1e-6, 1e9), st.data())
 def test_unit_conversion_round_trips(value: float, data: st.DataObject) -> None:
     units = data.draw(st.sampled_from(list(UNITS.values())))
-    one, other = data.draw(st.sampled_from(units)), data.draw(st.sampled_from(units))
-    there = Quantity(value, one).to(other)
-    assert Quantity(there, other).to(one) == pytest.approx(value)
-    assert quantity(f"{value!r}{one}", key="k") == (value, one)
+    first_unit, second_unit = data.draw(st.sampled_from(units)), data.draw(st.sampled_from(units))
+    converted = Quantity(value, first_unit).to(second_unit)
+    assert Quantity(converted, second_unit).to(first_unit) == pytest.approx(value)
+    assert quantity(f"{value!r}{first_unit}", key="k") == (value, first_unit)
 
 
 def test_known_conversions() -> None:
@@ -38,7 +38,7 @@ def test_known_conversions() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "says"),
+    ("text", "expected_message"),
     [
         (268, '268 has no unit: write it as a string such as "268ns"'),
         ("268", "'268' has no unit: write it as \"268ns\""),
@@ -51,48 +51,52 @@ def test_known_conversions() -> None:
         ([1], "is not a number with a unit"),
     ],
 )
-def test_invalid_quantities_are_rejected_with_their_key(text: object, says: str) -> None:
-    with pytest.raises(cohkit.InputError) as caught:
+def test_invalid_quantities_are_rejected_with_their_key(text: object, expected_message: str) -> None:
+    with pytest.raises(cohkit.InputError) as error_info:
         quantity(text, key="enzian.link.latency")
-    assert str(caught.value).startswith("enzian.link.latency: ")
-    assert says in str(caught.value)
+    assert str(error_info.value).startswith("enzian.link.latency: ")
+    assert expected_message in str(error_info.value)
 
 
-def test_a_wrong_number_names_file_and_key() -> None:
+def test_invalid_number_is_reported_with_file_and_key() -> None:
     published = Published('[a]\nlatency = 5\nrate = "3GB/s"\nstates = "79"\n', file="mine.toml")
-    for key, unit, says in (
+    for key, unit, expected_message in (
         ("a.latency", "ns", "mine.toml: a.latency: 5 has no unit"),
         ("a.rate", "ns", "mine.toml: a.rate: 3 GB/s is a bandwidth, where a time such as 1 ns is needed"),
         ("a.states", COUNT, "mine.toml: a.states: '79' is not a plain number, as needed for a count is"),
         ("a", COUNT, "a is a table"),
     ):
-        with pytest.raises(cohkit.InputError) as caught:
+        with pytest.raises(cohkit.InputError) as error_info:
             published.value(key, unit=unit)
-        assert says in str(caught.value)
+        assert expected_message in str(error_info.value)
     with pytest.raises(cohkit.InputError, match=r"mine.toml: Expected '\]'"):
         Published("[a", file="mine.toml")
 
 
 def test_separate_numbers_are_joined_without_contradiction(tmp_path: Path) -> None:
-    ours = [
+    measurements = [
         Measurement("sequential", 590, "ns", "enzian.read_latency.dc_ddr.sequential"),
         Measurement("read", 10.0, "GiB/s", "x.r"),
     ]
     published = Published.shipped()
-    latency, read = compare("mine", ours, published)
+    latency, read_row = compare("mine", measurements, published)
     assert (latency["published"], latency["use"]) == (591, "fitted")
     assert latency["error"] == pytest.approx(-1 / 591)
-    assert (read["published"], read["error"], read["use"]) == (None, None, "predicted blind")
+    assert (read_row["published"], read_row["error"], read_row["use"]) == (None, None, "predicted blind")
 
     file = tmp_path / "kept.toml"
     file.write_text('[x]\nr = "8GiB/s"\n[enzian.read_latency.dc_ddr]\nrandom = "601ns"\n')
     published.join(Published.read(file))
-    _, read = compare("mine", ours, published)
-    assert (read["published"], read["error"], read["use"]) == (8, 0.25, "predicted blind")
+    _, read_row = compare("mine", measurements, published)
+    assert (read_row["published"], read_row["error"], read_row["use"]) == (8, 0.25, "predicted blind")
 
-    for wrong in ('[enzian.read_latency.dc_ddr]\nrandom = "600ns"', "[enzian]\nread_latency = 3", "[x.r]\ny = 1"):
+    for invalid_text in (
+        '[enzian.read_latency.dc_ddr]\nrandom = "600ns"',
+        "[enzian]\nread_latency = 3",
+        "[x.r]\ny = 1",
+    ):
         with pytest.raises(cohkit.InputError, match=r"^more\.toml: "):
-            published.join(Published(wrong, file="more.toml"))
+            published.join(Published(invalid_text, file="more.toml"))
 
 
 def test_every_shipped_number_has_a_source_and_a_use() -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-FILES = {
+REPOSITORY_FILES = {
     "Cargo.toml": '[workspace]\nmembers = ["crates/*"]\n[workspace.package]\nversion = "1.2.3"\n',
     "Cargo.lock": '[[package]]\nname = "one"\nversion = "1.2.3"\n[[package]]\nname = "two"\nversion = "1.2.3"\n'
     '[[package]]\nname = "serde"\nversion = "1.0.0"\nsource = "registry"\n',
@@ -27,37 +27,37 @@ FILES = {
     ".ci/run": "#!/bin/sh\necho running the tests\n",
     "records/speed.jsonl": '{"commit": "FIRST+changes", "exit": 0}\n{"commit": "FIRST", "exit": 0}\n',
 }
-TESTS = ["tests", "site"]
+SLOW_CHECKS = ["tests", "site"]
 
 
 def git(root: Path, *arguments: str) -> str:
-    done = subprocess.run(["git", *arguments], cwd=root, capture_output=True, text=True, check=True)
-    return done.stdout.strip()
+    completed = subprocess.run(["git", *arguments], cwd=root, capture_output=True, text=True, check=True)
+    return completed.stdout.strip()
 
 
 @pytest.fixture(scope="module")
-def in_order(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def releasable_repository(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Make a repository that can be released."""
-    made = tmp_path_factory.mktemp("release")
-    (made / "tools").mkdir()
-    shutil.copy(root / "tools/release", made / "tools")
-    git(made, "init", "--quiet")
-    git(made, "config", "user.name", "Somebody")
-    git(made, "config", "user.email", "somebody@example.org")
-    git(made, "commit", "--quiet", "--allow-empty", "--message", "Begin")
-    first = git(made, "rev-parse", "HEAD")
-    for name, text in FILES.items():
-        file = made / name
+    folder = tmp_path_factory.mktemp("release")
+    (folder / "tools").mkdir()
+    shutil.copy(root / "tools/release", folder / "tools")
+    git(folder, "init", "--quiet")
+    git(folder, "config", "user.name", "Somebody")
+    git(folder, "config", "user.email", "somebody@example.org")
+    git(folder, "commit", "--quiet", "--allow-empty", "--message", "Begin")
+    first = git(folder, "rev-parse", "HEAD")
+    for name, text in REPOSITORY_FILES.items():
+        file = folder / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text.replace("FIRST", first))
-    (made / ".ci/run").chmod(0o755)
-    commit(made)
-    return made
+    (folder / ".ci/run").chmod(0o755)
+    commit(folder)
+    return folder
 
 
 @pytest.fixture
-def repository(in_order: Path, tmp_path: Path) -> Path:
-    return shutil.copytree(in_order, tmp_path / "copy")
+def repository(releasable_repository: Path, tmp_path: Path) -> Path:
+    return shutil.copytree(releasable_repository, tmp_path / "copy")
 
 
 def commit(root: Path) -> None:
@@ -75,11 +75,11 @@ def outcomes(printed: str) -> dict[str, tuple[str, str]]:
     return {name: (result, reason) for result, name, reason in lines}
 
 
-def replace(file: str, old: str, new: str) -> Callable[[Path], None]:
+def replace(file: str, old_text: str, new_text: str) -> Callable[[Path], None]:
     def fault(root: Path) -> None:
         text = (root / file).read_text()
-        assert old in text
-        (root / file).write_text(text.replace(old, new))
+        assert old_text in text
+        (root / file).write_text(text.replace(old_text, new_text))
         commit(root)
 
     return fault
@@ -95,9 +95,9 @@ def tag(root: Path) -> None:
 
 
 def record_of_another_branch(root: Path) -> None:
-    other = git(root, "commit-tree", "HEAD^{tree}", "-m", "Begin elsewhere")
+    unrelated_commit = git(root, "commit-tree", "HEAD^{tree}", "-m", "Begin elsewhere")
     with (root / "records/speed.jsonl").open("a") as file:
-        file.write(f'{{"commit": "{other}"}}\n')
+        file.write(f'{{"commit": "{unrelated_commit}"}}\n')
     commit(root)
 
 
@@ -111,7 +111,7 @@ def remove(file: str) -> Callable[[Path], None]:
 
 TOMORROW = (dt.datetime.now(tz=dt.UTC) + dt.timedelta(days=1)).date().isoformat()
 
-# The check that a fault fails, the fault, and what the reason says.
+# Name of the check that fails, the fault, and a part of the reason.
 FAULTS: list[tuple[str, Callable[[Path], None], str]] = [
     ("tree", modify, "2 uncommitted changes: Makefile, new"),
     (
@@ -156,60 +156,62 @@ FAULTS: list[tuple[str, Callable[[Path], None], str]] = [
 ]
 
 
-def test_a_repository_in_order_passes_and_is_not_changed(repository: Path) -> None:
-    before = {file: file.stat().st_mtime_ns for file in repository.rglob("*") if ".git" not in file.parts}
-    done = release(repository)
-    found = outcomes(done.stdout)
-    assert done.returncode == 0, done.stdout
-    assert {name for name, (result, _) in found.items() if result != "pass"} == set(TESTS)
-    assert all(found[name] == ("skip", "needs --slow") for name in TESTS)
-    assert "running" not in done.stderr
-    assert {file: file.stat().st_mtime_ns for file in repository.rglob("*") if ".git" not in file.parts} == before
+def test_repository_in_order_passes_and_is_not_changed(repository: Path) -> None:
+    status_before = {file: file.stat().st_mtime_ns for file in repository.rglob("*") if ".git" not in file.parts}
+    completed = release(repository)
+    checks = outcomes(completed.stdout)
+    assert completed.returncode == 0, completed.stdout
+    assert {name for name, (result, _) in checks.items() if result != "pass"} == set(SLOW_CHECKS)
+    assert all(checks[name] == ("skip", "needs --slow") for name in SLOW_CHECKS)
+    assert "running" not in completed.stderr
+    assert {
+        file: file.stat().st_mtime_ns for file in repository.rglob("*") if ".git" not in file.parts
+    } == status_before
     assert git(repository, "tag") == ""
-    done = release(repository, "--slow")
-    assert (done.returncode, outcomes(done.stdout)["tests"]) == (0, ("pass", ".ci/run"))
-    assert done.stderr == "running the tests\nmaking the site\n"
+    completed = release(repository, "--slow")
+    assert (completed.returncode, outcomes(completed.stdout)["tests"]) == (0, ("pass", ".ci/run"))
+    assert completed.stderr == "running the tests\nmaking the site\n"
 
 
 @pytest.mark.parametrize(("name", "fault", "reason"), FAULTS)
 def test_each_check_fails_on_its_fault(name: str, fault: Callable[[Path], None], reason: str, repository: Path) -> None:
     fault(repository)
     tags = git(repository, "tag")
-    done = release(repository, "--slow", "--tag")
-    found = outcomes(done.stdout)
-    assert done.returncode == 1, done.stdout
-    assert [name for name, (result, _) in found.items() if result == "fail"] == [name], done.stdout
-    assert reason in found[name][1]
-    assert done.stdout.endswith(f"1 of {len(found)} checks failed\n")
+    completed = release(repository, "--slow", "--tag")
+    checks = outcomes(completed.stdout)
+    assert completed.returncode == 1, completed.stdout
+    assert [name for name, (result, _) in checks.items() if result == "fail"] == [name], completed.stdout
+    assert reason in checks[name][1]
+    assert completed.stdout.endswith(f"1 of {len(checks)} checks failed\n")
     assert git(repository, "tag") == tags
     # The long checks do not start if a quick one has failed.
-    assert name in TESTS or found["tests"] == ("skip", "an earlier check failed")
+    assert name in SLOW_CHECKS or checks["tests"] == ("skip", "an earlier check failed")
 
 
 def test_every_check_has_a_fault(repository: Path) -> None:
     assert set(outcomes(release(repository).stdout)) == {name for name, _, _ in FAULTS}
 
 
-def test_a_version_of_another_form_fails_all_checks_of_versions(repository: Path) -> None:
+def test_version_of_another_form_fails_all_version_checks(repository: Path) -> None:
     replace("Cargo.toml", "1.2.3", "1.2")(repository)
-    done = release(repository)
-    failed = {name for name, found in outcomes(done.stdout).items() if found[0] == "fail"}
-    assert (done.returncode, failed) == (1, {"workspace", "lock", "pyproject", "citation", "changelog", "tag"})
-    assert outcomes(done.stdout)["workspace"][1] == "Cargo.toml: `1.2` is not MAJOR.MINOR.PATCH"
+    completed = release(repository)
+    failed = {name for name, check in outcomes(completed.stdout).items() if check[0] == "fail"}
+    assert (completed.returncode, failed) == (1, {"workspace", "lock", "pyproject", "citation", "changelog", "tag"})
+    assert outcomes(completed.stdout)["workspace"][1] == "Cargo.toml: `1.2` is not MAJOR.MINOR.PATCH"
 
 
 def test_records_are_not_judged_by_a_shallow_clone(repository: Path) -> None:
     clone = repository.parent / "clone"
     git(repository, "clone", "--quiet", "--depth", "1", f"file://{repository}", str(clone))
-    done = release(clone)
-    result, reason = outcomes(done.stdout)["records"]
-    assert (done.returncode, result) == (0, "skip")
+    completed = release(clone)
+    result, reason = outcomes(completed.stdout)["records"]
+    assert (completed.returncode, result) == (0, "skip")
     assert "shallow" in reason
 
 
-def test_the_tag_is_made_of_the_version(repository: Path) -> None:
-    done = release(repository, "--tag")
-    assert done.returncode == 0, done.stdout
+def test_tag_is_made_of_the_version(repository: Path) -> None:
+    completed = release(repository, "--tag")
+    assert completed.returncode == 0, completed.stdout
     assert git(repository, "tag") == "v1.2.3"
     assert git(repository, "tag", "--list", "--format=%(contents:subject) %(objecttype)") == "Release 1.2.3 tag"
     assert git(repository, "rev-parse", "v1.2.3^{commit}") == git(repository, "rev-parse", "HEAD")
@@ -218,24 +220,24 @@ def test_the_tag_is_made_of_the_version(repository: Path) -> None:
 
 @pytest.mark.parametrize("options", [["--fast"], ["1.2.3"], ["--tag=yes"], ["--ta"]])
 def test_misuse_is_named(options: list[str], repository: Path) -> None:
-    done = release(repository, *options)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert "tools/release: error: " in done.stderr
+    completed = release(repository, *options)
+    assert (completed.returncode, completed.stdout) == (2, "")
+    assert "tools/release: error: " in completed.stderr
 
 
 def test_help_names_every_check(repository: Path) -> None:
-    done = release(repository, "--help")
-    assert done.returncode == 0
-    assert all(name in done.stdout for name, _, _ in FAULTS)
+    completed = release(repository, "--help")
+    assert completed.returncode == 0
+    assert all(name in completed.stdout for name, _, _ in FAULTS)
 
 
 def test_versions_of_this_repository_agree(root: Path) -> None:
-    found = outcomes(release(root).stdout)
+    checks = outcomes(release(root).stdout)
     for name in ("workspace", "lock", "pyproject", "citation"):
-        assert found[name][0] == "pass", found[name]
-    assert found["records"][0] in ("pass", "skip"), found["records"]
-    # The first section of the changelog is about the version, with a date once it is released.
-    version = found["citation"][1]
+        assert checks[name][0] == "pass", checks[name]
+    assert checks["records"][0] in ("pass", "skip"), checks["records"]
+    # The first section of the changelog is that of the version, with a date once it is released.
+    version = checks["citation"][1]
     heading = re.search(r"^## (.*)$", (root / "CHANGELOG.md").read_text(), re.MULTILINE)
     assert heading
     assert re.fullmatch(re.escape(version) + r" - (Unreleased|\d{4}-\d\d-\d\d)", heading[1])

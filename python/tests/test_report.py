@@ -24,27 +24,29 @@ if TYPE_CHECKING:
     from conftest import Command
     from playwright.sync_api import Browser, Locator, Page
 
-PHONE, DESK = {"width": 390, "height": 800}, {"width": 1400, "height": 900}
-WIDE = {"width": 2560, "height": 1300}
-LOOKS = [
-    {"viewport": viewport, **scheme} for viewport in (PHONE, DESK, WIDE) for scheme in ({}, {"color_scheme": "dark"})
+PHONE, DESKTOP = {"width": 390, "height": 800}, {"width": 1400, "height": 900}
+WIDE_SCREEN = {"width": 2560, "height": 1300}
+BROWSER_CONTEXTS = [
+    {"viewport": viewport, **scheme}
+    for viewport in (PHONE, DESKTOP, WIDE_SCREEN)
+    for scheme in ({}, {"color_scheme": "dark"})
 ]
 
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory, cohkit_command: Command, root: Path) -> Path:
-    """Make a folder with something of every kind."""
+    """Make a folder with a result of every kind."""
     folder = tmp_path_factory.mktemp("results")
     text = (root / "protocols/msi.coh").read_text()
     shutil.copy(root / "protocols/msi.coh", folder)
     shutil.copy(root / "protocols/msi-policy.coh", folder)
-    # A cache that is told to invalidate its shared copy keeps it.
-    broken = re.sub(r"(?m)^(\s*S .*\| Inv .*)\| I$", r"\1| S", text)
-    assert broken != text
-    other = tmp_path_factory.mktemp("broken") / "msi.coh"
-    other.write_text(broken)
+    # Fault: a cache keeps its shared copy after an invalidation.
+    faulty_text = re.sub(r"(?m)^(\s*S .*\| Inv .*)\| I$", r"\1| S", text)
+    assert faulty_text != text
+    faulty_file = tmp_path_factory.mktemp("broken") / "msi.coh"
+    faulty_file.write_text(faulty_text)
     for name, *words in [
-        ("broken", "check", other, "--remotes", 2),
+        ("broken", "check", faulty_file, "--remotes", 2),
         ("msi", "check", "protocols/msi.coh", "--remotes", 2, "--coverage"),
         ("mesi", "table", "protocols/mesi.coh", "--agent", "remote"),
         ("litmus", "litmus", "SB", "--protocol", "protocols/msi.coh", "--chart"),
@@ -53,10 +55,10 @@ def results(tmp_path_factory: pytest.TempPathFactory, cohkit_command: Command, r
         ("eci-home", "reproduce", "eci-home"),
         ("fig8", "reproduce", "cckit-fig8", "--accesses", 200),
     ]:
-        done = cohkit_command(*words, "--json")
-        assert done.returncode in (0, 1), done.stderr
-        (folder / f"{name}.json").write_text(done.stdout)
-    # As many bars as a figure has anywhere, without the minute that its numbers take.
+        completed = cohkit_command(*words, "--json")
+        assert completed.returncode in (0, 1), completed.stderr
+        (folder / f"{name}.json").write_text(completed.stdout)
+    # The largest number of bars of any figure, without running its experiment, which takes a minute.
     like = json.loads((folder / "fig8.json").read_text())[0]
     bars = [
         {**like, "experiment": "cord-fig13", "name": f"{program} {by}, CXL, time", "key": f"{program}.{by}", "ours": at}
@@ -65,68 +67,68 @@ def results(tmp_path_factory: pytest.TempPathFactory, cohkit_command: Command, r
     ]
     (folder / "bars.json").write_text(json.dumps(bars))
     options = ["random-read", "--accesses", 200, "--sweep", "link.latency=60ns,100ns", "--sweep", "outstanding=1,4"]
-    done = cohkit_command("sim", "enzian-dc-ddr", *options, "--out", folder / "sweep")
-    assert done.returncode == 0, done.stderr
+    completed = cohkit_command("sim", "enzian-dc-ddr", *options, "--out", folder / "sweep")
+    assert completed.returncode == 0, completed.stderr
     return folder
 
 
 @pytest.fixture
-def opened(
-    browser: Browser, complaints: Callable[..., list[str]], results: Path, cohkit_command: Command
+def open_report(
+    browser: Browser, browser_messages: Callable[..., list[str]], results: Path, cohkit_command: Command
 ) -> Iterator[Callable[..., Page]]:
-    """Open the report; whatever the page complains of fails the test, and so does a request for anything else."""
+    """Open the report; console messages, errors and requests of the page fail the test."""
     page_file = results / "report.html"
     if not page_file.exists():
-        done = cohkit_command("report", results)
-        assert (done.returncode, done.stdout) == (0, f"report: {page_file}\n"), done.stderr
-    said: list[list[str]] = []
+        completed = cohkit_command("report", results)
+        assert (completed.returncode, completed.stdout) == (0, f"report: {page_file}\n"), completed.stderr
+    messages: list[list[str]] = []
     contexts = []
 
-    def open_at(place: str = "", **how: Any) -> Page:
-        context = browser.new_context(**{"viewport": DESK, **how})
+    def open_context(place: str = "", **context_options: Any) -> Page:
+        context = browser.new_context(**{"viewport": DESKTOP, **context_options})
         contexts.append(context)
         page = context.new_page()
-        said.append(complaints(page, page_file.as_uri()))
+        messages.append(browser_messages(page, page_file.as_uri()))
         page.goto(f"{page_file.as_uri()}{place}")
         return page
 
-    yield open_at
+    yield open_context
     for context in contexts:
         context.close()
-    assert [words for of_page in said for words in of_page] == []
+    assert [words for of_page in messages for words in of_page] == []
 
 
 @pytest.mark.needs("chromium")
 def test_counterexample_steps_show_the_state_of_every_agent(
-    opened: Callable[..., Page], follow: Callable[[Locator], None]
+    open_report: Callable[..., Page], follow: Callable[[Locator], None]
 ) -> None:
-    page = opened()
+    page = open_report()
     follow(page.locator("nav a:text-is('broken')"))
     assert page.inner_text(".violation").startswith("single writer: ")
-    # Chart and story are in sight, and the chart is as wide as its frame.
-    assert page.locator(".drawn svg").bounding_box()["y"] < DESK["height"] / 2  # type: ignore[index]
-    assert page.locator(".story").bounding_box()["y"] < DESK["height"]  # type: ignore[index]
+    # Chart and story are visible, and the chart is as wide as its frame.
+    assert page.locator(".drawn svg").bounding_box()["y"] < DESKTOP["height"] / 2  # type: ignore[index]
+    assert page.locator(".story").bounding_box()["y"] < DESKTOP["height"]  # type: ignore[index]
     frame, chart = page.locator(".drawn").bounding_box(), page.locator(".drawn svg").bounding_box()
     assert frame is not None
     assert chart is not None
     assert 0.9 * frame["width"] < chart["width"] <= frame["width"]
     states = page.locator(".states tr")
 
-    def told() -> dict[str, str]:
+    def shown_states() -> dict[str, str]:
         return {str(agent): str(state) for agent, state in (row.split("\t") for row in states.all_inner_texts())}
 
-    # The chart is the one that the command tells.
-    assert told()["directory"].startswith("M owner=")
+    # The chart equals that of the command.
+    assert shown_states()["directory"].startswith("M owner=")
     page.get_by_role("button", name="to the start").click()
-    assert told() == {"cache 0": "I", "cache 1": "I", "directory": "I"}
+    assert shown_states() == {"cache 0": "I", "cache 1": "I", "directory": "I"}
     assert page.get_by_role("button", name="a step back").is_disabled()
     for _ in range(3):
         page.get_by_role("button", name="a step on").click()
-    assert told() == {"cache 0": "IS_D", "cache 1": "I", "directory": "I"}
+    assert shown_states() == {"cache 0": "IS_D", "cache 1": "I", "directory": "I"}
     assert page.inner_text(".said").startswith("3 of ")
     assert page.locator(".beside li").all_inner_texts() == ["GetS: cache 0 \u2192 directory"]
     assert page.locator(".drawn g.now").get_attribute("data-step") == "2"
-    # The story has a sentence for each step, and leads to it.
+    # The story has a sentence with a link for each step.
     story = page.locator(".story li")
     assert story.nth(2).get_attribute("class") == "now"
     assert story.all_inner_texts()[:3] == ["cache 0: load", "cache 0 sends GetS to directory", "cache 0 enters IS_D"]
@@ -135,23 +137,23 @@ def test_counterexample_steps_show_the_state_of_every_agent(
     page.get_by_role("button", name="to the start").click()
     for _ in range(3):
         page.get_by_role("button", name="a step on").click()
-    # The same by keys.
+    # The same with keys.
     page.focus(".drawn")
     page.keyboard.press("ArrowLeft")
     assert page.inner_text(".said").startswith("2 of ")
     page.keyboard.press("End")
     steps = page.locator(".drawn g[data-step]").count()
     assert page.inner_text(".said").startswith(f"{steps} of {steps}")
-    last = told()
-    assert last["directory"].startswith("M owner=")
-    assert sorted([last["cache 0"][0], last["cache 1"][0]]) == ["M", "S"], last
+    last_states = shown_states()
+    assert last_states["directory"].startswith("M owner=")
+    assert sorted([last_states["cache 0"][0], last_states["cache 1"][0]]) == ["M", "S"], last_states
 
 
 @pytest.mark.needs("chromium")
 def test_tables_are_filtered_and_lead_to_states_and_to_the_text(
-    opened: Callable[..., Page], root: Path, follow: Callable[[Locator], None]
+    open_report: Callable[..., Page], root: Path, follow: Callable[[Locator], None]
 ) -> None:
-    page = opened()
+    page = open_report()
     follow(page.locator("nav a:text-is('msi')"))
     table = cohkit.table(cohkit.shipped("msi"), agent="remote")
     rows = page.locator("table.rows tbody tr")
@@ -162,25 +164,32 @@ def test_tables_are_filtered_and_lead_to_states_and_to_the_text(
     page.get_by_role("button", name="All rows").click()
     page.locator("svg [data-state='IM_AD']").click()
     assert set(page.locator("table.rows tbody td:first-child").all_inner_texts()) == {"IM_AD"}
-    # A next state leads to its own rows.
+    # A next state is a link to its rows.
     page.locator("table.rows tbody td:nth-child(4) button", has_text=re.compile("^M$")).first.click()
     assert set(page.locator("table.rows tbody td:first-child").all_inner_texts()) == {"M"}
-    # Checks in the same folder have counted.
-    taken = page.locator("table.rows tbody td:last-child").all_inner_texts()
-    assert any(cell and cell != "never" for cell in taken)
+    # Checks in the same folder contribute counts.
+    taken_counts = page.locator("table.rows tbody td:last-child").all_inner_texts()
+    assert any(cell and cell != "never" for cell in taken_counts)
     [row] = [row for row in table["rows"] if (row["state"], row["event"]) == ("M", "evict")]
     page.locator("table.rows tbody tr", has_text="evict").locator("a").click()
-    here = page.inner_text(".source .here")
-    assert here == (root / "protocols/msi.coh").read_text().split("\n")[row["line"] - 1]
-    assert here.split("|")[1].strip() == "evict"
+    current_line = page.inner_text(".source .here")
+    assert current_line == (root / "protocols/msi.coh").read_text().split("\n")[row["line"] - 1]
+    assert current_line.split("|")[1].strip() == "evict"
 
 
 @pytest.mark.needs("chromium")
-@pytest.mark.parametrize("how", LOOKS, ids=lambda how: f"{how['viewport']['width']}-{how.get('color_scheme', 'light')}")
+@pytest.mark.parametrize(
+    "context_options",
+    BROWSER_CONTEXTS,
+    ids=lambda options: f"{options['viewport']['width']}-{options.get('color_scheme', 'light')}",
+)
 def test_every_part_fits_all_screens_and_colour_schemes(
-    opened: Callable[..., Page], results: Path, how: dict[str, Any], wide: Callable[[Page], list[str]]
+    open_report: Callable[..., Page],
+    results: Path,
+    context_options: dict[str, Any],
+    overflowing_elements: Callable[[Page], list[str]],
 ) -> None:
-    page = opened(**how)
+    page = open_report(**context_options)
     places = [str(link.get_attribute("href")) for link in page.locator("nav a").all()]
     # All parts, the overview, and the list of experiments.
     assert len(places) == len(parts(results)) + 2
@@ -190,16 +199,16 @@ def test_every_part_fits_all_screens_and_colour_schemes(
         assert page.locator("nav a[aria-current]").get_attribute("href") == place
         text = page.inner_text("main")
         assert len(text) > 40, place
-        # Wide things scroll within themselves.
+        # Wide elements scroll within their frames.
         assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), place
-        assert wide(page) == [], place
+        assert overflowing_elements(page) == [], place
         # Plots fill their frames.
         for plot in page.locator("main .canvas").all():
             frame, svg = plot.bounding_box(), plot.locator("svg").bounding_box()
             assert frame is not None
             assert svg is not None
             assert abs(frame["width"] - svg["width"]) < 2, place
-        # One of a kind is named as one, and fractions have three significant digits.
+        # Single items are in the singular, and fractions have three significant digits.
         assert not re.search(
             r"\b1 (systems|experiments|numbers|tests|rows|steps|outcomes|states|transitions)\b", text
         ), place
@@ -207,28 +216,28 @@ def test_every_part_fits_all_screens_and_colour_schemes(
             assert len(digits.replace(".", "").lstrip("0")) <= 3, (place, digits)
         assert "kept" not in page.locator("main td").all_inner_texts(), place
     colour = page.evaluate("getComputedStyle(document.documentElement).backgroundColor")
-    assert (colour == "rgb(255, 255, 255)") == ("color_scheme" not in how)
+    assert (colour == "rgb(255, 255, 255)") == ("color_scheme" not in context_options)
 
 
 @pytest.mark.needs("chromium")
-def test_the_overview_names_verdicts_errors_and_commands(
-    opened: Callable[..., Page], results: Path, follow: Callable[[Locator], None]
+def test_overview_names_verdicts_errors_and_commands(
+    open_report: Callable[..., Page], results: Path, follow: Callable[[Locator], None]
 ) -> None:
-    page = opened()
+    page = open_report()
 
     def table(label: str) -> list[dict[str, str]]:
-        found = page.get_by_role("region", name=label).locator("table")
-        heads = found.locator("th").all_inner_texts()
+        locator = page.get_by_role("region", name=label).locator("table")
+        heads = locator.locator("th").all_inner_texts()
         return [
             dict(zip(heads, row.locator("td").all_inner_texts(), strict=True))
-            for row in found.locator("tbody tr").all()
+            for row in locator.locator("tbody tr").all()
         ]
 
     systems = table("systems and their verdicts")
     verdicts = [verdict for file in ("broken", "msi") for verdict in json.loads((results / f"{file}.json").read_text())]
     assert [row["verdict"] for row in systems] == ["violated", "verified"]
     assert [row["first violated property"] for row in systems] == ["single writer", ""]
-    assert [row["states"] for row in systems] == [str(one["states"]) for one in verdicts]
+    assert [row["states"] for row in systems] == [str(verdict["states"]) for verdict in verdicts]
     assert all(re.fullmatch(r"[\d.]+ (ms|s|min)", row["time"]) for row in systems), systems
     # The worst and the median error, and a thumbnail, of each experiment.
     rows = json.loads((results / "eci-home.json").read_text())
@@ -238,7 +247,7 @@ def test_the_overview_names_verdicts_errors_and_commands(
     card = cards.filter(has_text="eci-home").inner_text()
     assert f"worst error {errors[-1]:.1%}".replace("%", " %") in card.replace("\n", " ")
     assert f"median {statistics.median(errors):.1%}".replace("%", " %") in card.replace("\n", " ")
-    # Each command can be pasted again.
+    # Each command can be copied and executed.
     commands = {row["file"]: row for row in table("commands and versions")}
     assert commands["msi.json"]["command"] == "cohkit check protocols/msi.coh --remotes 2 --coverage --json"
     assert commands["eci-home.json"]["command"] == "cohkit reproduce eci-home --json"
@@ -252,9 +261,9 @@ def test_the_overview_names_verdicts_errors_and_commands(
 @pytest.mark.parametrize("viewport", [{"width": 1400, "height": 900}, {"width": 2560, "height": 1300}])
 @pytest.mark.parametrize("agent", [0, 1])
 def test_edges_of_state_diagrams_name_their_events(
-    opened: Callable[..., Page], viewport: dict[str, int], agent: int
+    open_report: Callable[..., Page], viewport: dict[str, int], agent: int
 ) -> None:
-    page = opened(viewport=viewport)
+    page = open_report(viewport=viewport)
     page.locator("nav a:text-is('msi')").first.click()
     place = str(page.locator("nav a:text-is('msi')").first.get_attribute("href"))
     page.evaluate("place => { location.hash = place; }", f"{place}/table-{agent}")
@@ -286,9 +295,9 @@ def test_edges_of_state_diagrams_name_their_events(
 
 @pytest.mark.needs("chromium")
 def test_axes_have_units_and_one_series_has_no_legend(
-    opened: Callable[..., Page], follow: Callable[[Locator], None]
+    open_report: Callable[..., Page], follow: Callable[[Locator], None]
 ) -> None:
-    page = opened()
+    page = open_report()
     follow(page.locator("nav a:text-is('sweep')"))
     assert {"link.latency (ns)", "latency mean (\u00b5s)"} <= set(page.locator("svg .label").all_text_contents())
     assert page.locator(".legend span").all_inner_texts() == ["outstanding 1", "outstanding 4"]
@@ -301,18 +310,18 @@ def test_axes_have_units_and_one_series_has_no_legend(
     assert page.locator("main svg.plot").count() == 2
     assert page.locator(".legend").count() == 0
     # Values have the units of their names.
-    told = dict(
+    values = dict(
         row.split("\t") for row in page.get_by_role("region", name="statistics").locator("tbody tr").all_inner_texts()
     )
-    assert re.fullmatch(r"[\d.]+ [MG]B/s", told["bandwidth"])
-    assert re.fullmatch(r"[\d.]+ ns", told["latency mean"])
+    assert re.fullmatch(r"[\d.]+ [MG]B/s", values["bandwidth"])
+    assert re.fullmatch(r"[\d.]+ ns", values["latency mean"])
 
 
 @pytest.mark.needs("chromium")
 def test_plot_points_have_descriptions(
-    opened: Callable[..., Page], results: Path, follow: Callable[[Locator], None]
+    open_report: Callable[..., Page], results: Path, follow: Callable[[Locator], None]
 ) -> None:
-    page = opened()
+    page = open_report()
     follow(page.locator("nav a:text-is('cckit-fig8')"))
     rows = json.loads((results / "fig8.json").read_text())
     marks = page.locator("svg .mark")
@@ -320,13 +329,13 @@ def test_plot_points_have_descriptions(
     assert page.locator("svg .level").count() == sum(not row["name"][0].isdigit() for row in rows) > 0
     points = [row for row in rows if row["name"][0].isdigit()]
     marks.last.hover()
-    told = page.inner_text(".tip")
-    assert points[-1]["name"] in told
-    assert f"ours: {points[-1]['ours']:.3g}" in told
-    # By keys too; points on top of each other are told together.
+    tip = page.inner_text(".tip")
+    assert points[-1]["name"] in tip
+    assert f"ours: {points[-1]['ours']:.3g}" in tip
+    # With keys too; overlapping points share a description.
     marks.first.focus()
-    told = page.inner_text(".tip")
-    assert {"1, with prefetcher", "1, without prefetcher"} <= set(told.split("\n")), told
+    tip = page.inner_text(".tip")
+    assert {"1, with prefetcher", "1, without prefetcher"} <= set(tip.split("\n")), tip
     follow(page.locator("nav a:text-is('sweep')"))
     page.get_by_label("Show").select_option("statistics.load_latency_p50_ns")
     assert page.locator("svg .mark").count() == 4
@@ -335,57 +344,60 @@ def test_plot_points_have_descriptions(
 
 
 @pytest.mark.needs("chromium")
-@pytest.mark.parametrize("viewport", [DESK, PHONE])
+@pytest.mark.parametrize("viewport", [DESKTOP, PHONE])
 @pytest.mark.parametrize("name", ["cord-fig13", "cckit-fig8", "eci-home"])
-def test_plot_labels_do_not_overlap(opened: Callable[..., Page], name: str, viewport: dict[str, int]) -> None:
-    """Names of thirty bars stood below them, one over the other."""
-    page = opened(f"#/experiment-{name}", viewport=viewport)
+def test_plot_labels_do_not_overlap(open_report: Callable[..., Page], name: str, viewport: dict[str, int]) -> None:
+    """Regression: the names of thirty bars overlapped below them."""
+    page = open_report(f"#/experiment-{name}", viewport=viewport)
     plots = page.locator("main svg")
     assert (plots.count() > 0) == (name != "eci-home")
     for plot in plots.all():
-        whole = plot.bounding_box()
-        found = [(label.text_content(), label.bounding_box()) for label in plot.locator(".label").all()]
-        # A box is a line high, of which letters have half.
+        plot_box = plot.bounding_box()
+        label_boxes = [(label.text_content(), label.bounding_box()) for label in plot.locator(".label").all()]
+        # A box has the height of a line; letters have half of it.
         labels = [
             (words, {"x": (box["x"], box["width"]), "y": (box["y"] + box["height"] / 4, box["height"] / 2)})
-            for words, box in found
+            for words, box in label_boxes
             if words and box
         ]
-        assert whole
+        assert plot_box
         assert len(labels) > 4
         assert name != "cord-fig13" or {"pr so", "bigfft wb"} <= {words for words, _ in labels}
-        for at, (words, box) in enumerate(labels):
-            (low, size), room = box["x"], whole["width"]
-            assert whole["x"] - 1 <= low, words
-            assert low + size <= whole["x"] + room + 1, words
-            for other, beside in labels[:at]:
-                apart = [
-                    box[way][0] + box[way][1] <= beside[way][0] or beside[way][0] + beside[way][1] <= box[way][0]
-                    for way in ("x", "y")
+        for index, (words, box) in enumerate(labels):
+            (low, size), room = box["x"], plot_box["width"]
+            assert plot_box["x"] - 1 <= low, words
+            assert low + size <= plot_box["x"] + room + 1, words
+            for other_words, other_box in labels[:index]:
+                is_separate = [
+                    box[axis][0] + box[axis][1] <= other_box[axis][0]
+                    or other_box[axis][0] + other_box[axis][1] <= box[axis][0]
+                    for axis in ("x", "y")
                 ]
-                assert any(apart), (words, other)
+                assert any(is_separate), (words, other_words)
 
 
 @pytest.mark.needs("chromium")
 def test_rows_that_were_never_taken_come_first(
-    opened: Callable[..., Page], results: Path, follow: Callable[[Locator], None]
+    open_report: Callable[..., Page], results: Path, follow: Callable[[Locator], None]
 ) -> None:
     [verdict] = json.loads((results / "msi.json").read_text())
     never = [row for row in verdict["coverage"]["rows"] if row["taken"] == 0]
     assert never
-    page = opened()
+    page = open_report()
     follow(page.locator("nav a[href^='#/check']:text-is('msi')"))
-    shown = page.locator("table.coverage tbody tr").all_inner_texts()
-    assert len(shown) == len(verdict["coverage"]["rows"])
-    assert [row.split("\t")[3] == "never" for row in shown] == [at < len(never) for at in range(len(shown))]
+    row_texts = page.locator("table.coverage tbody tr").all_inner_texts()
+    assert len(row_texts) == len(verdict["coverage"]["rows"])
+    assert [row.split("\t")[3] == "never" for row in row_texts] == [
+        index < len(never) for index in range(len(row_texts))
+    ]
 
 
-def test_documented_commands_print_the_shown_output(root: Path, run_shown: Callable[[str], int]) -> None:
-    assert run_shown((root / "docs/reports.md").read_text()) == 2
+def test_documented_commands_print_the_shown_output(root: Path, run_documented_commands: Callable[[str], int]) -> None:
+    assert run_documented_commands((root / "docs/reports.md").read_text()) == 2
 
 
 def test_result_texts_are_escaped(tmp_path: Path) -> None:
-    verdicts = [dict(one) for one in cohkit.check("msi", remotes=1)]
+    verdicts = [dict(verdict) for verdict in cohkit.check("msi", remotes=1)]
     verdicts[0]["notes"] = ["</script><script>alert(1)</script>"]
     (tmp_path / "check.json").write_text(json.dumps(verdicts))
     page = cohkit.report(tmp_path)
@@ -393,14 +405,14 @@ def test_result_texts_are_escaped(tmp_path: Path) -> None:
     assert page.count("</script>") == 2
 
 
-def refused(folder: Path) -> str:
-    with pytest.raises(cohkit.InputError) as caught:
+def input_error_of(folder: Path) -> str:
+    with pytest.raises(cohkit.InputError) as error_info:
         cohkit.report(folder)
-    return str(caught.value)
+    return str(error_info.value)
 
 
 def test_report_is_written_through_links_and_into_pipes(tmp_path: Path, cohkit_command: Command) -> None:
-    """A device had become a file, as had the link."""
+    """Regression: a device and a link were replaced by files."""
     folder, page, link, pipe = (tmp_path / name for name in ("results", "page.html", "link.html", "pipe"))
     for inner in ("folder.json", "folder.coh"):
         (folder / inner).mkdir(parents=True)
@@ -409,20 +421,22 @@ def test_report_is_written_through_links_and_into_pipes(tmp_path: Path, cohkit_c
     os.mkfifo(pipe)
     assert cohkit_command("report", folder, "--out", link).returncode == 0
     assert link.is_symlink()
-    # A reader that is there already lets the writer open it; a page does not fit into it otherwise.
+    # The writer can open a pipe only if there is a reader, and a page exceeds the pipe's capacity.
     with subprocess.Popen(["cat", pipe], stdout=subprocess.PIPE) as reader:
         assert cohkit_command("report", folder, "--out", pipe).returncode == 0
         assert reader.communicate()[0] == page.read_bytes()
     assert pipe.is_fifo()
-    done = cohkit_command("report", folder, "--out", tmp_path)
-    assert (done.returncode, done.stderr) == (2, f"error: {tmp_path}: Is a directory\n")
+    completed = cohkit_command("report", folder, "--out", tmp_path)
+    assert (completed.returncode, completed.stderr) == (2, f"error: {tmp_path}: Is a directory\n")
 
 
 def test_unsupported_file_is_reported_with_the_expectation(tmp_path: Path, cohkit_command: Command) -> None:
-    assert "this folder contains nothing for a report; expected the output of `cohkit check`" in refused(tmp_path)
-    assert "no such folder" in refused(tmp_path / "none")
+    assert "this folder contains nothing for a report; expected the output of `cohkit check`" in input_error_of(
+        tmp_path
+    )
+    assert "no such folder" in input_error_of(tmp_path / "none")
     file = tmp_path / "one.json"
-    for text, says in [
+    for text, expected_message in [
         ("{", "this is not JSON: Expecting property name"),
         ("[" * 100_000, "nested too deeply"),
         ("{}", "reports do not support this file; expected the output of `cohkit check`"),
@@ -433,12 +447,12 @@ def test_unsupported_file_is_reported_with_the_expectation(tmp_path: Path, cohki
         ),
     ]:
         file.write_text(text)
-        assert says in refused(tmp_path)
-        assert str(file) in refused(tmp_path)
+        assert expected_message in input_error_of(tmp_path)
+        assert str(file) in input_error_of(tmp_path)
     file.write_bytes(b"[\xff]")
-    assert "byte 1 is not UTF-8" in refused(tmp_path)
-    done = cohkit_command("report", tmp_path)
-    assert (done.returncode, done.stdout) == (2, "")
+    assert "byte 1 is not UTF-8" in input_error_of(tmp_path)
+    completed = cohkit_command("report", tmp_path)
+    assert (completed.returncode, completed.stdout) == (2, "")
     assert not (tmp_path / "report.html").exists()
     file.unlink()
     (tmp_path / "wrong.coh").write_text("protocol p { line 64; channels { up } }")
@@ -449,39 +463,45 @@ def test_unsupported_file_is_reported_with_the_expectation(tmp_path: Path, cohki
 def test_sweep_folder_is_a_report_input(results: Path) -> None:
     [part] = parts(results / "sweep")
     assert (part.kind, part.file) == ("sweep", "sweep")
-    assert part == next(one for one in parts(results) if one.kind == "sweep")
+    assert part == next(part for part in parts(results) if part.kind == "sweep")
 
 
 def test_modified_result_is_reported_with_its_location(tmp_path: Path, results: Path) -> None:
-    whole = json.loads((results / "broken.json").read_text())
+    valid_result = json.loads((results / "broken.json").read_text())
 
-    def changed(*way: str | int, to: Any) -> str:
-        value = copy.deepcopy(whole)
+    def error_after_change(*path: str | int, to: Any) -> str:
+        value = copy.deepcopy(valid_result)
         inner = value
-        for key in way[:-1]:
+        for key in path[:-1]:
             inner = inner[key]
-        inner[way[-1]] = to
+        inner[path[-1]] = to
         (tmp_path / "one.json").write_text(json.dumps(value))
-        return refused(tmp_path)
+        return input_error_of(tmp_path)
 
     chart = (0, "counterexample", "sequences", 0)
-    assert 'at `0.outcome` one of "verified", "violated", "undecided" was expected, not "maybe"' in changed(
+    assert 'at `0.outcome` one of "verified", "violated", "undecided" was expected, not "maybe"' in error_after_change(
         0, "outcome", to="maybe"
     )
-    assert "at `0.counterexample.sequences.0.agents.1` a text was expected, not 7" in changed(*chart, "agents", 1, to=7)
-    assert "step 0 of a message sequence names an agent outside its 4" in changed(*chart, "steps", 0, "agent", to=4)
-    assert "at `0` the key `protocol` was expected" in changed(0, to={"outcome": "verified", "properties": []})
-    assert "this is not a message sequence" in changed(*chart, "steps", 0, "action", to={"kind": "does"})
+    assert "at `0.counterexample.sequences.0.agents.1` a text was expected, not 7" in error_after_change(
+        *chart, "agents", 1, to=7
+    )
+    assert "step 0 of a message sequence names an agent outside its 4" in error_after_change(
+        *chart, "steps", 0, "agent", to=4
+    )
+    assert "at `0` the key `protocol` was expected" in error_after_change(
+        0, to={"outcome": "verified", "properties": []}
+    )
+    assert "this is not a message sequence" in error_after_change(*chart, "steps", 0, "action", to={"kind": "does"})
 
 
 def test_compositions_are_omitted_with_a_note(root: Path, tmp_path: Path, cohkit_command: Command) -> None:
     (tmp_path / "both.coh").write_text((root / "protocols/eci-both.coh").read_text())
-    assert "this folder contains nothing for a report" in refused(tmp_path)
+    assert "this folder contains nothing for a report" in input_error_of(tmp_path)
     (tmp_path / "eci.coh").write_text((root / "protocols/eci.coh").read_text())
     assert [part.file for part in parts(tmp_path)] == ["eci.coh"]
-    done = cohkit_command("report", str(tmp_path))
-    assert done.returncode == 0
-    assert done.stderr == "note: both.coh is a composition and has no tables; the specifications it uses have\n"
+    completed = cohkit_command("report", str(tmp_path))
+    assert completed.returncode == 0
+    assert completed.stderr == "note: both.coh is a composition and has no tables; the specifications it uses have\n"
 
 
 def test_some_rows_of_an_experiment_are_a_table_without_plots(tmp_path: Path, results: Path) -> None:
@@ -492,7 +512,7 @@ def test_some_rows_of_an_experiment_are_a_table_without_plots(tmp_path: Path, re
 
 @pytest.mark.needs("chromium")
 def test_single_items_are_counted_in_the_singular(
-    tmp_path: Path, results: Path, browser: Browser, complaints: Callable[..., list[str]]
+    tmp_path: Path, results: Path, browser: Browser, browser_messages: Callable[..., list[str]]
 ) -> None:
     for name in ("eci-home", "litmus", "broken"):
         [first, *_] = json.loads((results / f"{name}.json").read_text())
@@ -502,7 +522,7 @@ def test_single_items_are_counted_in_the_singular(
     file = tmp_path / "report.html"
     file.write_text(cohkit.report(tmp_path))
     page = browser.new_context(viewport={"width": 1400, "height": 900}).new_page()
-    said = complaints(page, file.as_uri())
+    messages = browser_messages(page, file.as_uri())
     page.goto(file.as_uri())
     assert "of 1 published number\n" in page.inner_text(".cards") + "\n"
     for place, words in [
@@ -512,11 +532,11 @@ def test_single_items_are_counted_in_the_singular(
         page.goto(f"{file.as_uri()}#/{place}")
         page.locator(f"main[data-place='#/{place}']").wait_for(state="attached")
         assert words in page.inner_text("main")
-    assert said == []
+    assert messages == []
 
 
 @pytest.mark.parametrize(
-    ("value", "hint", "says"),
+    ("value", "hint", "expected_message"),
     [
         (1, float, None),
         (True, int, "at `the top` a whole number was expected, not true"),
@@ -527,5 +547,5 @@ def test_single_items_are_counted_in_the_singular(
         ({"states": 1}, cohkit.types.Sizes, "at `the top` the key `transitions` was expected"),
     ],
 )
-def test_values_are_validated_against_types(value: object, hint: Any, says: str | None) -> None:
-    assert misfit(value, hint) == says
+def test_values_are_validated_against_types(value: object, hint: Any, expected_message: str | None) -> None:
+    assert misfit(value, hint) == expected_message

@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 
 
 def test_published_numbers_are_printed_beside_ours(cohkit_command: Command) -> None:
-    done = cohkit_command("reproduce", "eci-home")
-    assert (done.returncode, done.stderr) == (0, "")
-    title, _, heads, first, *_ = done.stdout.splitlines()
+    completed = cohkit_command("reproduce", "eci-home")
+    assert (completed.returncode, completed.stderr) == (0, "")
+    title, _, heads, first, *_ = completed.stdout.splitlines()
     assert title.startswith("eci-home: ")
     assert heads.split() == ["published", "ours", "error", "how"]
     name, published, ours, error, how = first.split()
@@ -40,20 +40,20 @@ def test_published_numbers_are_printed_beside_ours(cohkit_command: Command) -> N
 
 
 def test_write_medians_equal_store_medians(cohkit_command: Command) -> None:
-    """The median of loads was taken for writes, of which there are none: a hit took 0 ns."""
-    done = cohkit_command("reproduce", "ccix-exp3", "--json", "--accesses", 1000)
-    ours = {row["name"]: row["ours"] for row in json.loads(done.stdout)}
+    """Regression: writes used the median of loads, of which there are none, and a hit took 0 ns."""
+    completed = cohkit_command("reproduce", "ccix-exp3", "--json", "--accesses", 1000)
+    medians = {row["name"]: row["ours"] for row in json.loads(completed.stdout)}
     for card in ("u280", "vck5000"):
-        assert ours[f"hit, write, {card}"] == ours[f"hit, read, {card}"] > 50
+        assert medians[f"hit, write, {card}"] == medians[f"hit, read, {card}"] > 50
 
 
 @pytest.mark.needs("riscv-gcc")
 def test_rows_as_json_are_the_same_bytes_each_time(cohkit_command: Command) -> None:
     command = ["reproduce", "all", "--json", "--accesses", 1000]
-    one, many = (cohkit_command(*command, "--threads", threads).stdout for threads in (1, 64))
-    # Only the command line is another.
-    assert many == one.replace('--threads 1"', '--threads 64"')
-    rows = json.loads(one)
+    single_threaded, multi_threaded = (cohkit_command(*command, "--threads", threads).stdout for threads in (1, 64))
+    # Only the command line differs.
+    assert multi_threaded == single_threaded.replace('--threads 1"', '--threads 64"')
+    rows = json.loads(single_threaded)
     assert {row["experiment"] for row in rows} == set(EXPERIMENTS)
     for row in rows:
         assert list(row) == list(get_type_hints(types.Result))
@@ -61,7 +61,7 @@ def test_rows_as_json_are_the_same_bytes_each_time(cohkit_command: Command) -> N
 
 
 @pytest.mark.parametrize("name", [name for name, experiment in EXPERIMENTS.items() if experiment.limited])
-def test_one_access_gives_a_result_or_says_that_more_are_needed(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_single_access_gives_a_result_or_a_message(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     timed = {
         "cckit-fig7": "0 %, FPGA: no `increments` in",
         "cckit-fig8": "1, with prefetcher: no `lines read` in",
@@ -119,7 +119,7 @@ def test_access_limit_is_respected_and_printed_with_its_unit(
     assert {play["numbers"]["outstanding"] for play in plays("cckit-table3", 10)} == {1, 10}
     for name in ("cckit-fig7", "cckit-fig8", "cckit-fig10", "locktable", "ccix-locktable"):
         assert {(play["time"], play["warm_up"]) for play in plays(name, 10)} == {("2000ns", "1000ns")}
-    # A transaction appends as many rows as its name says, or is left out.
+    # A transaction appends the number of rows in its name, or is omitted.
     views = [play["numbers"] for play in plays("cckit-fig9", 1)]
     assert {view["scale"] for view in views} == {1}
     assert {view["updates"] for view in views} == {1, 10, 100}
@@ -150,11 +150,11 @@ def test_experiment_list_is_json_with_the_json_option(cohkit_command: Command) -
 def test_number_without_published_value_is_marked_kept(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    run = [
+    measurements = [
         Measurement("speed", 12.345678, "GiB/s", "kept.speed"),
         Measurement("messages", 8388608, COUNT, "kept.messages"),
     ]
-    monkeypatch.setitem(EXPERIMENTS, "mine", Experiment("Mine", lambda _: run))
+    monkeypatch.setitem(EXPERIMENTS, "mine", Experiment(lambda _: measurements, title="Mine"))
     assert main(["reproduce", "mine"]) == 0
     rows = [line.split() for line in capsys.readouterr().out.splitlines()[3:]]
     blind = ["predicted", "blind"]
@@ -163,30 +163,30 @@ def test_number_without_published_value_is_marked_kept(
 
 
 @pytest.mark.parametrize(
-    ("text", "code", "says"),
+    ("text", "code", "expected_message"),
     [
         ("[enzian.state_machine]\nstates = 80\n", 2, "enzian.state_machine.states is 80, but"),
         ("[enzian\n", 2, "Expected ']'"),
         (None, 2, "No such file"),
     ],
 )
-def test_a_wrong_file_of_published_numbers(
-    text: str | None, code: int, says: str, tmp_path: Path, cohkit_command: Command
+def test_invalid_file_of_published_numbers_is_reported(
+    text: str | None, code: int, expected_message: str, tmp_path: Path, cohkit_command: Command
 ) -> None:
     file = tmp_path / "kept.toml"
     if text is not None:
         file.write_text(text)
-    done = cohkit_command("reproduce", "eci-home", "--published", file)
-    assert (done.returncode, done.stdout) == (code, "")
-    assert done.stderr.startswith(f"error: {file}: ")
-    assert says in done.stderr
-    assert done.stderr.count("\n") == 1
+    completed = cohkit_command("reproduce", "eci-home", "--published", file)
+    assert (completed.returncode, completed.stdout) == (code, "")
+    assert completed.stderr.startswith(f"error: {file}: ")
+    assert expected_message in completed.stderr
+    assert completed.stderr.count("\n") == 1
 
 
 def test_unknown_experiment_is_rejected_with_the_known_ones(cohkit_command: Command) -> None:
-    done = cohkit_command("reproduce", "table9")
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == f"error: there is no experiment `table9`; there are {', '.join(EXPERIMENTS)}\n"
+    completed = cohkit_command("reproduce", "table9")
+    assert (completed.returncode, completed.stdout) == (2, "")
+    assert completed.stderr == f"error: there is no experiment `table9`; there are {', '.join(EXPERIMENTS)}\n"
     assert cohkit_command("reproduce", "--jsn").returncode == 2
     assert cohkit_command("reproduce", "--help").returncode == 0
 
@@ -195,12 +195,12 @@ def test_rows_and_plots_go_to_a_folder(tmp_path: Path, cohkit_command: Command) 
     folder = tmp_path / "new" / "out"
     names = ["eci-home", "cckit-table2", "cckit-fig6"]
     command = ["reproduce", *names, "--accesses", 500, "--out", folder]
-    done = cohkit_command(*command)
-    assert (done.returncode, done.stderr) == (0, "")
+    completed = cohkit_command(*command)
+    assert (completed.returncode, completed.stderr) == (0, "")
     plots = ["cckit-fig6.svg", "cckit-table2.svg"]
     assert sorted(file.name for file in folder.iterdir()) == sorted([f"{name}.json" for name in names] + plots)
     for plot in plots:
-        assert f"\nplot: {folder / plot}\n" in done.stdout
+        assert f"\nplot: {folder / plot}\n" in completed.stdout
     written = {file.name: file.read_bytes() for file in folder.iterdir()}
     cohkit_command(*command)
     assert written == {file.name: file.read_bytes() for file in folder.iterdir()}
@@ -217,28 +217,28 @@ def test_unwritable_folder_is_reported_before_the_run(tmp_path: Path, cohkit_com
     file = tmp_path / "file"
     file.write_text("kept")
     says_file = f"error: {file}: Not a directory\n"
-    for folder, says in [(file, says_file), (file / "below", says_file), ("/proc/none", "")]:
+    for folder, expected_message in [(file, says_file), (file / "below", says_file), ("/proc/none", "")]:
         # At full size this would take long.
-        done = cohkit_command("reproduce", "cckit-fig6", "--out", folder)
-        assert (done.returncode, done.stdout) == (4, ""), folder
-        assert done.stderr.startswith("error: ")
-        assert says in done.stderr
-        assert done.stderr.count("\n") == 1
+        completed = cohkit_command("reproduce", "cckit-fig6", "--out", folder)
+        assert (completed.returncode, completed.stdout) == (4, ""), folder
+        assert completed.stderr.startswith("error: ")
+        assert expected_message in completed.stderr
+        assert completed.stderr.count("\n") == 1
     assert list(tmp_path.iterdir()) == [file]
 
 
 def test_closed_output_pipe_is_not_an_error() -> None:
     command = f"{sys.executable} -m cohkit reproduce eci-home"
-    done = subprocess.run(
+    completed = subprocess.run(
         ["bash", "-o", "pipefail", "-c", f"{command} | true"], capture_output=True, text=True, check=False
     )
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (completed.returncode, completed.stderr) == (0, "")
 
 
-def test_an_interrupt_ends_with_its_code_and_writes_nothing(tmp_path: Path) -> None:
+def test_interrupt_ends_with_its_code_and_writes_nothing(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "cohkit", "reproduce", "cckit-table2", "--out", str(tmp_path)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    # Simulations run in threads of their own.
+    # Simulations run in separate threads.
     while len(list(Path(f"/proc/{process.pid}/task").iterdir())) == 1:
         assert process.poll() is None
         time.sleep(0.01)
@@ -250,31 +250,33 @@ def test_an_interrupt_ends_with_its_code_and_writes_nothing(tmp_path: Path) -> N
 
 
 def test_command_without_the_package_reports_it(tmp_path: Path) -> None:
-    alone = tmp_path / "cohkit"
-    shutil.copy2(Path(sys.executable).parent / "cohkit", alone)
+    command_copy = tmp_path / "cohkit"
+    shutil.copy2(Path(sys.executable).parent / "cohkit", command_copy)
     environment = {"PATH": str(tmp_path)}
-    done = subprocess.run(
-        [alone, "reproduce", "eci-home"], env=environment, capture_output=True, text=True, check=False
+    completed = subprocess.run(
+        [command_copy, "reproduce", "eci-home"], env=environment, capture_output=True, text=True, check=False
     )
-    assert (done.returncode, done.stdout) == (4, "")
+    assert (completed.returncode, completed.stdout) == (4, "")
     needs = "error: `cohkit reproduce` needs the Python package cohkit\n"
-    assert done.stderr.startswith(needs + "  `python3` is not installed\n  `python` is not installed\n")
-    # One that runs and does not have it is told apart from one that does not run.
+    assert completed.stderr.startswith(needs + "  `python3` is not installed\n  `python` is not installed\n")
+    # A Python without the package and one that does not run are distinguished.
     for name, text in [("python3", "exit 1"), ("python", "exit 2")]:
         (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
         (tmp_path / name).chmod(0o755)
-    done = subprocess.run(
-        [alone, "reproduce", "eci-home"], env=environment, capture_output=True, text=True, check=False
+    completed = subprocess.run(
+        [command_copy, "reproduce", "eci-home"], env=environment, capture_output=True, text=True, check=False
     )
-    assert done.returncode == 4
-    assert "python3` does not have it\n" in done.stderr
-    assert "python` cannot be queried: it ends with exit status: 2\n" in done.stderr
-    assert "pip install" in done.stderr
+    assert completed.returncode == 4
+    assert "python3` does not have it\n" in completed.stderr
+    assert "python` cannot be queried: it ends with exit status: 2\n" in completed.stderr
+    assert "pip install" in completed.stderr
 
 
-def test_the_module_is_a_command_of_the_same_version(cohkit_command: Command) -> None:
-    done = subprocess.run([sys.executable, "-m", "cohkit", "--version"], capture_output=True, text=True, check=False)
-    assert done.stdout == cohkit_command("--version").stdout == f"cohkit {__version__}\n"
+def test_module_is_a_command_of_the_same_version(cohkit_command: Command) -> None:
+    completed = subprocess.run(
+        [sys.executable, "-m", "cohkit", "--version"], capture_output=True, text=True, check=False
+    )
+    assert completed.stdout == cohkit_command("--version").stdout == f"cohkit {__version__}\n"
 
 
 def test_notes_of_an_experiment_follow_its_table(cohkit_command: Command) -> None:
@@ -287,5 +289,5 @@ def test_program_cycle_time_matches_the_machine() -> None:
     of_a_core = machine["device"]["cycle"]["value"]
     assert of_a_core == "1 cycle at 300MHz"
     assert f"{MCC_CYCLE_S * 1e12:.0f}" == f"{1e12 / 300e6:.0f}"
-    # With a range they would be other ones in runs for sensitivity.
+    # With a range, they would differ in sensitivity runs.
     assert not {"host.cycle", "device.cycle"} & {name for name, _ in assumptions()}

@@ -21,17 +21,17 @@ from cohkit.units import Quantity
 if TYPE_CHECKING:
     from conftest import Command
 
-KINDS = [
+RESULT_TYPES = [
     kind for _, kind in inspect.getmembers(types, inspect.isclass) if issubclass(kind, Record) and kind is not Record
 ]
 
 
 @pytest.fixture(scope="module")
 def results() -> list[Record]:
-    """Results of every function that is quick."""
-    broken = cohkit.shipped("msi").text.replace("remotes 3", "remotes 2")
+    """Return results of every fast function."""
+    faulty_text = cohkit.shipped("msi").text.replace("remotes 3", "remotes 2")
     return [
-        *cohkit.check(cohkit.parse(broken), systems=["three_caches"], coverage=True),
+        *cohkit.check(cohkit.parse(faulty_text), systems=["three_caches"], coverage=True),
         *cohkit.check("msi", remotes=3, simulate_steps=500, seed=1),
         cohkit.check_model("models/german.m", simulate_steps=500),
         cohkit.table("msi"),
@@ -48,7 +48,7 @@ def results() -> list[Record]:
 
 def test_keys_are_identifiers_and_hide_no_mapping_method() -> None:
     methods = set(dir(Record)) - set(get_type_hints(Record))
-    for kind in KINDS:
+    for kind in RESULT_TYPES:
         for name in get_type_hints(kind):
             assert name not in methods, f"{kind.__name__}.{name}"
             assert not keyword.iskeyword(name)
@@ -93,8 +93,8 @@ def test_attributes_equal_keys_at_every_depth(results: list[Record]) -> None:
 
 def test_results_are_immutable_and_pickle(results: list[Record]) -> None:
     for result in results:
-        for again in (pickle.loads(pickle.dumps(result)), copy.deepcopy(result)):  # noqa: S301 -- our own
-            assert (type(again), again, hash(again)) == (type(result), result, hash(result))
+        for copied in (pickle.loads(pickle.dumps(result)), copy.deepcopy(result)):  # noqa: S301 -- our own
+            assert (type(copied), copied, hash(copied)) == (type(result), result, hash(result))
         assert result == json.loads(json.dumps(result))
         with pytest.raises(AttributeError, match="read only"):
             setattr(result, next(iter(get_type_hints(type(result)))), 1)
@@ -106,8 +106,8 @@ def test_results_are_immutable_and_pickle(results: list[Record]) -> None:
 
 def test_notebooks_show_results_and_frames_are_made_of_them(results: list[Record]) -> None:
     for result in results:
-        shown = result._repr_html_()
-        assert shown == cohkit.show(result).html
+        html = result._repr_html_()
+        assert html == cohkit.show(result).html
         assert result.to_frame().equals(cohkit.to_frame(result))
     verdicts = cohkit.check("msi")
     assert isinstance(verdicts, Records)
@@ -127,10 +127,10 @@ def test_sizes_and_times_are_numbers_too() -> None:
     )
     assert {**texts, "run": None} == {**numbers, "run": None}
     assert texts.workload.region_lines == 512
-    told = cohkit.play("enzian-dc-bram", "shared-table", time="200us", warm_up="0.05ms")
-    again = cohkit.play("enzian-dc-bram", "shared-table", time=2e5, warm_up=50_000)
-    assert {**told, "run": None} == {**again, "run": None}
-    assert told.window_ns == 150_000
+    result = cohkit.play("enzian-dc-bram", "shared-table", time="200us", warm_up="0.05ms")
+    same_result = cohkit.play("enzian-dc-bram", "shared-table", time=2e5, warm_up=50_000)
+    assert {**result, "run": None} == {**same_result, "run": None}
+    assert result.window_ns == 150_000
 
 
 def test_mutants_and_traces_match_the_command(cohkit_command: Command, tmp_path: Path) -> None:
@@ -139,8 +139,8 @@ def test_mutants_and_traces_match_the_command(cohkit_command: Command, tmp_path:
     with pytest.raises(cohkit.InputError, match="cannot be used with"):
         cohkit.mutants("msi", number=1, every=2)
     file = tmp_path / "run.json"
-    run = ["sim", "enzian-dc-bram", "random-mixed", "--accesses", 200, "--region", "16KiB", "--trace", file]
-    assert cohkit_command(*run).returncode == 0
+    command = ["sim", "enzian-dc-bram", "random-mixed", "--accesses", 200, "--region", "16KiB", "--trace", file]
+    assert cohkit_command(*command).returncode == 0
     [judged] = cohkit.trace(file, "eci")
     assert [judged] == json.loads(cohkit_command("trace", file, "--protocol", "eci", "--json").stdout)
     assert (judged.outcome, judged.why, misfit(judged, types.TraceVerdict)) == ("in_order", None, None)
@@ -159,35 +159,37 @@ def test_hardware_is_emitted_to_the_requested_folder(tmp_path: Path, monkeypatch
 
 @pytest.mark.needs("verilator")
 def test_hardware_runs_in_lockstep() -> None:
-    ran = cohkit.rtl.lockstep("eci", seeds=1, shape="small", messages=500)
-    assert misfit(ran, types.Lockstep) is None
-    assert ran.mismatches == 0
+    result = cohkit.rtl.lockstep("eci", seeds=1, shape="small", messages=500)
+    assert misfit(result, types.Lockstep) is None
+    assert result.mismatches == 0
 
 
 def test_sweep_frame_matches_the_file_of_the_command(
     cohkit_command: Command, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    here, there = tmp_path / "here", tmp_path / "there"
-    frame = cohkit.sweep("check", {"remotes": range(1, 4)}, options={"protocol": "msi"}, out=here)
-    done = cohkit_command("check", "msi", "--sweep", "remotes=1..3", "--out", there)
-    assert done.returncode == 0
-    assert (here / "results.parquet").read_bytes() == (there / "results.parquet").read_bytes()
+    module_folder, command_folder = tmp_path / "here", tmp_path / "there"
+    frame = cohkit.sweep("check", {"remotes": range(1, 4)}, options={"protocol": "msi"}, out=module_folder)
+    completed = cohkit_command("check", "msi", "--sweep", "remotes=1..3", "--out", command_folder)
+    assert completed.returncode == 0
+    assert (module_folder / "results.parquet").read_bytes() == (command_folder / "results.parquet").read_bytes()
     assert frame["states"].to_list() == [15, 403, 4348]
-    # What is done is not done again, also by workers.
-    journal = (here / "journal.jsonl").read_bytes()
-    again = cohkit.sweep("check", {"remotes": [1, 2, 3]}, options={"protocol": "msi"}, out=here, workers=2)
-    assert again.equals(frame)
-    assert (here / "journal.jsonl").read_bytes() == journal
+    # Completed points are not repeated, also with workers.
+    journal = (module_folder / "journal.jsonl").read_bytes()
+    second_frame = cohkit.sweep(
+        "check", {"remotes": [1, 2, 3]}, options={"protocol": "msi"}, out=module_folder, workers=2
+    )
+    assert second_frame.equals(frame)
+    assert (module_folder / "journal.jsonl").read_bytes() == journal
     assert capfd.readouterr().err == ""
-    wrong: list[tuple[str, dict[str, list[int]], str]] = [
+    invalid_sweeps: list[tuple[str, dict[str, list[int]], str]] = [
         ("chek", {"remotes": [1]}, "did you mean `check`?"),
         ("check", {"remote": [1]}, "did you mean `remotes`?"),
         ("check", {"remotes": []}, "no values"),
     ]
-    for command, axes, said in wrong:
-        with pytest.raises(cohkit.InputError, match=r"cannot be swept|no axis|no values") as caught:
+    for command, axes, expected_message in invalid_sweeps:
+        with pytest.raises(cohkit.InputError, match=r"cannot be swept|no axis|no values") as error_info:
             cohkit.sweep(command, axes, options={"protocol": "msi"})
-        assert said in str(caught.value)
+        assert expected_message in str(error_info.value)
 
 
 def test_litmus_test_uses_sizes_of_a_system_and_expected_result() -> None:

@@ -71,10 +71,10 @@ def test_dialects_and_kinds_of_deadlock() -> None:
     assert cohkit.check_model("a.m", text=text, deadlock="stuck")["outcome"] == "verified"
     union = "var x: boolean; startstate x := false end; rule x := !x end; cover x;"
     assert cohkit.check_model("a.m", text=union)["outcome"] == "verified"
-    with pytest.raises(cohkit.TextError) as caught:
+    with pytest.raises(cohkit.TextError) as error_info:
         cohkit.check_model("a.m", text=union, dialect="cmurphi")
-    assert caught.value.file == "a.m"
-    assert set(caught.value.diagnostics[0]) == set(get_type_hints(types.Diagnostic))
+    assert error_info.value.file == "a.m"
+    assert set(error_info.value.diagnostics[0]) == set(get_type_hints(types.Diagnostic))
     with pytest.raises(cohkit.InputError, match="no dialect `murphi`"):
         cohkit.check_model("a.m", text=union, dialect="murphi")  # type: ignore[arg-type]
     with pytest.raises(cohkit.InputError, match="no kind of deadlock `none`"):
@@ -82,21 +82,21 @@ def test_dialects_and_kinds_of_deadlock() -> None:
 
 
 def test_search_resumes_from_a_checkpoint(tmp_path: Path) -> None:
-    msi, kept = cohkit.shipped("msi"), tmp_path / "kept"
-    [whole] = cohkit.check(msi, remotes=3)
-    [begun] = cohkit.check(msi, remotes=3, max_states=1000, checkpoint=kept)
+    msi, checkpoint_folder = cohkit.shipped("msi"), tmp_path / "kept"
+    [uninterrupted] = cohkit.check(msi, remotes=3)
+    [begun] = cohkit.check(msi, remotes=3, max_states=1000, checkpoint=checkpoint_folder)
     assert begun["reason"] == "max_states"
     with pytest.raises(cohkit.InputError, match="already contains checkpoints"):
-        cohkit.check(msi, remotes=3, checkpoint=kept)
-    [resumed] = cohkit.check(msi, remotes=3, resume=kept)
-    assert without_run(resumed) == without_run(whole)
+        cohkit.check(msi, remotes=3, checkpoint=checkpoint_folder)
+    [resumed] = cohkit.check(msi, remotes=3, resume=checkpoint_folder)
+    assert without_run(resumed) == without_run(uninterrupted)
     model = cohkit.check_model("models/german.m")
     cohkit.check_model("models/german.m", max_states=1000, checkpoint=tmp_path / "model")
     assert without_run(cohkit.check_model("models/german.m", resume=tmp_path / "model")) == without_run(model)
 
 
 @pytest.mark.parametrize(
-    ("wrong", "said"),
+    ("run_invalid", "expected_message"),
     [
         (lambda: cohkit.check("msi", remote=2), "did you mean `remotes`?"),  # type: ignore[call-arg]
         (lambda: cohkit.check("msi", remotes="2"), "`remotes` is 1 to 8, not '2'"),  # type: ignore[arg-type]
@@ -109,15 +109,15 @@ def test_search_resumes_from_a_checkpoint(tmp_path: Path) -> None:
         (lambda: cohkit.chart_text({}), "not a message sequence"),
     ],
 )
-def test_invalid_search_options_are_reported(wrong: Callable[[], object], said: str) -> None:
+def test_invalid_search_options_are_reported(run_invalid: Callable[[], object], expected_message: str) -> None:
     with pytest.raises(cohkit.InputError) as error:
-        wrong()
-    assert said in str(error.value)
+        run_invalid()
+    assert expected_message in str(error.value)
 
 
 def test_protocol_names_are_accepted_by_all_functions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     msi = cohkit.shipped("msi")
-    # Where there is no checkout; and a file goes before what ships.
+    # Outside the repository; a file has precedence over a shipped one.
     monkeypatch.chdir(tmp_path)
     assert cohkit.systems("protocols/msi.coh") == cohkit.systems(msi)
     Path("mesi").write_text(msi.text)

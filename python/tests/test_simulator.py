@@ -101,11 +101,18 @@ def test_each_agent_kind_runs_its_workload() -> None:
 
 
 # The quantities of `hosts-512x8` are those of `hosts-8x8`.
-# A machine of two levels takes a text of two, and one of several kinds of agents a text that has them.
-KINDS = {"enzian-cpu-home": "eci-near", "n1sdp-u280": "ccix", "n1sdp-vck5000": "ccix", "peers-host-memory": "cxl-cache"}
-PLATFORMS = [name for name in cohkit.platforms() if name not in {"cxl-512x8", "hosts-512x8", "clusters-4x4", *KINDS}]
+# A two-level machine needs a two-level protocol, and one with several kinds of agents a protocol with these.
+PROTOCOL_KINDS = {
+    "enzian-cpu-home": "eci-near",
+    "n1sdp-u280": "ccix",
+    "n1sdp-vck5000": "ccix",
+    "peers-host-memory": "cxl-cache",
+}
+PLATFORMS = [
+    name for name in cohkit.platforms() if name not in {"cxl-512x8", "hosts-512x8", "clusters-4x4", *PROTOCOL_KINDS}
+]
 
-MANY: list[Request] = [
+REQUESTS: list[Request] = [
     {"platform": name, "workload": workload, "region": "4MiB", "cores": 8, "accesses": accesses}
     for name in PLATFORMS
     for workload in ("random-write", "sequential-read")
@@ -114,21 +121,21 @@ MANY: list[Request] = [
 
 
 def test_results_do_not_depend_on_parallelism() -> None:
-    alone = [without_run(cohkit.simulate(**one)) for one in MANY]
+    sequential_results = [without_run(cohkit.simulate(**request)) for request in REQUESTS]
     for threads in (1, 2, 64, None):
-        together = cohkit.simulate_many(MANY, threads=threads)
-        assert json.dumps(list(map(without_run, together))) == json.dumps(alone)
+        together = cohkit.simulate_many(REQUESTS, threads=threads)
+        assert json.dumps(list(map(without_run, together))) == json.dumps(sequential_results)
     assert cohkit.simulate_many([]) == []
-    changed = cohkit.simulate_many([{**one, "seed": 1} for one in MANY])
-    assert changed[0]["statistics"] != alone[0]["statistics"]
+    changed = cohkit.simulate_many([{**request, "seed": 1} for request in REQUESTS])
+    assert changed[0]["statistics"] != sequential_results[0]["statistics"]
 
 
 def test_progress_grows_to_the_number_of_all_accesses() -> None:
-    told: list[tuple[int, int]] = []
-    cohkit.simulate_many(MANY, progress=lambda done, of: told.append((done, of)))
-    assert told == sorted(told)
-    accesses = len(MANY) // 2 * 20_100
-    assert told[-1] == (accesses, accesses)
+    reports: list[tuple[int, int]] = []
+    cohkit.simulate_many(REQUESTS, progress=lambda done, total: reports.append((done, total)))
+    assert reports == sorted(reports)
+    accesses = len(REQUESTS) // 2 * 20_100
+    assert reports[-1] == (accesses, accesses)
 
 
 def test_exception_of_progress_ends_the_run() -> None:
@@ -151,7 +158,7 @@ def test_failed_run_has_a_reason_and_a_chart() -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "says"),
+    ("options", "expected_message"),
     [
         (
             {"platform": "enzian"},
@@ -180,13 +187,13 @@ def test_failed_run_has_a_reason_and_a_chart() -> None:
         ({"core": 1}, "a simulation has no `core`; did you mean `cores`? it has platform, workload, "),
     ],
 )
-def test_invalid_simulations_are_rejected_before_the_run(options: dict[str, Any], says: str) -> None:
+def test_invalid_simulations_are_rejected_before_the_run(options: dict[str, Any], expected_message: str) -> None:
     endless: Request = {"platform": "enzian-dc-ddr", "workload": "random-read", "accesses": 10**12}
     wrong: Any = {"platform": "enzian-dc-ddr", "workload": "random-write", **options}
-    with pytest.raises(cohkit.InputError) as caught:
+    with pytest.raises(cohkit.InputError) as error_info:
         cohkit.simulate_many([endless, wrong])
-    assert str(caught.value).startswith(says)
-    assert "\n" not in str(caught.value)
+    assert str(error_info.value).startswith(expected_message)
+    assert "\n" not in str(error_info.value)
 
 
 def test_numpy_numbers_are_accepted() -> None:
@@ -197,7 +204,7 @@ def test_numpy_numbers_are_accepted() -> None:
     assert runs[0] == runs[1] == runs[2]
 
 
-def test_a_simulation_needs_a_platform_and_a_workload() -> None:
+def test_simulation_needs_a_platform_and_a_workload() -> None:
     with pytest.raises(cohkit.InputError, match="a simulation needs a `workload`"):
         cohkit.simulate_many([{"platform": "enzian-dc-ddr"}])  # type: ignore[typeddict-item]
     with pytest.raises(cohkit.InputError, match="`threads` is a positive number, not 0"):
@@ -206,12 +213,12 @@ def test_a_simulation_needs_a_platform_and_a_workload() -> None:
 
 def test_all_errors_of_a_platform_are_listed_with_their_places(tmp_path: Path) -> None:
     file = tmp_path / "mine.toml"
-    good = Path("platforms/enzian-dc-bram.toml").read_text()
-    file.write_text(good.replace("remotes = 1", "remotes = 0").replace('"3.1ns"', "3"))
-    for read in (cohkit.platform, lambda name: cohkit.simulate(name, "random-read")):
-        with pytest.raises(cohkit.TextError) as caught:
-            read(file)
-        error = caught.value
+    valid_text = Path("platforms/enzian-dc-bram.toml").read_text()
+    file.write_text(valid_text.replace("remotes = 1", "remotes = 0").replace('"3.1ns"', "3"))
+    for read_platform in (cohkit.platform, lambda name: cohkit.simulate(name, "random-read")):
+        with pytest.raises(cohkit.TextError) as error_info:
+            read_platform(file)
+        error = error_info.value
         assert (error.file, error.line, error.column) == (str(file), 8, 11)
         messages = [diagnostic["message"] for diagnostic in error.diagnostics]
         assert messages[0] == "remotes must be 1 to 4096, not 0"
@@ -229,12 +236,12 @@ def test_all_errors_of_a_platform_are_listed_with_their_places(tmp_path: Path) -
 
 def test_unimplementable_policy_is_a_fault() -> None:
     protocol = cohkit.read("tests/construction/ambiguous-answer-proven.coh")
-    with pytest.raises(cohkit.FaultError, match="unbounded") as caught:
+    with pytest.raises(cohkit.FaultError, match="unbounded") as error_info:
         cohkit.simulate("enzian-dc-ddr", "random-read", protocol=protocol)
-    assert caught.value.file == "tests/construction/ambiguous-answer-proven.coh"
+    assert error_info.value.file == "tests/construction/ambiguous-answer-proven.coh"
 
 
-def test_a_platform_of_two_levels_has_the_quantities_of_both() -> None:
+def test_two_level_platform_has_the_quantities_of_both_levels() -> None:
     two = cohkit.platform("clusters-4x4")
     assert (two["remotes"], two["below"]) == (4, 4)
     assert {"cache.sets", "below.cache.sets"} < {quantity["name"] for quantity in two["quantities"]}
@@ -247,7 +254,7 @@ def test_quantities_accept_their_bounds(name: str) -> None:
     _each_end(platform, {"platform": name, "workload": "random-read", "region": "64KiB"})
 
 
-@pytest.mark.parametrize(("name", "protocol"), KINDS.items())
+@pytest.mark.parametrize(("name", "protocol"), PROTOCOL_KINDS.items())
 def test_quantities_of_agent_kinds_accept_their_bounds(name: str, protocol: str) -> None:
     platform = cohkit.platform(name)
     assert platform["agents"] == {"device": 1}
@@ -272,16 +279,16 @@ def _each_end(platform: types.Platform, request: Request) -> None:
     assert assumed > 5
 
 
-ENDLESS = """\
+ENDLESS_RUN = """\
 import cohkit
 print('ready', flush=True)
 cohkit.simulate_many(2 * [{'platform': 'enzian-dc-ddr', 'workload': 'random-read', 'accesses': 10**12}])
 """
 
 
-def test_an_interrupt_ends_simulations_soon() -> None:
+def test_interrupt_ends_simulations_soon() -> None:
     process = subprocess.Popen(
-        [sys.executable, "-c", ENDLESS], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [sys.executable, "-c", ENDLESS_RUN], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     assert process.stdout is not None
     assert process.stdout.readline() == "ready\n"
@@ -291,24 +298,24 @@ def test_an_interrupt_ends_simulations_soon() -> None:
     assert errors.rstrip().endswith("KeyboardInterrupt")
 
 
-def test_a_simulation_takes_paths_and_names_of_protocols() -> None:
-    run = [
+def test_simulation_accepts_paths_and_names_of_protocols() -> None:
+    results = [
         cohkit.simulate("enzian-dc-bram", "random-read", region="64KiB", protocol=protocol)
         for protocol in ("msi", "protocols/msi.coh", cohkit.shipped("msi"))
     ]
-    assert {result["protocol"] for result in run} == {"msi"}
-    assert run[0]["statistics"] == run[1]["statistics"] == run[2]["statistics"]
+    assert {result["protocol"] for result in results} == {"msi"}
+    assert results[0]["statistics"] == results[1]["statistics"] == results[2]["statistics"]
 
 
 def test_latency_breakdown_is_present_on_request() -> None:
-    """Parts and steps are each the whole latency, and statistics do not change."""
-    asked = cohkit.simulate("enzian-dc-ddr", "random-mixed", region="1MiB", explain=True)
-    plain = cohkit.simulate("enzian-dc-ddr", "random-mixed", region="1MiB")
-    assert "explanation" not in plain
-    assert asked["statistics"] == plain["statistics"]
-    explanation = asked["explanation"]
-    for told in (explanation["parts"], explanation["steps"]):
-        assert sum(one["total_ps"] for one in told) == explanation["latency"]["total_ps"]
+    """Parts and steps each add up to the latency, and statistics do not change."""
+    explained = cohkit.simulate("enzian-dc-ddr", "random-mixed", region="1MiB", explain=True)
+    unexplained = cohkit.simulate("enzian-dc-ddr", "random-mixed", region="1MiB")
+    assert "explanation" not in unexplained
+    assert explained["statistics"] == unexplained["statistics"]
+    explanation = explained["explanation"]
+    for breakdown in (explanation["parts"], explanation["steps"]):
+        assert sum(part["total_ps"] for part in breakdown) == explanation["latency"]["total_ps"]
     slowest = explanation["slowest"]
     assert slowest is not None
     assert sum(moment["ns"] for moment in slowest["way"]) == pytest.approx(slowest["latency_ns"])
@@ -325,24 +332,24 @@ def test_array_trace_equals_its_file(tmp_path: Path) -> None:
     )
     assert len(trace) == 500
     assert repr(trace) == "MemoryTrace('trace', 500 accesses)"
-    told = cohkit.simulate("enzian-dc-ddr", trace, outstanding=4)
-    assert told["workload"]["name"] == "trace"
+    of_arrays = cohkit.simulate("enzian-dc-ddr", trace, outstanding=4)
+    assert of_arrays["workload"]["name"] == "trace"
     for name in ("records", "records.gz"):
         trace.write(tmp_path / name)
-        read = cohkit.simulate("enzian-dc-ddr", f"trace:{tmp_path / name}", outstanding=4)
-        assert read["statistics"] == told["statistics"]
-        assert read["messages"] == told["messages"]
+        of_file = cohkit.simulate("enzian-dc-ddr", f"trace:{tmp_path / name}", outstanding=4)
+        assert of_file["statistics"] == of_arrays["statistics"]
+        assert of_file["messages"] == of_arrays["messages"]
     lines = [
         f"{record['core']} {NAMES[record['access']]} {record['address']:#x} {record['gap']}ps\n"
         for record in np.frombuffer(trace.records, RECORD)
     ]
     (tmp_path / "text").write_text("".join(lines))
     of_text = cohkit.simulate("enzian-dc-ddr", f"trace:{tmp_path / 'text'}", outstanding=4)
-    assert of_text["statistics"] == told["statistics"]
+    assert of_text["statistics"] == of_arrays["statistics"]
 
 
 @pytest.mark.parametrize(
-    ("arrays", "says"),
+    ("arrays", "expected_message"),
     [
         ({"addresses": [[1]]}, "addresses have one dimension, not 2"),
         ({"addresses": [1, 2], "core": [0]}, "`core` has the shape (1,); there are 2 addresses"),
@@ -354,8 +361,8 @@ def test_array_trace_equals_its_file(tmp_path: Path) -> None:
         ({"addresses": [1], "access": [8]}, "`access` is 0 to 7, not 8"),
     ],
 )
-def test_invalid_trace_arrays_are_rejected(arrays: dict[str, Any], says: str) -> None:
-    with pytest.raises(cohkit.InputError, match=re.escape(says)):
+def test_invalid_trace_arrays_are_rejected(arrays: dict[str, Any], expected_message: str) -> None:
+    with pytest.raises(cohkit.InputError, match=re.escape(expected_message)):
         cohkit.memory_trace(**arrays)
 
 
@@ -378,9 +385,9 @@ def test_traces_of_other_tools_are_workloads(tmp_path: Path) -> None:
     trace = tmp_path / "lackey.out"
     trace.write_text(" L 1ffeffe7e0,8\n M 0421c7cc,4\n")
     name = f"lackey-trace:{trace}"
-    read = TraceFile.of(name)
-    assert read == TraceFile(name, "lackey-trace", trace.read_bytes())
-    for workload in (name, read):
+    trace_file = TraceFile.of(name)
+    assert trace_file == TraceFile(name, "lackey-trace", trace.read_bytes())
+    for workload in (name, trace_file):
         statistics = cohkit.simulate("enzian-dc-ddr", workload)["statistics"]
         assert statistics is not None
         assert statistics["accesses"] == 3
@@ -400,40 +407,40 @@ def test_machine_reflects_its_settings(tmp_path: Path) -> None:
     assert slower["link.latency"] == Quantity(200_000, "ps")
     assert slower["cores.used"] == 4
     assert machine["link.latency"] == Quantity(90_000, "ps")
-    set_so: dict[str, str | int] = {"link.latency": "200ns", "cores.used": 4}
+    changed_settings: dict[str, str | int] = {"link.latency": "200ns", "cores.used": 4}
     of_machine = cohkit.simulate(slower, "random-read", accesses=500)
-    of_name = cohkit.simulate("enzian-dc-ddr", "random-read", accesses=500, set=set_so)
+    of_name = cohkit.simulate("enzian-dc-ddr", "random-read", accesses=500, set=changed_settings)
     assert of_machine["statistics"] == of_name["statistics"]
     played = [
-        cohkit.play(on, "rpc", numbers={"calls": 20}, set=told)
-        for on, told in ((slower, None), ("enzian-dc-ddr", set_so))
+        cohkit.play(platform, "rpc", numbers={"calls": 20}, set=settings)
+        for platform, settings in ((slower, None), ("enzian-dc-ddr", changed_settings))
     ]
     assert played[0]["times_ns"] == played[1]["times_ns"]
     assert pickle.loads(pickle.dumps(slower)) == slower != machine  # noqa: S301 -- our own
     assert len({machine, cohkit.Machine("enzian-dc-ddr"), slower}) == 2
     file = tmp_path / "mine.toml"
     file.write_text((Path("platforms") / "enzian-dc-ddr.toml").read_text())
-    mine = cohkit.Machine(file)
+    own_machine = cohkit.Machine(file)
     file.unlink()
     with pytest.raises(
         cohkit.InputError, match=r"not Platform: `cohkit\.platform` describes a platform, `cohkit\.Machine` creates"
     ):
         cohkit.simulate(cohkit.platform("enzian-dc-ddr"), "random-read")  # type: ignore[arg-type]
-    # What was read is kept.
-    assert pickle.loads(pickle.dumps(mine)).with_settings({"cores.used": 4})["cores.used"] == 4  # noqa: S301
+    # The content of the file is kept.
+    assert pickle.loads(pickle.dumps(own_machine)).with_settings({"cores.used": 4})["cores.used"] == 4  # noqa: S301
     assert "<td>link.latency</td>" in machine._repr_html_()
 
 
 @pytest.mark.parametrize(
-    ("settings", "says"),
+    ("settings", "expected_message"),
     [
         ({"link.latenc": "1ns"}, "link.latenc"),
         ({"link.latency": 100}, "has no unit"),
         ({"cores.used": "many"}, "many"),
     ],
 )
-def test_invalid_machine_settings_are_rejected(settings: dict[str, Any], says: str) -> None:
-    with pytest.raises(cohkit.InputError, match=says):
+def test_invalid_machine_settings_are_rejected(settings: dict[str, Any], expected_message: str) -> None:
+    with pytest.raises(cohkit.InputError, match=expected_message):
         cohkit.Machine("enzian-dc-ddr").with_settings(settings)
     with pytest.raises(cohkit.InputError, match=r"no quantity `nothing`; it has bus\.bandwidth, "):
         cohkit.Machine("enzian-dc-ddr")["nothing"]

@@ -17,11 +17,11 @@ import cohkit
 @pytest.fixture(scope="module")
 def site(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("site")
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "tools/site", str(out)], cwd=root, capture_output=True, text=True, check=False
     )
-    # Every warning of Sphinx is an error: a link that leads nowhere is one, a page in no list another.
-    assert done.returncode == 0, done.stdout + done.stderr
+    # Every warning of Sphinx is an error, for example a broken link or a page in no list.
+    assert completed.returncode == 0, completed.stdout + completed.stderr
     return out
 
 
@@ -41,8 +41,8 @@ def test_site_contains_every_page_of_the_repository(site: Path, root: Path) -> N
 def test_references_are_generated_from_the_code(site: Path) -> None:
     commands = words(site / "commands.html")
     binary = Path(sys.executable).parent / "cohkit"
-    told = subprocess.run([binary, "--help"], capture_output=True, text=True, check=True).stdout
-    names = re.findall(r"^  ([a-z-]+)  ", told.partition("Options:")[0], re.MULTILINE)
+    help_text = subprocess.run([binary, "--help"], capture_output=True, text=True, check=True).stdout
+    names = re.findall(r"^  ([a-z-]+)  ", help_text.partition("Options:")[0], re.MULTILINE)
     assert len(names) > 15
     for name in set(names) - {"help"}:
         assert f"sage: cohkit {name}" in commands
@@ -70,25 +70,25 @@ def test_site_has_no_broken_links(site: Path) -> None:
     assert checked > 500
 
 
-def drawn() -> dict[str, str]:
-    """Give the pictures of docs/concepts.md that are charts."""
+def concept_charts() -> dict[str, str]:
+    """Return the charts of docs/concepts.md, by file name."""
     msi = cohkit.shipped("msi")
     forgetful = re.sub(r"(?m)( S  .*[|] Inv  .*[|]) I$", r"\1 S", msi.text)
     [verdict] = cohkit.check(cohkit.parse(forgetful), remotes=2)
     counterexample = verdict["counterexample"]
     assert counterexample
-    seen = cohkit.litmus("SB", protocol="mesi", cores="store_buffer", chart=True)["sequence"]
-    assert seen
+    sequence = cohkit.litmus("SB", protocol="mesi", cores="store_buffer", chart=True)["sequence"]
+    assert sequence
     return {
         "race.svg": cohkit.chart_svg(counterexample["sequences"][0], title="a copy that is kept"),
-        "store-buffers.svg": cohkit.chart_svg(seen, title="both loads find 0"),
+        "store-buffers.svg": cohkit.chart_svg(sequence, title="both loads find 0"),
     }
 
 
 @pytest.mark.parametrize("name", ["race.svg", "store-buffers.svg"])
 def test_concept_charts_match_the_checker(name: str, root: Path) -> None:
     file = root / "docs/pictures" / name
-    picture = drawn()[name]
+    picture = concept_charts()[name]
     if os.environ.get("UPDATE_EXPECT"):
         file.write_text(picture)
     assert file.read_text() == picture, "UPDATE_EXPECT=1 draws it anew"
@@ -97,4 +97,4 @@ def test_concept_charts_match_the_checker(name: str, root: Path) -> None:
 def test_site_needs_no_external_resources(site: Path) -> None:
     for page in site.glob("*.html"):
         fetched = re.findall(r'<(?:script|img|iframe)[^>]* src="([^"]+)"|<link[^>]* href="([^"]+)"', page.read_text())
-        assert not [one for pair in fetched for one in pair if one.startswith(("http", "//"))], page.name
+        assert not [address for pair in fetched for address in pair if address.startswith(("http", "//"))], page.name

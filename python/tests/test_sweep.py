@@ -30,20 +30,20 @@ from cohkit.sweeps.values import values
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-# Points of some hundredths of a second.
-SWEPT = [
+# Points that take some hundredths of a second each.
+SWEEP_ARGUMENTS = [
     *("sim", "enzian-dc-ddr", "random-read", "--accesses", "20000", "--cores", "1"),
     *("--sweep", "link.latency=60ns..140ns/20ns", "--sweep", "outstanding=1,2"),
     *("--repetitions", "3", "--workers", "2"),
 ]
-POINTS = 30
+POINT_COUNT = 30
 
 
 def sweep(*arguments: object) -> int:
     return main(["sweep", *map(str, arguments)])
 
 
-def started(*arguments: object) -> subprocess.Popen[str]:
+def start_sweep(*arguments: object) -> subprocess.Popen[str]:
     command = [sys.executable, "-m", "cohkit", "sweep", *map(str, arguments)]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
@@ -61,31 +61,31 @@ def wait_for(folder: Path, points: int, process: subprocess.Popen[str]) -> None:
 @pytest.fixture(scope="session")
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     folder = tmp_path_factory.mktemp("undisturbed")
-    assert sweep(*SWEPT, "--out", folder) == 0
+    assert sweep(*SWEEP_ARGUMENTS, "--out", folder) == 0
     return (folder / "results.parquet").read_bytes()
 
 
 def test_axes_multiply_and_each_repetition_has_a_seed_of_its_own(tmp_path: Path, undisturbed: bytes) -> None:
     (tmp_path / "results.parquet").write_bytes(undisturbed)
     table = pl.read_parquet(tmp_path / "results.parquet")
-    assert table.height == table["hash"].n_unique() == POINTS
+    assert table.height == table["hash"].n_unique() == POINT_COUNT
     assert table["link.latency"].unique(maintain_order=True).to_list() == [60, 80, 100, 120, 140]
     assert table["seed"].to_list() == [0, 1, 2] * 10
-    assert table["point"].to_list() == list(range(POINTS))
+    assert table["point"].to_list() == list(range(POINT_COUNT))
     assert table["link.latency.unit"].unique().to_list() == ["ns"]
     means = table.filter(pl.col("outstanding") == 1, pl.col("seed") == 0)["statistics.latency_mean_ns"]
     assert means.is_sorted(), "a longer link makes accesses longer"
 
 
 def test_table_is_independent_of_workers_and_omits_hosts(tmp_path: Path, undisturbed: bytes) -> None:
-    assert sweep(*SWEPT[:-1], 1, "--out", tmp_path, "--csv") == 0
+    assert sweep(*SWEEP_ARGUMENTS[:-1], 1, "--out", tmp_path, "--csv") == 0
     assert (tmp_path / "results.parquet").read_bytes() == undisturbed
     hosts = pl.read_parquet(tmp_path / "hosts.parquet")
     assert hosts["worker"].n_unique() == 1
     assert hosts.columns == ["point", "hash", "seconds", "worker", "date"]
     assert "seconds" not in pl.read_csv(tmp_path / "results.csv").columns
     parts = [pl.read_parquet(part)["point"].to_list() for part in sorted(tmp_path.glob("parts/*.parquet"))]
-    assert sorted(number for part in parts for number in part) == list(range(POINTS))
+    assert sorted(number for part in parts for number in part) == list(range(POINT_COUNT))
 
 
 def test_killed_sweep_resumes_without_lost_or_repeated_points(tmp_path: Path, undisturbed: bytes) -> None:
@@ -93,65 +93,65 @@ def test_killed_sweep_resumes_without_lost_or_repeated_points(tmp_path: Path, un
     print(f"COHKIT_SEED={seed} .venv/bin/pytest {__file__} -k killed_sweep_resumes")  # noqa: T201
     chance = random.Random(seed)  # noqa: S311
     for _ in range(3):
-        process = started(*SWEPT, "--out", tmp_path)
+        process = start_sweep(*SWEEP_ARGUMENTS, "--out", tmp_path)
         wait_for(tmp_path, entries(tmp_path) + chance.randint(0, 9), process)
         time.sleep(chance.uniform(0, 0.05))
         process.kill()
         process.communicate()
-    process = started(*SWEPT, "--out", tmp_path)
+    process = start_sweep(*SWEEP_ARGUMENTS, "--out", tmp_path)
     assert process.communicate()[1] == ""
     assert process.returncode == 0
     assert (tmp_path / "results.parquet").read_bytes() == undisturbed
-    assert entries(tmp_path) == POINTS
+    assert entries(tmp_path) == POINT_COUNT
 
 
 def test_partial_line_is_rerun_and_damaged_line_reported(
     tmp_path: Path, undisturbed: bytes, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert sweep(*SWEPT, "--out", tmp_path) == 0
+    assert sweep(*SWEEP_ARGUMENTS, "--out", tmp_path) == 0
     journal = tmp_path / "journal.jsonl"
-    whole = journal.read_bytes()
-    journal.write_bytes(whole[:-5])
+    complete_journal = journal.read_bytes()
+    journal.write_bytes(complete_journal[:-5])
     (tmp_path / "results.parquet").unlink()
-    assert sweep(*SWEPT, "--out", tmp_path) == 0
+    assert sweep(*SWEEP_ARGUMENTS, "--out", tmp_path) == 0
     assert (tmp_path / "results.parquet").read_bytes() == undisturbed
-    lines = whole.splitlines(keepends=True)
-    for damage, says in ((lines[2][:-9] + b"\n", "is damaged"), (lines[1], "is not part of the sweep")):
+    lines = complete_journal.splitlines(keepends=True)
+    for damage, expected_message in ((lines[2][:-9] + b"\n", "is damaged"), (lines[1], "is not part of the sweep")):
         journal.write_bytes(b"".join([*lines[:2], damage, *lines[3:]]))
         capsys.readouterr()
-        assert sweep(*SWEPT, "--out", tmp_path) == 2
+        assert sweep(*SWEEP_ARGUMENTS, "--out", tmp_path) == 2
         error = capsys.readouterr().err
         assert f"{journal}:3:1: this" in error
-        assert says in error
+        assert expected_message in error
 
 
 def test_interrupted_sweep_can_be_resumed(tmp_path: Path, undisturbed: bytes) -> None:
-    process = started(*SWEPT, "--out", tmp_path)
+    process = start_sweep(*SWEEP_ARGUMENTS, "--out", tmp_path)
     wait_for(tmp_path, 3, process)
     process.send_signal(signal.SIGINT)
     _, error = process.communicate()
     assert process.returncode == 130
     assert re.fullmatch(
-        rf"interrupted: \d+ of {POINTS} points are done; the same command .* continues from here\n", error
+        rf"interrupted: \d+ of {POINT_COUNT} points are done; the same command .* continues from here\n", error
     )
-    assert sweep(*SWEPT, "--out", tmp_path) == 0
+    assert sweep(*SWEEP_ARGUMENTS, "--out", tmp_path) == 0
     assert (tmp_path / "results.parquet").read_bytes() == undisturbed
 
 
 @pytest.mark.parametrize(("kilobytes", "file"), [(0, "journal.jsonl"), (2, "parts/0000000-0000001.parquet")])
-def test_a_file_that_cannot_be_written_is_named(kilobytes: int, file: str, tmp_path: Path) -> None:
+def test_unwritable_file_is_named(kilobytes: int, file: str, tmp_path: Path) -> None:
     words = [sys.executable, "-m", "cohkit", "sweep", "check", "msi", "--sweep", "remotes=1..2", "--out", str(tmp_path)]
     limited = ["bash", "-c", f'ulimit -f {kilobytes}; exec "$@"', "bash", *words]
-    done = subprocess.run(limited, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (4, f"error: {tmp_path / file}: File too large\n")
-    # What could be kept is gone on from.
+    completed = subprocess.run(limited, capture_output=True, text=True, check=False)
+    assert (completed.returncode, completed.stderr) == (4, f"error: {tmp_path / file}: File too large\n")
+    # The sweep continues from the points that could be written.
     assert sweep(*words[4:]) == 0
 
 
 def test_killed_worker_loses_no_point(tmp_path: Path, undisturbed: bytes) -> None:
-    process = started(*SWEPT, "--out", tmp_path)
+    process = start_sweep(*SWEEP_ARGUMENTS, "--out", tmp_path)
     journal = tmp_path / "journal.jsonl"
-    # Both are at work: one may have begun a good while before the other.
+    # Both workers are active; one may have started long before the other.
     while process.poll() is None and not (
         journal.exists() and len(set(re.findall(r'"worker": "[^"]*"', journal.read_text()))) == 2
     ):
@@ -174,13 +174,13 @@ def dask() -> Iterator[tuple[str, list[subprocess.Popen[bytes]]]]:
         port = free.getsockname()[1]
     address = f"tcp://127.0.0.1:{port}"
 
-    def begin(*arguments: str) -> subprocess.Popen[bytes]:
+    def start_process(*arguments: str) -> subprocess.Popen[bytes]:
         command = [sys.executable, "-m", *arguments, "--no-dashboard"]
         return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
-    scheduler = begin("distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", str(port), "--no-show")
+    scheduler = start_process("distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", str(port), "--no-show")
     worker = ["distributed.cli.dask_worker", address, "--nthreads", "1", "--no-nanny", "--death-timeout", "60"]
-    workers = [begin(*worker), begin(*worker)]
+    workers = [start_process(*worker), start_process(*worker)]
     yield address, workers
     for process in (*workers, scheduler):
         process.kill()
@@ -199,13 +199,13 @@ def test_table_is_unchanged_after_a_dask_worker_is_killed(
             break
         except OSError:
             time.sleep(0.05)
-    process = started(*SWEPT[:-2], "--out", tmp_path, "--scheduler", address)
+    process = start_sweep(*SWEEP_ARGUMENTS[:-2], "--out", tmp_path, "--scheduler", address)
     wait_for(tmp_path, 8, process)
     workers[0].kill()
     _, error = process.communicate()
     assert process.returncode == 0, error
     assert (tmp_path / "results.parquet").read_bytes() == undisturbed
-    assert entries(tmp_path) == POINTS
+    assert entries(tmp_path) == POINT_COUNT
 
 
 @pytest.mark.needs("distributed")
@@ -256,8 +256,8 @@ def test_failed_points_keep_their_reason(tmp_path: Path, capsys: pytest.CaptureF
     arguments = ["reproduce", "--accesses", 1, "--sweep", "experiment=cckit-table2,cckit-fig10", "--out", tmp_path]
     for _ in range(2):
         assert sweep(*arguments) == 2
-        said = capsys.readouterr().out
-        assert f"\n2 points, 1 failed: {tmp_path}/results.parquet\n  point 1 (experiment=cckit-fig10): " in said
+        output = capsys.readouterr().out
+        assert f"\n2 points, 1 failed: {tmp_path}/results.parquet\n  point 1 (experiment=cckit-fig10): " in output
     table = pl.read_parquet(tmp_path / "results.parquet")
     failed = table.filter(pl.col("error").is_not_null())
     assert failed["error"].to_list() == ["1 %, lines, 1 context: no `call` in 100 ns; more accesses are needed"]
@@ -279,7 +279,7 @@ def test_sweep_reports_the_bottleneck_at_each_point(tmp_path: Path) -> None:
 
 
 def test_axes_are_numbers_with_units_in_the_order_of_the_file(tmp_path: Path) -> None:
-    """Axes were texts such as `60ns`, and those of one table stood together whatever the file said."""
+    """Regression: axes were texts such as `60ns`, and the order of the file was lost."""
     file = tmp_path / "spec.toml"
     file.write_text(
         'run = "sim"\n[options]\nplatform = "enzian-dc-ddr"\nworkload = "random-read"\naccesses = 100\n'
@@ -321,9 +321,9 @@ def test_terminal_table_shows_the_columns_that_fit(
 
 def test_checks_have_a_row_per_system_and_the_worst_code(tmp_path: Path, root: Path) -> None:
     text = (root / "protocols/msi.coh").read_text()
-    broken = re.sub(r"(?m)^(.* S  .*\| Inv  .*)\| I$", r"\1| S", text)
-    assert broken != text
-    (tmp_path / "broken.coh").write_text(broken)
+    faulty_text = re.sub(r"(?m)^(.* S  .*\| Inv  .*)\| I$", r"\1| S", text)
+    assert faulty_text != text
+    (tmp_path / "broken.coh").write_text(faulty_text)
     axes = ["--sweep", f"protocol=msi,{tmp_path / 'broken.coh'}", "--remotes", 2, "--out", tmp_path / "out"]
     assert sweep("check", *axes) == 1
     table = pl.read_parquet(tmp_path / "out/results.parquet")
@@ -345,7 +345,7 @@ def test_plays_are_swept_over_numbers_and_quantities(tmp_path: Path) -> None:
 
 
 def test_quantities_added_by_a_setting_can_be_swept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Quantities that a machine has only with another one set were no axes: there was no axis `translation.used`."""
+    """Regression: quantities that another setting adds, such as `translation.used`, could not be swept."""
     framed = ["sim", "enzian-dc-ddr", "random-read", "--accesses", 500, "--set", "link.layer=eci"]
     out = tmp_path / "framed"
     assert sweep(*framed, "--sweep", "link.lanes=6,12", "--out", out) == 0
@@ -359,8 +359,8 @@ def test_quantities_added_by_a_setting_can_be_swept(tmp_path: Path, capsys: pyte
     assert first["failure.message"] is None
     assert second["failure.message"].startswith("gather cannot read: the page is not mapped")
     capsys.readouterr()
-    wrong = ["--set", "host.agents.devices.translation.used=1", "--sweep", "remotes=1"]
-    assert sweep("play", *machine, *wrong, "--out", tmp_path / "wrong") == 2
+    invalid_options = ["--set", "host.agents.devices.translation.used=1", "--sweep", "remotes=1"]
+    assert sweep("play", *machine, *invalid_options, "--out", tmp_path / "wrong") == 2
     assert "there is no `agents.devices.translation.used` in this platform" in capsys.readouterr().err
 
 
@@ -381,7 +381,7 @@ def test_litmus_tests_are_points_with_their_texts(tmp_path: Path, root: Path) ->
     test.unlink()
     protocol.unlink()
     outcomes = [run(point) for point in points]
-    # `exists` of SB is not seen, `~exists` of our MP holds: as the command says.
+    # As for the command, `exists` of SB is not observed, and `~exists` of our MP holds.
     assert [(outcome.code, outcome.error) for outcome in outcomes] == [(1, None), (0, None)]
     [[store_buffering], [message_passing]] = [outcome.rows for outcome in outcomes]
     assert (store_buffering["test"], store_buffering["outcome"], store_buffering["protocol"]) == ("SB", "no", "msi")
@@ -416,14 +416,14 @@ def test_points_pickle_and_their_hash_is_of_their_content(tmp_path: Path, root: 
     def point(name: str, remotes: int = 1) -> Spec:
         return Spec("check", {"protocol": str(tmp_path / f"{name}.coh"), "remotes": remotes})
 
-    [one] = point("a").points()
-    again = pickle.loads(pickle.dumps(one))  # noqa: S301 -- our own
-    assert (again, again.hash()) == (one, one.hash())
+    [original] = point("a").points()
+    restored = pickle.loads(pickle.dumps(original))  # noqa: S301 -- our own
+    assert (restored, restored.hash()) == (original, original.hash())
     (tmp_path / "a.coh").unlink()
-    outcome = run(again)
+    outcome = run(restored)
     assert [row["outcome"] for row in outcome.rows] == ["verified"], "a point needs no file"
-    others = [point("b"), point("c"), point("b", 2)]
-    assert [other.points()[0].hash() == one.hash() for other in others] == [True, False, False]
+    other_specs = [point("b"), point("c"), point("b", 2)]
+    assert [spec.points()[0].hash() == original.hash() for spec in other_specs] == [True, False, False]
 
 
 def test_trace_points_are_identified_by_content(tmp_path: Path) -> None:
@@ -431,22 +431,22 @@ def test_trace_points_are_identified_by_content(tmp_path: Path) -> None:
     trace.write_text("0 store 0x1000\n1 load 0x1008\n")
 
     def points() -> list[Point]:
-        told: dict[str, Any] = {"platform": "enzian-dc-ddr", "workload": f"trace:{trace}"}
-        return Spec("sim", told, {"link.latency": ["60ns", "200ns"]}).points()
+        options: dict[str, Any] = {"platform": "enzian-dc-ddr", "workload": f"trace:{trace}"}
+        return Spec("sim", options, {"link.latency": ["60ns", "200ns"]}).points()
 
     quick, slow = points()
     trace.write_text("0 store 0x1000\n1 load 0x2000\n")
-    other, _ = points()
-    assert quick.hash() != other.hash()
+    changed, _ = points()
+    assert quick.hash() != changed.hash()
     trace.unlink()
-    # Who runs a point needs no file.
-    [row], [late] = run(pickle.loads(pickle.dumps(quick))).rows, run(slow).rows  # noqa: S301 -- our own
+    # Execution of a point needs no file.
+    [row], [slow_row] = run(pickle.loads(pickle.dumps(quick))).rows, run(slow).rows  # noqa: S301 -- our own
     assert row["workload.name"] == f"trace:{trace}"
-    assert row["statistics.time_ns"] < late["statistics.time_ns"]
+    assert row["statistics.time_ns"] < slow_row["statistics.time_ns"]
 
 
 @pytest.mark.parametrize(
-    ("text", "found"),
+    ("text", "expected_values"),
     [
         ("1..3", [1, 2, 3]),
         ("1..64*4,5", [1, 4, 16, 64, 5]),
@@ -456,12 +456,12 @@ def test_trace_points_are_identified_by_content(tmp_path: Path) -> None:
         ("10..30/10", [10, 20, 30]),
     ],
 )
-def test_ranges_and_lists_keep_their_units(text: str, found: list[object]) -> None:
-    assert values("x", text) == found
+def test_ranges_and_lists_keep_their_units(text: str, expected_values: list[object]) -> None:
+    assert values("x", text) == expected_values
 
 
 @pytest.mark.parametrize(
-    ("arguments", "says"),
+    ("arguments", "expected_message"),
     [
         (["link.latenzy=1ns"], "there is no axis `link.latenzy`; did you mean `link.latency`? there are platform, "),
         (["link.latency=60ns..1GiB/20ns"], "`link.latency`: 1 GiB is a size, where a time such as 1 ns is needed"),
@@ -484,12 +484,12 @@ def test_ranges_and_lists_keep_their_units(text: str, found: list[object]) -> No
     ],
 )
 def test_invalid_sweeps_are_rejected_before_the_run(
-    tmp_path: Path, arguments: list[str], says: str, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, arguments: list[str], expected_message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     axes = [word for axis in arguments for word in ("--sweep", axis)]
     out = tmp_path / "out"
     assert sweep("sim", "enzian-dc-ddr", "random-read", "--accesses", 10, *axes, "--out", out) == 2
-    assert says in capsys.readouterr().err
+    assert expected_message in capsys.readouterr().err
     assert not out.exists()
 
 
@@ -497,7 +497,7 @@ RANDOM_READS = 'run = "sim"\n[options]\nplatform = "enzian-dc-ddr"\nworkload = "
 
 
 @pytest.mark.parametrize(
-    ("text", "place", "says"),
+    ("text", "place", "expected_message"),
     [
         (
             'run = "sim"\nruns = 2\n',
@@ -550,26 +550,26 @@ RANDOM_READS = 'run = "sim"\n[options]\nplatform = "enzian-dc-ddr"\nworkload = "
     ],
 )
 def test_invalid_sweep_file_is_reported_with_its_location(
-    tmp_path: Path, text: str, place: str, says: str, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, text: str, place: str, expected_message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     spec = tmp_path / "spec.toml"
     spec.write_text(text)
     assert sweep(spec, "--out", tmp_path / "out") == 2
     error = capsys.readouterr().err
     assert error.startswith(f"error: {spec}:{place}: ")
-    assert says in error
+    assert expected_message in error
 
 
 def test_positional_arguments_are_the_unswept_options(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """With PLATFORM swept, the one word that was left was taken for it."""
+    """Regression: with a swept PLATFORM, the single remaining argument was taken for it."""
     spec = tmp_path / "spec.toml"
     spec.write_text('run = "sim"\n[options]\nworkload = "random-read"\naccesses = 10\nlink.latency = "70ns"\n')
     axes = ["--sweep", "platform=enzian-dc-ddr,enzian-dc-bram", "--sweep", "oracle=true,false"]
-    alone = ["sim", "random-read", "--accesses", 10, "--set", "link.latency=70ns"]
-    shown = [sweep(*words, *axes, "--out", tmp_path / "out") for words in (alone, [spec])]
-    told = capsys.readouterr().out
-    assert shown == [0, 0]
-    assert re.findall(r"^enzian-dc-bram +(\w+) ", told, re.MULTILINE) == ["true", "false"] * 2
+    single_options = ["sim", "random-read", "--accesses", 10, "--set", "link.latency=70ns"]
+    exit_codes = [sweep(*words, *axes, "--out", tmp_path / "out") for words in (single_options, [spec])]
+    output = capsys.readouterr().out
+    assert exit_codes == [0, 0]
+    assert re.findall(r"^enzian-dc-bram +(\w+) ", output, re.MULTILINE) == ["true", "false"] * 2
 
 
 def test_invalid_sweep_arguments_are_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -578,7 +578,7 @@ def test_invalid_sweep_arguments_are_reported(tmp_path: Path, capsys: pytest.Cap
     broken = tmp_path / "broken.coh"
     broken.write_text("protocol p { }")
     check = ["check", "msi", "--sweep", "remotes=1..2"]
-    for words, says in (
+    for words, expected_message in (
         (["sym"], "error: there is no file `sym` and no such command; did you mean `sim`? choose from sim, "),
         ([*check, "--out", file], f"error: {file} is not a folder; name one with `--out`"),
         ([*check, "--seed", -1], "error: `seed` is at least 0, not -1"),
@@ -590,39 +590,39 @@ def test_invalid_sweep_arguments_are_reported(tmp_path: Path, capsys: pytest.Cap
         (["--cluster", "slurm", "--walltime", "1h"], "error: `--walltime` is hours and minutes such as 01:30, not 1h"),
     ):
         assert sweep(*words) == 2, words
-        assert capsys.readouterr().err.startswith(says)
+        assert capsys.readouterr().err.startswith(expected_message)
 
 
 @pytest.mark.needs("dask-jobqueue")
 def test_rejected_batch_jobs_are_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Nothing came of them, for ever."""
-    told = ["check", "msi", "--remotes", 1, "--out", tmp_path / "out", "--cluster", "slurm", "--jobs", 2]
+    """Regression: the sweep waited for them without end."""
+    arguments = ["check", "msi", "--remotes", 1, "--out", tmp_path / "out", "--cluster", "slurm", "--jobs", 2]
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert sweep(*told) == 4
+    assert sweep(*arguments) == 4
     assert capsys.readouterr().err == "error: `--cluster slurm` needs the command `sbatch`, which is not installed\n"
     submits = tmp_path / "sbatch"
     submits.write_text("#!/bin/sh\necho 'sbatch: error: invalid partition' >&2\nexit 1\n")
     submits.chmod(0o755)
-    assert sweep(*told) == 4
+    assert sweep(*arguments) == 4
     assert capsys.readouterr().err == "error: `sbatch` rejected the job: sbatch: error: invalid partition\n"
 
 
 def test_documented_commands_print_the_shown_output(
-    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run_shown: Callable[[str], int]
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run_documented_commands: Callable[[str], int]
 ) -> None:
     text = (root / "docs/sweeps.md").read_text()
     monkeypatch.chdir(tmp_path)
     [spec] = re.findall(r"^```toml\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
     (tmp_path / "latency.toml").write_text(spec)
-    assert run_shown(text) > 5
+    assert run_documented_commands(text) > 5
 
 
 def test_journal_records_the_command(tmp_path: Path) -> None:
     assert sweep("check", "msi", "--remotes", 1, "--out", tmp_path) == 0
     head, entry = map(json.loads, (tmp_path / "journal.jsonl").read_text().splitlines())
     assert head["command"] == f"cohkit sweep check msi --remotes 1 --out {tmp_path}"
-    # Another number of workers goes on with the same sweep.
+    # A different number of workers continues the same sweep.
     assert sweep("check", "msi", "--remotes", 1, "--workers", 1, "--out", tmp_path) == 0
     assert head["points"] == [entry["hash"]]

@@ -35,14 +35,14 @@ BEGIN, END, INSTANT, COUNTER = 1, 2, 3, 4
 )
 def test_slices_are_the_statistics(cohkit_command: Command, tmp_path: Path, root: Path, machine: list[str]) -> None:
     file = tmp_path / "run.pftrace"
-    name, *more = [str(root / argument) if argument.endswith(".coh") else argument for argument in machine]
-    arguments = ["sim", name, "random-mixed", "--region", "1MiB", "--outstanding", 3, *more]
-    run = cohkit_command(*arguments, "--timeline", file, "--json")
-    told = json.loads(run.stdout)
-    measured = [of["statistics"] for of in (told, told.get("host")) if of]
+    name, *more_arguments = [str(root / argument) if argument.endswith(".coh") else argument for argument in machine]
+    arguments = ["sim", name, "random-mixed", "--region", "1MiB", "--outstanding", 3, *more_arguments]
+    completed = cohkit_command(*arguments, "--timeline", file, "--json")
+    result = json.loads(completed.stdout)
+    measured = [machine_result["statistics"] for machine_result in (result, result.get("host")) if machine_result]
     trace: Any = importlib.import_module("perfetto.protos.perfetto.trace.perfetto_trace_pb2").Trace()
     assert trace.ParseFromString(file.read_bytes()) == file.stat().st_size
-    # All that is written has a meaning there.
+    # All written fields are known to Perfetto.
     trace.DiscardUnknownFields()
     assert trace.ByteSize() == file.stat().st_size
     assert not any(packet.HasField("track_event") and packet.track_event.name for packet in trace.packet)
@@ -72,12 +72,12 @@ def test_slices_are_the_statistics(cohkit_command: Command, tmp_path: Path, root
         flows[0].update(event.flow_ids)
         flows[1].update(event.terminating_flow_ids)
     assert not any(open_slices.values())
-    assert len(accesses) == sum(of["accesses"] for of in measured)
+    assert len(accesses) == sum(machine_result["accesses"] for machine_result in measured)
     assert sum(accesses) == steps
-    latency = sum(of["latency_mean_ns"] * of["accesses"] for of in measured)
-    # Timestamps are whole nanoseconds: durations are those that a user reads, to one of them.
+    latency = sum(machine_result["latency_mean_ns"] * machine_result["accesses"] for machine_result in measured)
+    # Timestamps are whole nanoseconds, so durations are exact to one nanosecond.
     assert sum(accesses) == pytest.approx(latency, abs=len(accesses))
-    assert max(accesses) == pytest.approx(max(of["latency_max_ns"] for of in measured), abs=1)
+    assert max(accesses) == pytest.approx(max(machine_result["latency_max_ns"] for machine_result in measured), abs=1)
     assert flows[1] <= flows[0]
     assert {"ReadShared", "wire", "load"} <= set(names.values())
 
@@ -88,11 +88,14 @@ def test_near_memory_timeline_matches_the_counters(cohkit_command: Command, tmp_
     for flags, source, program in (("host", "host", host), ("channel", "arrays", channel)):
         compiled = [f"@nearmemory/{flags}.flags", f"docs/riscv/arrays/{source}.c", "-o", str(program)]
         subprocess.run(["riscv64-unknown-elf-gcc", *compiled], cwd=root, check=True)
-    run = ["run", "--counters", "--cp", f"arrays={channel}"]
-    plain, drawn = cohkit_command(*run, host), cohkit_command(*run, "--timeline", file, host)
-    assert (drawn.returncode, drawn.stdout) == (0, plain.stdout)
-    *counted, told = drawn.stderr.splitlines()
-    assert counted == plain.stderr.splitlines()
+    run_options = ["run", "--counters", "--cp", f"arrays={channel}"]
+    without_timeline, with_timeline = (
+        cohkit_command(*run_options, host),
+        cohkit_command(*run_options, "--timeline", file, host),
+    )
+    assert (with_timeline.returncode, with_timeline.stdout) == (0, without_timeline.stdout)
+    *counted, last_line = with_timeline.stderr.splitlines()
+    assert counted == without_timeline.stderr.splitlines()
     counts = {name: int(number) for name, number in (line.rsplit(": ", 1) for line in counted)}
     trace: Any = importlib.import_module("perfetto.protos.perfetto.trace.perfetto_trace_pb2").Trace()
     assert trace.ParseFromString(file.read_bytes()) == file.stat().st_size
@@ -122,17 +125,17 @@ def test_near_memory_timeline_matches_the_counters(cohkit_command: Command, tmp_
     assert slices["core", "arrays"] == slices["host core", "host"] == 1
     assert slices["host core", "waits"] > 0
     requests = sum(count for (track, _), count in slices.items() if track == "request of the host")
-    assert told.startswith(f"the timeline shows {requests} requests of the host in {file.stat().st_size} bytes")
+    assert last_line.startswith(f"the timeline shows {requests} requests of the host in {file.stat().st_size} bytes")
     assert requests == counts["link: messages to the device"]
     for name, count in (("fetch line", "lines fetched"), ("store line", "lines stored")):
         assert slices["copies of core 0, line", name] == counts[f"mcc 0: {count}"]
     assert len(set(flows[0])) == len(flows[0]) >= len(flows[1])
     assert set(flows[1]) <= set(flows[0])
     assert 1000 * end <= counts["time in picoseconds"]
-    # Each request is for one core, as lines are evicted only where there is no room.
-    for agent, shown in (("host core 0", requests), ("core 0", 0)):
-        of_one = cohkit_command(*run, "--timeline", file, "--timeline-agent", agent, host)
-        assert f"the timeline shows {shown} requests of the host in " in of_one.stderr
+    # Each request belongs to one core, as lines are evicted only from full sets.
+    for agent, request_count in (("host core 0", requests), ("core 0", 0)):
+        of_one = cohkit_command(*run_options, "--timeline", file, "--timeline-agent", agent, host)
+        assert f"the timeline shows {request_count} requests of the host in " in of_one.stderr
 
 
 class Waveform:
@@ -147,7 +150,7 @@ class Waveform:
         assert reader != module.ffi.NULL
         scopes: list[str] = []
         tables: dict[int, dict[str, str]] = {}
-        of: dict[int, dict[str, str]] = {}
+        table_of_handle: dict[int, dict[str, str]] = {}
         names: dict[int, list[str]] = defaultdict(list)
         table = None
         while (entry := lib.fstReaderIterateHier(reader)) != module.ffi.NULL:
@@ -159,50 +162,55 @@ class Waveform:
                 handle = entry.u.var.handle
                 names[handle].append(".".join([*scopes, string(entry.u.var.name).split(" ")[0]]))
                 if table is not None:
-                    of[handle] = tables[table]
+                    table_of_handle[handle] = tables[table]
                 table = None
             elif entry.htyp == lib.FST_HT_ATTRBEGIN and entry.u.attr.subtype == lib.FST_MT_ENUMTABLE:
-                told = entry.u.attr
-                if told.name_length:
-                    whole = lib.fstUtilityExtractEnumTableFromString(told.name)
-                    pairs = [(string(whole.val_arr[i]), string(whole.literal_arr[i])) for i in range(whole.elem_count)]
-                    tables[told.arg] = self.types[string(whole.name)] = dict(pairs)
+                attribute = entry.u.attr
+                if attribute.name_length:
+                    enum_table = lib.fstUtilityExtractEnumTableFromString(attribute.name)
+                    pairs = [
+                        (string(enum_table.val_arr[i]), string(enum_table.literal_arr[i]))
+                        for i in range(enum_table.elem_count)
+                    ]
+                    tables[attribute.arg] = self.types[string(enum_table.name)] = dict(pairs)
                 else:
-                    table = told.arg
+                    table = attribute.arg
 
-        def came(_reader: object, _time: int, handle: int, value: object) -> None:
-            for name in names[handle] if handle in of else []:
-                self.values[name].append(of[handle].get(string(value), "none of them"))
+        def store_change(_reader: object, _time: int, handle: int, value: object) -> None:
+            for name in names[handle] if handle in table_of_handle else []:
+                self.values[name].append(table_of_handle[handle].get(string(value), "none of them"))
 
         lib.fstReaderSetFacProcessMaskAll(reader)
-        module.fstReaderIterBlocks(reader, came)
+        module.fstReaderIterBlocks(reader, store_change)
         lib.fstReaderClose(reader)
 
 
 @pytest.mark.needs("verilator", "pylibfst")
 def test_waveforms_have_the_names_of_the_states(tmp_path: Path, root: Path) -> None:
-    """The home forgets what it writes to its directory; one build, with waveforms, serves for both asked for."""
-    kept, own = tmp_path / "lockstep.so", tmp_path / "verilator"
+    """The home loses a write to its directory; one build, with waveforms, serves both requested builds."""
+    built_library, verilator_script = tmp_path / "lockstep.so", tmp_path / "verilator"
     real = shutil.which("verilator")
-    own.write_text(
+    verilator_script.write_text(
         f"""#!/bin/sh
 [ "$1" = --version ] && exec {real} --version
-[ -e {kept} ] && exec cp {kept} lockstep.so
-sed -i 's/takes && (hit_q || row_stays_q);/takes \\&\\& row_stays_q;/' dcu.sv
-{real} "$@" --trace-fst --trace-structs -MAKEFLAGS "OPT_FAST=-O0 OPT_GLOBAL=-O0" && cp lockstep.so {kept}
+[ -e {built_library} ] && exec cp {built_library} lockstep.so
+sed -i 's/takes && (hit || row_stays_q)/takes \\&\\& row_stays_q/' dcu.sv
+{real} "$@" --trace-fst --trace-structs -MAKEFLAGS "OPT_FAST=-O0 OPT_GLOBAL=-O0" && cp lockstep.so {built_library}
 """
     )
-    own.chmod(0o755)
+    verilator_script.chmod(0o755)
     file = tmp_path / "run.fst"
-    asked = ["--shape", "narrow", "--messages", "200", "--build", tmp_path / "built", "--waveform", file, "--json"]
-    command = map(str, [Path(sys.executable).parent / "cohkit", "rtl", "test", "protocols/back-invalidate.coh", *asked])
+    options = ["--shape", "narrow", "--messages", "200", "--build", tmp_path / "built", "--waveform", file, "--json"]
+    command = map(
+        str, [Path(sys.executable).parent / "cohkit", "rtl", "test", "protocols/back-invalidate.coh", *options]
+    )
     path = f"{tmp_path}:{os.environ['PATH']}"
-    done = subprocess.run(
+    completed = subprocess.run(
         [*command], cwd=root, env=os.environ | {"PATH": path}, capture_output=True, text=True, check=False
     )
-    assert (done.returncode, done.stderr) == (1, "")
-    found = re.search(r"the home looks up the state (\S+)$", json.loads(done.stdout)["mismatch"]["what"])
-    assert found, done.stdout
+    assert (completed.returncode, completed.stderr) == (1, "")
+    match = re.search(r"the home looks up the state (\S+)$", json.loads(completed.stdout)["mismatch"]["what"])
+    assert match, completed.stdout
     waveform = Waveform(file)
     states = waveform.types["back_invalidate_pkg::state_e"]
     table = cohkit.table("protocols/back-invalidate.coh", merged=True)
@@ -211,8 +219,8 @@ sed -i 's/takes && (hit_q || row_stays_q);/takes \\&\\& row_stays_q;/' dcu.sv
     assert {"MemRdCur", "BIRspI"} <= {*waveform.types["back_invalidate_pkg::event_e"].values()}
     in_units = [[*name.split("."), values] for name, values in waveform.values.items() if ".u_dcu." in name]
     looked_up = [values for *_, name, values in in_units if name == "found_state"]
-    assert found[1] in [values[-1] for values in looked_up]
+    assert match[1] in [values[-1] for values in looked_up]
     left = [values for *_, name, values in in_units if name == "step_state_o"]
     assert len(left) == 2
-    # A unit takes a step from a state that there is.
+    # A unit takes a step from an existing state.
     assert 5 < len({*left[0], *left[1]} & {*states.values()}) == len({*left[0], *left[1]})

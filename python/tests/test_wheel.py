@@ -16,19 +16,19 @@ import pytest
 
 @pytest.fixture(scope="module")
 def wheel(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Build with the profile of the tests, so that everything but the packing is done already."""
+    """Build with the profile of the tests, so that only packing remains."""
     folder = tmp_path_factory.mktemp("wheel")
     binaries = Path(sys.executable).parent
     pip = [binaries / "pip", "wheel", "--quiet", "--disable-pip-version-check", "--no-build-isolation", "--no-deps"]
     settings = ["--config-settings", "build-args=--profile=dev --locked"]
     command = ["env", f"PATH={binaries}:{os.environ['PATH']}", *pip, *settings, "--wheel-dir", folder, root]
-    done = subprocess.run([str(part) for part in command], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
+    completed = subprocess.run([str(part) for part in command], capture_output=True, text=True, check=False)
+    assert completed.returncode == 0, completed.stdout + completed.stderr
     [built] = folder.iterdir()
     return built
 
 
-def test_the_wheel_holds_command_module_types_and_no_tests(wheel: Path) -> None:
+def test_wheel_contains_command_module_types_and_no_tests(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
     assert "cp311-abi3" in wheel.name
     for file in ("cohkit/_cohkit.abi3.so", "cohkit/_cohkit.pyi", "cohkit/py.typed", "cohkit/__main__.py"):
@@ -44,37 +44,37 @@ def test_wheel_is_small_and_debug_lines_are_separate(wheel: Path, root: Path, tm
         assert len(binaries) == 2
         for name in binaries:
             file = Path(packed.extract(name, tmp_path))
-            apart = root / "target/wheel-debug" / f"{file.name}.debug"
+            debug_file = root / "target/wheel-debug" / f"{file.name}.debug"
             assert not {".debug_line", ".symtab"} & sections(file)
             assert ".gnu_debuglink" in sections(file)
-            # Continuous integration builds without the lines; the names of what is private are apart in any case.
+            # Continuous integration builds without debug lines; private symbols are separate in any case.
             lines = {".debug_line"} if os.environ.get("CARGO_PROFILE_DEV_DEBUG", "1") != "0" else set()
-            assert {".symtab"} | lines <= sections(apart)
+            assert {".symtab"} | lines <= sections(debug_file)
 
 
 def sections(binary: Path) -> set[str]:
     command = ["readelf", "--section-headers", "--wide", str(binary)]
-    told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    return set(re.findall(r"^ *\[ *\d+\] (\.\S+)", told, re.MULTILINE))
+    section_list = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    return set(re.findall(r"^ *\[ *\d+\] (\.\S+)", section_list, re.MULTILINE))
 
 
 def test_source_distribution_contains_all_build_inputs(root: Path, tmp_path: Path) -> None:
     script = f"import build_backend; print(build_backend.build_sdist({str(tmp_path)!r}))"
     environment = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "PYTHONPATH": "tools"}
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-c", script], cwd=root, env=environment, capture_output=True, text=True, check=False
     )
-    assert done.returncode == 0, done.stderr
+    assert completed.returncode == 0, completed.stderr
     [file] = tmp_path.glob("cohkit-*.tar.gz")
     with tarfile.open(file) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
-    taken = 0
+    file_count = 0
     for source in root.glob("crates/*/src/**/*.rs"):
         for path in re.findall(r'include_(?:str|bytes)!\(\s*"([^"]+)"\s*\)', source.read_text()):
             place = (source.parent / path).resolve().relative_to(root).as_posix()
             assert place in names, f"{place}, which {source.relative_to(root)} takes in"
-            taken += 1
-    assert taken > 50
+            file_count += 1
+    assert file_count > 50
     for place in (
         "tools/build_backend.py",
         "Cargo.lock",
@@ -91,20 +91,20 @@ def test_wheel_works_without_rust(wheel: Path, tmp_path: Path, root: Path) -> No
     pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check", "--python", str(bare)]
     subprocess.run([*pip, "install", "--no-index", str(wheel)], check=True)
 
-    def alone(*command: object) -> str:
+    def run_installed(*command: object) -> str:
         arguments = ["env", "-i", *map(str, command)]
-        done = subprocess.run(arguments, cwd=tmp_path, capture_output=True, text=True, check=False)
-        assert (done.returncode, done.stderr) == (0, "")
-        return done.stdout
+        completed = subprocess.run(arguments, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert (completed.returncode, completed.stderr) == (0, "")
+        return completed.stdout
 
     command, python = bare / "bin" / "cohkit", bare / "bin" / "python"
-    assert alone(command, "--version") == alone(python, "-m", "cohkit", "--version")
-    assert "msi three_caches: verified: 4348 states up to symmetry" in alone(
+    assert run_installed(command, "--version") == run_installed(python, "-m", "cohkit", "--version")
+    assert "msi three_caches: verified: 4348 states up to symmetry" in run_installed(
         command, "check", root / "protocols" / "msi.coh", "--system", "three_caches"
     )
     script = "import cohkit; print(cohkit.check(cohkit.shipped('msi'), remotes=2)[0]['outcome'])"
-    assert alone(python, "-c", script) == "verified\n"
-    rows = json.loads(alone(command, "reproduce", "eci-home", "--json"))
+    assert run_installed(python, "-c", script) == "verified\n"
+    rows = json.loads(run_installed(command, "reproduce", "eci-home", "--json"))
     assert rows[0]["published"] == 79
-    rows = json.loads(alone(command, "reproduce", "cckit-table2", "--accesses", 300, "--json"))
+    rows = json.loads(run_installed(command, "reproduce", "cckit-table2", "--accesses", 300, "--json"))
     assert rows[0]["published"] == 268

@@ -9,12 +9,12 @@ use crate::source::Source;
 use cohkit_application::interface::{Scenario, Thread};
 use cohkit_application::matrix_market::{self, Edges};
 use cohkit_application::shipped::{
-    visit_with_graph, Parameter, Visitor, ALL, GENERATED_GRAPH_PARAMETERS,
+    visit_with_graph, Parameter, Visitor, GENERATED_GRAPH_PARAMETERS, SCENARIOS,
 };
 use cohkit_sim::combined_scenario::CombinedScenario;
 use cohkit_sim::explain;
 use cohkit_sim::oracle::Level;
-use cohkit_sim::platform::{units, Platform, Unit};
+use cohkit_sim::platform::Platform;
 use cohkit_sim::rate_sampler::{Quarter, RateSampler};
 use cohkit_sim::scenario::{Performance, Playable, Tally};
 use cohkit_sim::simulation::{
@@ -22,7 +22,8 @@ use cohkit_sim::simulation::{
 };
 use cohkit_sim::spaces::Spaces;
 use cohkit_sim::statistics::Histogram;
-use cohkit_sim::timeline::Filter;
+use cohkit_timeline::Filter;
+use cohkit_units::{self as units, Unit};
 use serde_json::{json, Map, Value};
 use std::collections::BTreeMap;
 use std::hash::Hash;
@@ -37,7 +38,7 @@ pub struct Request {
     /// Name of the application.
     pub application: String,
     /// Parameters of the application, as `name=value`.
-    pub with: Vec<String>,
+    pub parameters: Vec<String>,
     /// Simulated time, with its unit, after which no work is started.
     pub time: Option<String>,
     /// Simulated time, with its unit, before which nothing is counted.
@@ -50,12 +51,12 @@ pub struct Request {
     pub seed: u64,
     /// True to compare loads with the last write, and to check permissions.
     pub oracle: bool,
-    /// True to return the tables that the application leaves for other programs to check.
+    /// True to return tables of the threads' inputs and results, for checks by other programs.
     pub tables: bool,
 }
 
 /// Measurements and counts, or the failure of the run.
-pub type Played = Result<Performance, Box<explain::Failure>>;
+pub type PlayResult = Result<Performance, Box<explain::Failure>>;
 
 /// An application that is ready to run.
 pub struct Play {
@@ -64,7 +65,7 @@ pub struct Play {
     /// Request that this was made from.
     pub request: Request,
     /// All parameters of the application, with their defaults.
-    pub numbers: Vec<(String, u64)>,
+    pub parameter_values: Vec<(String, u64)>,
     /// Setup of the simulator.
     pub setup: Setup,
     /// True to record the latency breakdown of accesses.
@@ -73,9 +74,10 @@ pub struct Play {
     pub timeline: Option<Filter>,
 }
 
-struct Boxed;
+/// Visitor that returns the scenario behind a pointer.
+struct PlayableVisitor;
 
-impl Visitor for Boxed {
+impl Visitor for PlayableVisitor {
     type Output = Arc<dyn Playable>;
 
     fn visit<S>(self, scenario: S) -> Arc<dyn Playable>
@@ -90,30 +92,32 @@ impl Visitor for Boxed {
 
 fn input_error(message: String) -> StartError {
     StartError::Input {
-        what: message,
+        message,
         help: None,
     }
 }
 
-/// Hint with the options that give an application an end.
+/// Hint for an endless application: the options that bound it.
 fn end_hint(request: &Request) -> String {
-    let options = endless(&request.application, &request.with, 1000);
+    let options = bounding_options(&request.application, &request.parameters, 1000);
     match options.is_empty() {
         true => "`--time 1ms` ends it".into(),
         false => format!("`--time 1ms` ends it, or `{options}`"),
     }
 }
 
-/// Options that give an application an end, by doing everything `count` times; options that were given are left out.
-pub fn endless(application: &str, with: &[String], count: u64) -> String {
+/// Returns the options that bound an endless application to `count` repetitions, without those that are set already.
+pub fn bounding_options(application: &str, given_parameters: &[String], count: u64) -> String {
     let is_given = |name: &str| {
-        let mut given = with.iter().filter_map(|setting| setting.split_once('='));
-        given.any(|(given_name, number)| given_name.trim() == name && number.trim() != "0")
+        let mut settings = given_parameters
+            .iter()
+            .filter_map(|setting| setting.split_once('='));
+        settings.any(|(given_name, number)| given_name.trim() == name && number.trim() != "0")
     };
     let is_combined = application.contains('+');
     let mut options = Vec::new();
-    for (part, _) in application.split('+').map(of_file) {
-        let shipped = ALL.iter().filter(|s| s.name == part);
+    for (part, _) in application.split('+').map(split_graph_file) {
+        let shipped = SCENARIOS.iter().filter(|s| s.name == part);
         let parameters = shipped.flat_map(|shipped| shipped.parameters);
         for parameter in parameters.filter(|p| p.text.ends_with("0: unlimited")) {
             let number = match is_combined {
@@ -131,11 +135,8 @@ pub fn endless(application: &str, with: &[String], count: u64) -> String {
 /// Parses the parameters of an application, `name=value` each.
 ///
 /// # Errors
-/// A parameter is malformed, or given twice.
-///
-/// # Errors
 /// A parameter has no number, or is set twice.
-pub fn values(parameters: &[String]) -> Result<BTreeMap<String, u64>, StartError> {
+pub fn parse_parameters(parameters: &[String]) -> Result<BTreeMap<String, u64>, StartError> {
     let mut values = BTreeMap::new();
     for parameter in parameters {
         let Some((name, value)) = parameter.split_once('=') else {
@@ -156,7 +157,7 @@ pub fn values(parameters: &[String]) -> Result<BTreeMap<String, u64>, StartError
 }
 
 /// Splits an application from the file of its graph, as in `sssp:FILE`.
-fn of_file(part: &str) -> (&str, Option<&str>) {
+fn split_graph_file(part: &str) -> (&str, Option<&str>) {
     match part.split_once(':') {
         Some((name, file)) => (name, Some(file)),
         None => (part, None),
@@ -168,9 +169,9 @@ pub const TWO_LEVELS: &str =
     "applications are supported only for one level of caches, but the specification has two";
 
 /// Reads the graph of an application.
-fn graph(name: &str, file: &str) -> Result<Arc<Edges>, StartError> {
+fn read_graph(name: &str, file: &str) -> Result<Arc<Edges>, StartError> {
     // An unknown application is reported later, whatever the file.
-    if !ALL.iter().any(|shipped| shipped.name == name) {
+    if !SCENARIOS.iter().any(|shipped| shipped.name == name) {
         return Ok(Arc::default());
     }
     if file.is_empty() {
@@ -183,21 +184,24 @@ fn graph(name: &str, file: &str) -> Result<Arc<Edges>, StartError> {
     let bytes = files::read_bytes(path, missing_help, folder_help).map_err(StartError::Failure)?;
     let text = files::text(path, bytes).map_err(StartError::Failure)?;
     let result = matrix_market::read(&text);
-    result
-        .map(Arc::new)
-        .map_err(|matrix_market::SyntaxError { line, what: reason }| {
+    result.map(Arc::new).map_err(
+        |matrix_market::SyntaxError {
+             line,
+             message: reason,
+         }| {
             let help = "a graph is a file in Matrix Market's coordinate format";
             StartError::input(format!("{file}:{line}: {reason}"), help)
-        })
+        },
+    )
 }
 
 /// A scenario with all its parameters.
 type ScenarioAndParameters = (Arc<dyn Playable>, Vec<(String, u64)>);
 
 /// Returns the requested scenario; several applications are combined into one.
-fn scenario(request: &Request) -> Result<ScenarioAndParameters, StartError> {
-    let values = values(&request.with)?;
-    let parts = request.application.split('+').map(of_file);
+fn requested_scenario(request: &Request) -> Result<ScenarioAndParameters, StartError> {
+    let values = parse_parameters(&request.parameters)?;
+    let parts = request.application.split('+').map(split_graph_file);
     let (names, graph_files): (Vec<&str>, Vec<Option<&str>>) = parts.unzip();
     let is_combined = names.len() > 1;
     let parameters_of = |name: &str| -> BTreeMap<String, u64> {
@@ -229,16 +233,19 @@ fn scenario(request: &Request) -> Result<ScenarioAndParameters, StartError> {
     let (mut parts, mut numbers) = (Vec::new(), Vec::new());
     for (name, file) in names.iter().zip(graph_files) {
         let parameters = parameters_of(name);
-        let graph = file.map(|file| graph(name, file)).transpose()?;
-        parts.push(visit_with_graph(name, &parameters, graph.clone(), Boxed).map_err(input_error)?);
-        let shipped = ALL.iter().filter(|shipped| shipped.name == *name);
+        let graph = file.map(|file| read_graph(name, file)).transpose()?;
+        parts.push(
+            visit_with_graph(name, &parameters, graph.clone(), PlayableVisitor)
+                .map_err(input_error)?,
+        );
+        let shipped = SCENARIOS.iter().filter(|shipped| shipped.name == *name);
         for Parameter {
             name: number,
             default,
             ..
         } in shipped.flat_map(|s| s.parameters)
         {
-            let full = if is_combined {
+            let full_name = if is_combined {
                 format!("{name}.{number}")
             } else {
                 number.to_string()
@@ -248,7 +255,7 @@ fn scenario(request: &Request) -> Result<ScenarioAndParameters, StartError> {
                 Some(_) if GENERATED_GRAPH_PARAMETERS.contains(number) => continue,
                 _ => parameters.get(*number).copied().unwrap_or(*default),
             };
-            numbers.push((full, value));
+            numbers.push((full_name, value));
         }
     }
     let scenario = match is_combined {
@@ -258,14 +265,14 @@ fn scenario(request: &Request) -> Result<ScenarioAndParameters, StartError> {
     Ok((scenario, numbers))
 }
 
-fn time(name: &str, text: &str) -> Result<u64, StartError> {
+fn parse_time(name: &str, text: &str) -> Result<u64, StartError> {
     units::parse(text, Unit::Picoseconds)
         .map_err(|reason| input_error(format!("the {name} `{text}` {reason}")))
 }
 
 impl Play {
     /// Sets up an application on a platform on which the settings of the request are set. `host` is the protocol of the
-    /// host's memory, if this is a space of its own.
+    /// host's memory, if it has its own address space.
     ///
     /// # Errors
     /// The request is invalid.
@@ -275,9 +282,12 @@ impl Play {
         platform: Platform,
         request: Request,
     ) -> Result<Play, StartError> {
-        let (scenario, numbers) = scenario(&request)?;
+        let (scenario, parameter_values) = requested_scenario(&request)?;
         let play = Play::with_scenario(source, host, platform, request, scenario)?;
-        Ok(Play { numbers, ..play })
+        Ok(Play {
+            parameter_values,
+            ..play
+        })
     }
 
     /// Sets up a custom scenario on a platform on which the settings of the request are set. Ignores the name and
@@ -294,22 +304,22 @@ impl Play {
     ) -> Result<Play, StartError> {
         let source = source.sized(&request.sizes).map_err(input_error)?;
         let protocol = source.protocol.clone();
-        let cannot =
+        let unsupported =
             |reason: String| input_error(format!("cannot simulate this application: {reason}"));
         let host = host.map(|host| HostSpace::new(host.protocol, &platform));
-        let host = host.transpose().map_err(cannot)?;
+        let host = host.transpose().map_err(unsupported)?;
         let setup = Setup::with_scenario(protocol, platform, scenario);
         let mut setup = match setup {
             Ok(setup) => setup,
             Err(NoScenario::Home(error)) => {
                 return Err(StartError::NoHome(Box::new(source), error))
             }
-            Err(written) => return Err(cannot(written.to_string())),
+            Err(error) => return Err(unsupported(error.to_string())),
         };
         if let Some(play) = &mut setup.play {
             let end_time = request.time.as_deref();
-            play.until = end_time.map(|text| time("time", text)).transpose()?;
-            play.warm_up = time("warm-up", &request.warm_up)?;
+            play.until = end_time.map(|text| parse_time("time", text)).transpose()?;
+            play.warm_up = parse_time("warm-up", &request.warm_up)?;
             play.tables = request.tables;
         }
         setup.host = host.map(Box::new);
@@ -318,35 +328,35 @@ impl Play {
             setup.oracle = Level::Off;
         }
         // Reject invalid setups before anything runs.
-        let endless =
+        let never_ends =
             |play: &cohkit_sim::scenario::Play| play.until.is_none() && !play.scenario.has_end();
-        let endless = setup.play.as_ref().is_some_and(endless);
+        let is_endless = setup.play.as_ref().is_some_and(never_ends);
         let check = match setup.host {
             None => Simulation::new(&setup, None).map(|_| ()),
             Some(_) => Spaces::new(&setup, None).map(|_| ()),
         };
-        check.map_err(|reason| match endless {
+        check.map_err(|reason| match is_endless {
             true => StartError::input(
                 format!("cannot simulate this application: {reason}"),
                 end_hint(&request),
             ),
-            false => cannot(reason),
+            false => unsupported(reason),
         })?;
         Ok(Play {
             source,
             request,
-            numbers: Vec::new(),
+            parameter_values: Vec::new(),
             setup,
             explain: false,
             timeline: None,
         })
     }
 
-    /// Runs the application while `should_continue` returns true; it is called regularly.
+    /// Runs the application while `should_continue` returns true. The callback is called periodically.
     ///
     /// # Errors
     /// The run was interrupted, or its setup is invalid.
-    pub fn run(&self, should_continue: &mut dyn FnMut() -> bool) -> Result<Played, StartError> {
+    pub fn run(&self, should_continue: &mut dyn FnMut() -> bool) -> Result<PlayResult, StartError> {
         let mut should_continue = |_| should_continue();
         let played = match (&self.timeline, self.explain) {
             (None, false) => play_while(&self.setup, &mut should_continue),
@@ -371,13 +381,13 @@ impl Play {
     }
 
     /// JSON value, described in `docs/output.md`.
-    pub fn json(&self, played: &Played, seconds: f64) -> Value {
-        let played_well = played.as_ref().ok();
-        let numbers = self.numbers.iter();
+    pub fn json(&self, played: &PlayResult, seconds: f64) -> Value {
+        let performance = played.as_ref().ok();
+        let numbers = self.parameter_values.iter();
         let numbers: Map<String, Value> = numbers
             .map(|(name, value)| (name.clone(), json!(value)))
             .collect();
-        let tally = |f: fn(&Tally) -> Value| played_well.map(|played| f(&played.tally));
+        let tally = |f: fn(&Tally) -> Value| performance.map(|played| f(&played.tally));
         let mut value = json!({
             "protocol": self.setup.protocol.name,
             "home": if self.setup.clocked.is_some() { "rtl" } else { "model" },
@@ -394,17 +404,17 @@ impl Play {
                 let rates = tally.counts.keys().map(|&counter| (counter.into(), json!(tally.rate(counter))));
                 Value::Object(rates.collect())
             }),
-            "courses": played_well.map(|played| {
+            "courses": performance.map(|played| {
                 let rate_samplers = played.tally.rate_samplers.iter();
                 let begin = self.setup.play.as_ref().map_or(0, |play| play.warm_up);
-                let rate_samplers = rate_samplers.map(|(&counter, course)| (counter.into(), course_json(course, begin)));
+                let rate_samplers = rate_samplers.map(|(&counter, sampler)| (counter.into(), quarters_json(sampler, begin)));
                 Value::Object(rate_samplers.collect())
             }),
             "times_ns": tally(|tally| {
                 let times = tally.times.iter().map(|(&counter, times)| (counter.into(), times_json(times)));
                 Value::Object(times.collect())
             }),
-            "links": played_well.map(|played| {
+            "links": performance.map(|played| {
                 let kinds = self.setup.protocol.kinds.iter().zip(&played.tally.traffic);
                 let kinds = kinds.map(|(kind, traffic)| {
                     let value = json!({ "messages": traffic.messages, "bytes": traffic.bytes });
@@ -412,28 +422,28 @@ impl Play {
                 });
                 Value::Object(kinds.collect())
             }),
-            "tables": played_well.filter(|_| self.request.tables).map(|played| {
+            "tables": performance.filter(|_| self.request.tables).map(|played| {
                 let tables = played.tables.iter();
                 let tables = tables.map(|table| (table.name.to_string(), json!(table.rows)));
                 tables.collect::<Map<String, Value>>()
             }),
-            "end_ns": played_well.map(|played| json!(played.end as f64 / 1000.0)),
-            "statistics": played_well.map(|played| {
+            "end_ns": performance.map(|played| json!(played.end as f64 / 1000.0)),
+            "statistics": performance.map(|played| {
                 let values = played.statistics.values.iter();
                 let values = values.map(|(definition, value)| (definition.name.to_string(), json!(value)));
                 values.collect::<Map<String, Value>>()
             }),
-            "messages": played_well.map(|played| {
+            "messages": performance.map(|played| {
                 let messages = played.statistics.messages.iter();
                 let messages = messages.map(|(name, count)| (name.clone(), json!(count)));
                 messages.collect::<Map<String, Value>>()
             }),
-            "traffic": played_well.filter(|played| !played.statistics.traffic.is_empty()).map(|played| {
+            "traffic": performance.filter(|played| !played.statistics.traffic.is_empty()).map(|played| {
                 let traffic = played.statistics.traffic.iter();
                 let traffic = traffic.map(|(name, totals)| (name.clone(), json!(totals)));
                 traffic.collect::<Map<String, Value>>()
             }),
-            "quarters": played_well.map(|played| json!(played.statistics.quarters)),
+            "quarters": performance.map(|played| json!(played.statistics.quarters)),
             "failure": played.as_ref().err().map(|failure| failure_json(failure)),
             "warnings": warnings(&self.setup),
             "run": {
@@ -442,7 +452,7 @@ impl Play {
                 "version": env!("CARGO_PKG_VERSION"),
             },
         });
-        if let Some(played) = played_well {
+        if let Some(played) = performance {
             latency_breakdown::add(&mut value, &played.statistics, &self.setup.protocol);
             add_host(&mut value, &self.setup, Some(&played.statistics));
         }
@@ -450,8 +460,8 @@ impl Play {
     }
 }
 
-/// Runs applications concurrently on at most `threads` threads, and returns their values in their order. `ended` counts
-/// completed runs; setting `cancel` stops the others soon.
+/// Runs applications concurrently on at most `threads` threads, and returns their values in their order.
+/// `completed_runs` counts completed runs; running applications poll `cancel`.
 ///
 /// # Errors
 /// The runs were interrupted.
@@ -459,18 +469,18 @@ pub fn play_all(
     plays: &[&Play],
     threads: Option<usize>,
     cancel: &AtomicBool,
-    ended: &AtomicU64,
+    completed_runs: &AtomicU64,
 ) -> Result<Vec<Value>, StartError> {
     run_each(plays, concurrent_runs::threads(threads), |play| {
         let start = Instant::now();
         let played = play.run(&mut || !cancel.load(Ordering::Relaxed))?;
-        ended.fetch_add(1, Ordering::Relaxed);
+        completed_runs.fetch_add(1, Ordering::Relaxed);
         Ok(play.json(&played, start.elapsed().as_secs_f64()))
     })
 }
 
 /// Quarters of the events counted since `begin`: the number in each, and its duration in nanoseconds.
-fn course_json(sampler: &RateSampler, begin: u64) -> Value {
+fn quarters_json(sampler: &RateSampler, begin: u64) -> Value {
     let quarters = sampler.quarters(begin);
     let quarter_json = |quarter: &Quarter| json!({ "count": quarter.count, "ns": quarter.ns });
     json!(quarters.map(|quarters| quarters.iter().map(quarter_json).collect::<Vec<_>>()))

@@ -28,7 +28,7 @@ pub struct Checkpoints {
     /// Lock on the folder: two searches that use the same file names would overwrite each other's checkpoints.
     _lock: Lock,
     /// Dropped last, when the folder contains no file of ours except checkpoints.
-    _made: CreatedFolders,
+    _created_folders: CreatedFolders,
 }
 
 /// Folders created for checkpoints, innermost first. Those that are empty are removed when this is dropped.
@@ -36,7 +36,7 @@ struct CreatedFolders(Vec<PathBuf>);
 
 impl CreatedFolders {
     /// Creates a folder and its missing parents.
-    fn folder(folder: &Path) -> Result<CreatedFolders, Failure> {
+    fn create(folder: &Path) -> Result<CreatedFolders, Failure> {
         let missing = folder.ancestors().take_while(|folder| !folder.exists());
         // The last ancestor of a relative path is the empty path, which stands for the current folder.
         let missing = missing.filter(|folder| !folder.as_os_str().is_empty());
@@ -56,7 +56,7 @@ impl Drop for CreatedFolders {
 }
 
 impl Checkpoints {
-    /// Opens a folder for checkpoints, with `interval` between them. With `resumes`, searches continue
+    /// Opens a folder for checkpoints, with `interval` between them. With `resume`, searches continue
     /// from those in it.
     ///
     /// # Errors
@@ -64,7 +64,7 @@ impl Checkpoints {
     /// resume from.
     pub fn in_folder(
         folder: &Path,
-        resumes: bool,
+        resume: bool,
         interval: Duration,
     ) -> Result<Checkpoints, Failure> {
         let folder_text = folder.display();
@@ -81,15 +81,15 @@ impl Checkpoints {
             )
         };
         contains_checkpoints()?;
-        if resumes && !folder.exists() {
+        if resume && !folder.exists() {
             return no_checkpoints();
         }
         files::try_folder(folder)?;
-        let created = CreatedFolders::folder(folder)?;
+        let created = CreatedFolders::create(folder)?;
         let lock = Lock::of(folder)?;
         // The contents are certain only under the lock, when no other check writes here.
         let has_checkpoints = contains_checkpoints()?;
-        match (resumes, has_checkpoints) {
+        match (resume, has_checkpoints) {
             (false, true) => {
                 return input_error(format!(
                     "already contains checkpoints\n  help: `--resume {folder_text}` continues from them; or name another folder"
@@ -105,16 +105,16 @@ impl Checkpoints {
             searches: AtomicUsize::new(0),
             has_checkpoints: AtomicBool::new(has_checkpoints),
             _lock: lock,
-            _made: created,
+            _created_folders: created,
         })
     }
 
     /// Returns the file sequence of the next search.
-    pub(crate) fn next(&self) -> SearchCheckpoints<'_> {
+    pub(crate) fn start_search(&self) -> SearchCheckpoints<'_> {
         SearchCheckpoints {
-            all: self,
+            checkpoints: self,
             search: self.searches.fetch_add(1, Ordering::Relaxed),
-            last: Mutex::new(Instant::now()),
+            last_checkpoint: Mutex::new(Instant::now()),
         }
     }
 
@@ -161,22 +161,22 @@ fn read_failure(path: &Path, error: &io::Error) -> Failure {
 
 /// Checkpoint files of one search.
 pub(crate) struct SearchCheckpoints<'a> {
-    all: &'a Checkpoints,
+    checkpoints: &'a Checkpoints,
     search: usize,
     /// Time of the last checkpoint, or of the start of the search.
-    last: Mutex<Instant>,
+    last_checkpoint: Mutex<Instant>,
 }
 
 impl SearchCheckpoints<'_> {
     fn path(&self, component: usize, number: u64) -> PathBuf {
         let name = format!("{:03}-{component:03}-{number:06}.{EXTENSION}", self.search);
-        self.all.folder.join(name)
+        self.checkpoints.folder.join(name)
     }
 
     /// Returns true if the folder contains a later checkpoint of the same component.
-    fn is_after(&self, component: usize, number: u64) -> io::Result<bool> {
+    fn has_later(&self, component: usize, number: u64) -> io::Result<bool> {
         let prefix = format!("{:03}-{component:03}-", self.search);
-        for entry in fs::read_dir(&self.all.folder)? {
+        for entry in fs::read_dir(&self.checkpoints.folder)? {
             let name = PathBuf::from(entry?.file_name());
             let stem = name.file_stem().and_then(|stem| stem.to_str());
             let later_number = (stem.and_then(|stem| stem.strip_prefix(&prefix)))
@@ -208,9 +208,9 @@ impl SearchCheckpoints<'_> {
                  help: restore it, or delete the later ones to continue from the one before"
             }
             CheckpointErrorKind::Unreadable(error) => return read_failure(&path, error),
-            CheckpointErrorKind::NotKept(error) => {
+            CheckpointErrorKind::CannotStore(error) => {
                 let mut failure = files::cannot_write(&path, error);
-                if let Some(advice) = self.all.advice() {
+                if let Some(advice) = self.checkpoints.advice() {
                     failure.message += &format!("; {advice}");
                 }
                 return failure;
@@ -225,21 +225,29 @@ impl SearchCheckpoints<'_> {
 
 impl CheckpointSink for SearchCheckpoints<'_> {
     fn is_due(&self) -> bool {
-        let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        last.elapsed() >= self.all.interval
+        let last = self
+            .last_checkpoint
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        last.elapsed() >= self.checkpoints.interval
     }
 
     fn store(&self, component: usize, number: u64, parts: &[&[u8]]) -> io::Result<()> {
         files::write_parts(&self.path(component, number), parts)?;
-        self.all.has_checkpoints.store(true, Ordering::Relaxed);
-        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+        self.checkpoints
+            .has_checkpoints
+            .store(true, Ordering::Relaxed);
+        *self
+            .last_checkpoint
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) = Instant::now();
         Ok(())
     }
 
     fn load(&self, component: usize, number: u64) -> io::Result<Option<(Box<dyn Read>, u64)>> {
         match File::open(self.path(component, number)) {
             Err(error) if error.kind() == ErrorKind::NotFound => {
-                match self.is_after(component, number)? {
+                match self.has_later(component, number)? {
                     false => Ok(None),
                     true => Err(io::Error::new(
                         ErrorKind::NotFound,

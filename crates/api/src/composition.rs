@@ -4,9 +4,10 @@ use crate::joint_exploration::{self, JointVerdict};
 use crate::outcome::{ExitStatus, Failure};
 use crate::source::{diagnostics_failure, InputError, Source};
 use crate::{files, shipped};
-use cohkit_protocol::composition::{Composition, Joint, LevelBinding};
+use cohkit_diagnostics::{line_column, suggestion};
+use cohkit_protocol::composition::{Composition, JointSystem, LevelBinding};
 use cohkit_protocol::protocol::Protocol;
-use cohkit_protocol::text::{self, suggestion, Diagnostic};
+use cohkit_protocol::text::{self, Diagnostic};
 use cohkit_sim::platform::Platform;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -42,21 +43,21 @@ impl CompositionSource {
             .map_err(|diagnostics| diagnostics_failure(path, text, &diagnostics, colour))
     }
 
-    /// Parses the composition at `path`, and the files that it uses. Each is taken from `given_files`, from the folder of
-    /// `path`, or from the shipped files, in this order.
+    /// Parses the composition at `path`, and the files that it uses. Each is taken from `provided_files`, from the
+    /// folder of `path`, or from the shipped files, in this order.
     ///
     /// # Errors
     /// All errors of the composition; an error in a used file is reported at its use.
     pub fn parse(
         path: &Path,
         text: &str,
-        given_files: &[UsedFile],
+        provided_files: &[UsedFile],
     ) -> Result<CompositionSource, Vec<Diagnostic>> {
         let mut texts = Vec::new();
         let composition = text::compose(text, &mut |file| {
-            let (path, text) = match given_files.iter().find(|used| used.file == file) {
+            let (path, text) = match provided_files.iter().find(|used| used.file == file) {
                 Some(used) => (used.path.clone(), used.text.clone()),
-                None => find(path, file)?,
+                None => find_used_file(path, file)?,
             };
             let protocol = parse_used_file(file, &text)?;
             texts.push((path, text));
@@ -84,7 +85,7 @@ impl CompositionSource {
     ///
     /// # Errors
     /// A name is unknown.
-    pub fn named_systems(&self, names: &[String]) -> Result<Vec<&Joint>, InputError> {
+    pub fn named_systems(&self, names: &[String]) -> Result<Vec<&JointSystem>, InputError> {
         let systems = &self.composition.systems;
         let find = |name: &String| {
             let system = systems.iter().find(|system| system.name == *name);
@@ -105,7 +106,7 @@ impl CompositionSource {
     }
 
     /// Files that the composition uses.
-    pub fn uses(&self) -> Vec<UsedFile> {
+    pub fn used_files(&self) -> Vec<UsedFile> {
         let spaces = self.composition.spaces.iter().zip(&self.sources);
         let used_files = spaces.map(|(space, source)| UsedFile {
             file: space.file.clone(),
@@ -116,7 +117,7 @@ impl CompositionSource {
     }
 
     /// Files used, each with its part of the system.
-    pub fn parts<'c>(&'c self, system: &'c Joint) -> impl Iterator<Item = Source> + 'c {
+    pub fn parts<'c>(&'c self, system: &'c JointSystem) -> impl Iterator<Item = Source> + 'c {
         let parts = self.sources.iter().zip(&system.parts);
         parts.map(|(source, part)| {
             let mut source = source.clone();
@@ -128,7 +129,7 @@ impl CompositionSource {
     /// Explores each pair of levels of a system together, up to `max_states` states; `cancel` ends it early.
     pub fn levels<'c>(
         &'c self,
-        system: &'c Joint,
+        system: &'c JointSystem,
         max_states: Option<u64>,
         cancel: &'c AtomicBool,
     ) -> impl Iterator<Item = JointVerdict> + 'c {
@@ -138,10 +139,10 @@ impl CompositionSource {
         })
     }
 
-    /// Returns the same verdicts as entries of JSON.
+    /// Returns the verdicts of [`CompositionSource::levels`] as JSON.
     pub fn levels_json<'c>(
         &'c self,
-        system: &'c Joint,
+        system: &'c JointSystem,
         max_states: Option<u64>,
         cancel: &'c AtomicBool,
     ) -> impl Iterator<Item = Value> + 'c {
@@ -155,7 +156,7 @@ impl CompositionSource {
     /// Any other composition.
     pub fn two_levels(&self) -> Result<[Source; 2], Failure> {
         self.level_sources()
-            .ok_or_else(|| self.wrong_kind_failure("two levels", "run"))
+            .ok_or_else(|| self.unsupported_composition("two levels", "run"))
     }
 
     fn level_sources(&self) -> Option<[Source; 2]> {
@@ -167,8 +168,8 @@ impl CompositionSource {
         }
     }
 
-    /// Error: this composition is not of the kind that the command needs.
-    fn wrong_kind_failure(&self, required_kind: &str, verb: &str) -> Failure {
+    /// Failure for a composition of a kind that the command does not support.
+    fn unsupported_composition(&self, required_kind: &str, verb: &str) -> Failure {
         Failure::new(
             ExitStatus::BadInput,
             format!(
@@ -205,7 +206,7 @@ impl CompositionSource {
         let required_kind = "two levels, or both directions between a host and a device";
         let levels = self
             .level_sources()
-            .ok_or_else(|| self.wrong_kind_failure(required_kind, "simulate"));
+            .ok_or_else(|| self.unsupported_composition(required_kind, "simulate"));
         let [upper, lower] = levels?;
         Ok(MachineProtocols::Levels(upper, lower))
     }
@@ -215,9 +216,9 @@ impl CompositionSource {
         &self.path
     }
 
-    /// Summary of the verdicts on all parts. Parts share nothing, so together they have the product of their states.
-    /// Two levels count as one part; their verdict comes after those on the parts.
-    pub fn product_summary(&self, system: &Joint, results: &[(ExitStatus, u128)]) -> String {
+    /// Summary of the verdicts on all parts. Parts are independent, so the number of states of the whole is the product
+    /// of theirs. Two levels count as one part; their verdict comes after those on the parts.
+    pub fn product_summary(&self, system: &JointSystem, results: &[(ExitStatus, u128)]) -> String {
         let name = format!("{} {}", self.composition.name, system.name);
         let worst_outcome = results.iter().map(|(outcome, _)| *outcome).max();
         let (spaces, levels) = (&self.composition.spaces, &self.composition.levels);
@@ -257,7 +258,7 @@ impl CompositionSource {
 /// Protocols that a machine executes.
 pub enum MachineProtocols {
     /// One protocol for all lines.
-    One(Source),
+    Single(Source),
     /// Protocols of the upper and of the lower level.
     Levels(Source, Source),
     /// Protocols of the device's lines and of the lines of the host's memory.
@@ -272,7 +273,7 @@ impl MachineProtocols {
     pub fn read(path: &Path, colour: bool) -> Result<MachineProtocols, Failure> {
         let text = files::read(path)?;
         if !text::composes(&text) {
-            return Ok(MachineProtocols::One(Source::of(path, text, colour)?));
+            return Ok(MachineProtocols::Single(Source::of(path, text, colour)?));
         }
         CompositionSource::read(path, &text, colour)?.machine_protocols()
     }
@@ -293,7 +294,7 @@ impl MachineProtocols {
         };
         let path = PathBuf::from(format!("{name}.coh"));
         if !text::composes(text) {
-            return Ok(MachineProtocols::One(Source::of(
+            return Ok(MachineProtocols::Single(Source::of(
                 &path,
                 text.to_string(),
                 colour,
@@ -303,9 +304,9 @@ impl MachineProtocols {
     }
 }
 
-/// Finds a file that the file at `user` uses. Returns its path and contents.
-fn find(user: &Path, file: &str) -> Result<(PathBuf, String), String> {
-    let path = resolve_used_file(user, file);
+/// Finds a file that the file at `using_file` uses. Returns its path and contents.
+fn find_used_file(using_file: &Path, file: &str) -> Result<(PathBuf, String), String> {
+    let path = resolve_used_file(using_file, file);
     if path.is_file() {
         let text = files::read(&path).map_err(|failure| failure.message)?;
         return Ok((path, text));
@@ -326,23 +327,23 @@ fn find(user: &Path, file: &str) -> Result<(PathBuf, String), String> {
     }
 }
 
-/// Path where a file used by `user` is searched first; shipped protocols come after it.
-pub fn resolve_used_file(user: &Path, file: &str) -> PathBuf {
-    user.parent().unwrap_or(Path::new("")).join(file)
+/// Path where a file used by `using_file` is searched first; shipped protocols come after it.
+pub fn resolve_used_file(using_file: &Path, file: &str) -> PathBuf {
+    using_file.parent().unwrap_or(Path::new("")).join(file)
 }
 
-/// Parses a file that the file at `user` uses. `open` returns contents that take precedence over those on disk.
+/// Parses a file that the file at `using_file` uses. `open` returns contents that take precedence over those on disk.
 ///
 /// # Errors
 /// The file cannot be read, or is invalid.
-pub fn load(
-    user: &Path,
+pub fn load_protocol(
+    using_file: &Path,
     file: &str,
     open: &dyn Fn(&Path) -> Option<String>,
 ) -> Result<Protocol, String> {
-    match open(&resolve_used_file(user, file)) {
+    match open(&resolve_used_file(using_file, file)) {
         Some(text) => parse_used_file(file, &text),
-        None => find(user, file).and_then(|(_, text)| parse_used_file(file, &text)),
+        None => find_used_file(using_file, file).and_then(|(_, text)| parse_used_file(file, &text)),
     }
 }
 
@@ -350,7 +351,7 @@ pub fn load(
 fn parse_used_file(file: &str, text: &str) -> Result<Protocol, String> {
     text::parse(text).map_err(|diagnostics| {
         let first_error = &diagnostics[0];
-        let (line, column) = text::line_column(text, first_error.span.start);
+        let (line, column) = line_column(text, first_error.span.start);
         format!("{file}:{line}:{column}: {}", first_error.message)
     })
 }

@@ -3,12 +3,12 @@
 use crate::named_value::{named_values, NamedValue};
 use crate::source::Source;
 use cohkit_base::sequence::lifeline;
+use cohkit_diagnostics::line_column;
 use cohkit_protocol::construct::fault::Fault;
 use cohkit_protocol::construct::{construct_until, Construction, ConstructionError, Extent};
 use cohkit_protocol::controller::Controller;
 use cohkit_protocol::protocol::{Home, Protocol, StateId};
 use cohkit_protocol::rows::{rows, Rows};
-use cohkit_protocol::text::line_column;
 use serde_json::{json, Value};
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
@@ -33,7 +33,7 @@ pub struct Table {
     pub initial: Vec<(String, String)>,
     /// Rows of the table.
     pub rows: Rows,
-    /// Fault of the protocol that was found although there is a table.
+    /// Fault of the construction, if it found one; the table is complete nevertheless.
     pub fault: Option<Fault>,
 }
 
@@ -66,12 +66,13 @@ impl Table {
             "transitions": self.rows.transitions,
             "events": self.rows.events,
             "rows": rows,
-            "run": run(source),
+            "run": run_json(source),
         })
     }
 }
 
-fn run(source: &Source) -> Value {
+/// Machine-dependent part of a result.
+fn run_json(source: &Source) -> Value {
     json!({ "file": source.path.display().to_string(), "version": env!("CARGO_PKG_VERSION") })
 }
 
@@ -86,19 +87,19 @@ pub fn tabulate(
     cancel: &AtomicBool,
 ) -> Result<Option<Table>, ConstructionError> {
     let protocol = &source.protocol;
-    let hand_written_table = |controller: &Controller| {
+    let written_table = |controller: &Controller| {
         Some(Table {
             agent,
             constructed: false,
             merged: false,
-            initial: initial(protocol, agent, controller),
+            initial: initial_states(protocol, agent, controller),
             rows: rows(protocol, controller),
             fault: None,
         })
     };
     match (agent, &protocol.home) {
-        (Agent::Remote, _) => Ok(hand_written_table(&protocol.remote)),
-        (Agent::Home, Home::Controller(home)) => Ok(hand_written_table(home)),
+        (Agent::Remote, _) => Ok(written_table(&protocol.remote)),
+        (Agent::Home, Home::Controller(home)) => Ok(written_table(home)),
         (Agent::Home, Home::Policy(_)) => {
             let construction = construct_until(protocol, Extent::default(), cancel)?;
             Ok(construction.map(|construction| {
@@ -107,7 +108,7 @@ pub fn tabulate(
                     agent,
                     constructed: true,
                     merged,
-                    initial: initial(protocol, agent, &home),
+                    initial: initial_states(protocol, agent, &home),
                     rows: rows(protocol, &home),
                     fault: construction.fault().cloned(),
                 }
@@ -116,8 +117,12 @@ pub fn tabulate(
     }
 }
 
-/// Initial states of agents, with their names in charts.
-fn initial(protocol: &Protocol, agent: Agent, controller: &Controller) -> Vec<(String, String)> {
+/// Returns the initial state of each agent, by its name in charts.
+fn initial_states(
+    protocol: &Protocol,
+    agent: Agent,
+    controller: &Controller,
+) -> Vec<(String, String)> {
     let state = |state: StateId| controller.states[state.index()].name.clone();
     match agent {
         Agent::Home => vec![(
@@ -145,7 +150,7 @@ pub(crate) fn notes(construction: &Construction) -> Vec<String> {
 ///
 /// # Errors
 /// The home cannot be constructed.
-pub fn construction(
+pub fn construction_json(
     source: &Source,
     cancel: &AtomicBool,
 ) -> Result<Option<Value>, ConstructionError> {
@@ -167,6 +172,6 @@ pub fn construction(
         "knowledge_sets": construction.knowledge.count(),
         "notes": notes(&construction),
         "fault": construction.fault().map(|fault| source.fault_json(fault)),
-        "run": run(source),
+        "run": run_json(source),
     })))
 }

@@ -18,7 +18,7 @@ pub struct SystemCoverage {
 struct RowCount {
     agent: String,
     row: Row,
-    times: u128,
+    count: u128,
 }
 
 impl SystemCoverage {
@@ -43,14 +43,19 @@ impl SystemCoverage {
                 .filter(|&rule| controller.rules[rule].effect != Effect::Never)
                 .collect();
             order.sort_by_key(|&rule| controller.rules[rule].state);
-            let words = rows(protocol, controller).rows;
-            row_counts.extend(order.into_iter().zip(words).filter_map(|(rule, row)| {
-                Some(RowCount {
-                    agent: controller.name.clone(),
-                    row,
-                    times: counts[rule]?,
-                })
-            }));
+            let printed_rows = rows(protocol, controller).rows;
+            row_counts.extend(
+                order
+                    .into_iter()
+                    .zip(printed_rows)
+                    .filter_map(|(rule, row)| {
+                        Some(RowCount {
+                            agent: controller.name.clone(),
+                            row,
+                            count: counts[rule]?,
+                        })
+                    }),
+            );
         }
         let rows = row_counts;
         SystemCoverage { coverage, rows }
@@ -59,7 +64,7 @@ impl SystemCoverage {
     /// Table of rules with the number of times that each fired; rules that never fired come first.
     pub fn text(&self) -> String {
         let rules = &self.coverage.rules;
-        let (never, fired): (Vec<_>, Vec<_>) = rules.iter().partition(|rule| rule.fired == 0);
+        let (never_fired, fired): (Vec<_>, Vec<_>) = rules.iter().partition(|rule| rule.fired == 0);
         let cells = |rule: &cohkit_engine::coverage::RuleCoverage| {
             let fired = match rule.fired {
                 0 => "never".to_string(),
@@ -73,7 +78,7 @@ impl SystemCoverage {
             ]
         };
         let heading = ["rule", "instances", "fired", "to new states"].map(str::to_string);
-        let lines = never.into_iter().chain(fired).map(cells);
+        let lines = never_fired.into_iter().chain(fired).map(cells);
         let lines: Vec<[String; 4]> = std::iter::once(heading).chain(lines).collect();
         let width = |column: usize| {
             let widths = lines.iter().map(|cells| cells[column].chars().count());
@@ -105,31 +110,31 @@ impl SystemCoverage {
                 "state": row_count.row.state,
                 "event": row_count.row.event,
                 "guard": row_count.row.guard,
-                "taken": count(row_count.times),
+                "taken": count(row_count.count),
             })
         });
         json!({ "rules": rules.collect::<Vec<_>>(), "rows": rows.collect::<Vec<_>>() })
     }
 }
 
-/// Rows of a protocol, with those that none of several systems takes.
+/// Rows of a protocol that no system takes, over several systems.
 #[derive(Default)]
-pub struct UntakenRows {
+pub struct UncoveredRows {
     /// Agent, state, and event with guard; true if a system takes the row.
     rows: Vec<([String; 3], bool)>,
 }
 
-impl UntakenRows {
+impl UncoveredRows {
     /// Adds the rows that one system takes. Rows with equal text are merged.
-    pub fn add(&mut self, covered: &SystemCoverage) {
-        for row_count in &covered.rows {
+    pub fn add(&mut self, coverage: &SystemCoverage) {
+        for row_count in &coverage.rows {
             let row = &row_count.row;
             let guard = row.guard.as_ref().map(|guard| format!(" if {guard}"));
             let event = format!("{}{}", row.event, guard.unwrap_or_default());
-            let words = [row_count.agent.clone(), row.state.clone(), event];
-            match self.rows.iter_mut().find(|(listed, _)| *listed == words) {
-                Some((_, is_taken)) => *is_taken |= row_count.times > 0,
-                None => self.rows.push((words, row_count.times > 0)),
+            let key = [row_count.agent.clone(), row.state.clone(), event];
+            match self.rows.iter_mut().find(|(listed, _)| *listed == key) {
+                Some((_, is_taken)) => *is_taken |= row_count.count > 0,
+                None => self.rows.push((key, row_count.count > 0)),
             }
         }
     }
@@ -139,21 +144,23 @@ impl UntakenRows {
         if self.rows.is_empty() {
             return String::new();
         }
-        let never: Vec<_> = self.rows.iter().filter(|(_, taken)| !taken).collect();
-        if never.is_empty() {
+        let never_taken: Vec<_> = self.rows.iter().filter(|(_, taken)| !taken).collect();
+        if never_taken.is_empty() {
             return format!("{protocol}: every row of both tables was taken\n");
         }
         let mut text = format!(
             "{protocol}: rows that were never taken, {} of {}\n",
-            never.len(),
+            never_taken.len(),
             self.rows.len()
         );
         let width = |column: usize| {
-            let widths = never.iter().map(|(words, _)| words[column].chars().count());
+            let widths = never_taken
+                .iter()
+                .map(|(key, _)| key[column].chars().count());
             widths.max().unwrap_or(0)
         };
         let (agent_width, state_width) = (width(0), width(1));
-        for ([agent, state, event], _) in never {
+        for ([agent, state, event], _) in never_taken {
             let _ = writeln!(
                 text,
                 "  {agent:agent_width$}  {state:state_width$}  {event}"

@@ -1,7 +1,7 @@
-//! Explanation, as text, of why no step leads on from the end of a counterexample.
+//! Explanation, as text, of the last state of a counterexample: waits, false guards, and rules that can still fire.
 
 use cohkit_base::words::counted;
-use cohkit_engine::explain::{Blocked, Explanation, Still};
+use cohkit_engine::explain::{Blocked, Explanation, RemainingStates};
 use std::fmt::Write;
 
 /// Maximum number of lines of a list; JSON has all of them.
@@ -10,34 +10,34 @@ const MAX_LINES: usize = 40;
 /// Explanation as indented text, with a heading for each part; empty if there is nothing to explain.
 pub fn text(explanation: &Explanation) -> String {
     let Explanation {
-        waits,
+        wait_for,
         blocked,
-        unlisted,
-        still,
+        omitted,
+        remaining,
     } = explanation;
-    let mut text = list("agents waiting in this state", waits.clone(), 0);
-    let blocked_text = |blocked: &Blocked| match &blocked.why {
+    let mut text = list("agents waiting in this state", wait_for.clone(), 0);
+    let blocked_text = |blocked: &Blocked| match &blocked.reason {
         Some(reason) => format!("{}: {reason}", blocked.rule),
-        None => format!("{}: {}", blocked.rule, blocked.fails.join("; ")),
+        None => format!("{}: {}", blocked.rule, blocked.failed_conditions.join("; ")),
     };
     let heading = "failed guard conditions, by rule";
     text += &list(
         heading,
         blocked.iter().map(blocked_text).collect(),
-        *unlisted,
+        *omitted,
     );
-    if let Some(Still {
+    if let Some(RemainingStates {
         states,
-        more,
+        is_partial,
         rules,
-    }) = still
+    }) = remaining
     {
-        let more = if *more { "more than " } else { "" };
+        let qualifier = if *is_partial { "more than " } else { "" };
         let states = counted(*states, "state");
         text += &match rules.is_empty() {
-            true => "  no rule that counts can fire there\n".to_string(),
+            true => "  no rule that counts for this property is enabled there\n".to_string(),
             false => list(
-                &format!("{more}{states} can be reached from there, by"),
+                &format!("rules that still fire, in {qualifier}{states} reachable from there"),
                 rules.clone(),
                 0,
             ),

@@ -42,7 +42,7 @@ pub enum ExplorerError {
 /// A possible step, and the violation at it or after it, if any.
 struct Choice {
     step: Step,
-    wrong: Option<StepError>,
+    error: Option<StepError>,
 }
 
 type State = World<Current>;
@@ -55,7 +55,11 @@ impl Explorer {
     pub fn new(source: &Source, systems: &Systems) -> Result<Explorer, ExplorerError> {
         let systems = systems.of(source).map_err(ExplorerError::Input)?;
         let system = &systems[0];
-        let protocol = system.sized.as_deref().unwrap_or(&source.protocol).clone();
+        let protocol = system
+            .resized_protocol
+            .as_deref()
+            .unwrap_or(&source.protocol)
+            .clone();
         let home = home(&protocol, system.remotes.total()).map_err(ExplorerError::NoHome)?;
         Ok(Explorer {
             name: format!("{} {}", protocol.name, system.name),
@@ -106,10 +110,10 @@ impl Explorer {
             };
             step_texts.push(state.words(&system, choice.step));
             let previous = state.clone();
-            // `choice.wrong` already has the violation of this step, if any.
+            // `choice.error` already has the violation of this step, if any.
             let _ = state.take(&system, choice.step);
             builder.append_step(choice.step, [&previous, &state]);
-            violation = choice.wrong.as_ref().map(error_text);
+            violation = choice.error.as_ref().map(error_text);
         }
         let next = if violation.is_none() {
             choices(&state, &system)
@@ -122,7 +126,7 @@ impl Explorer {
                 json!({
                     "words": state.words(&system, choice.step),
                     "spontaneous": choice.step.spontaneous(),
-                    "wrong": choice.wrong.as_ref().map(error_text),
+                    "wrong": choice.error.as_ref().map(error_text),
                 })
             })
             .collect();
@@ -131,7 +135,7 @@ impl Explorer {
             "way": path,
             "taken": step_texts,
             "lines": builder.lines(&state),
-            "under_way": builder.under_way(),
+            "under_way": builder.in_flight(),
             "next": next,
             "broken": violation,
             "at_rest": state.quiescent(&system),
@@ -139,9 +143,10 @@ impl Explorer {
         }))
     }
 
-    /// Shortest path to a violation, searching at most `max_states` states. If there is none, `way` is null, `looked` is the
-    /// number of states searched, and `all` is true unless the limit was reached.
-    pub fn nearest_wrong(&self, max_states: usize) -> Value {
+    /// Searches at most `max_states` states for a violation, and returns a shortest path to it under the key `way`. If
+    /// no violation is found, `way` is null, `looked` is the number of states searched, and `all` is true unless the
+    /// limit was reached.
+    pub fn nearest_violation(&self, max_states: usize) -> Value {
         let system = self.system();
         let steps = match explore(&system, State::new(&system), max_states) {
             Found::Wrong {
@@ -162,14 +167,14 @@ impl Explorer {
                 return json!({ "way": null, "what": null, "looked": worlds, "all": false });
             }
         };
-        let (steps, violation) = steps.expect("all else has been told");
+        let (steps, violation) = steps.expect("the other results have returned");
         let mut state = State::new(&system);
         let mut path = Vec::new();
         for step in steps {
             let position = choices(&state, &system)
                 .iter()
                 .position(|choice| choice.step == step);
-            path.push(position.expect("a step of a way can happen there"));
+            path.push(position.expect("a step of a path is possible"));
             // The violation of the last step is already known.
             let _ = state.take(&system, step);
         }
@@ -186,7 +191,7 @@ fn choices(state: &State, system: &System) -> Vec<Choice> {
             Ok(true) => next.claims(system).err().map(StepError::Violated),
             Err(error) => Some(error),
         };
-        Some(Choice { step, wrong: error })
+        Some(Choice { step, error })
     });
     tried_choices.collect()
 }
@@ -214,9 +219,9 @@ mod tests {
     use super::*;
 
     fn explorer(text: &str, remotes: u16) -> Explorer {
-        let source = Source::parse("test.coh".into(), text.into()).expect("a right text");
+        let source = Source::parse("test.coh".into(), text.into()).expect("valid protocol");
         let Ok(explorer) = Explorer::new(&source, &Systems::Sized { remotes, lines: 1 }) else {
-            panic!("there is such a system");
+            panic!("the system can be explored");
         };
         explorer
     }
@@ -227,30 +232,33 @@ mod tests {
     #[test]
     fn chosen_steps_are_applied_and_described() {
         let explorer = explorer(MSI, 2);
-        let begin = explorer.view(&[]).expect("the start");
-        assert_eq!(begin["at_rest"], true);
+        let initial_view = explorer.view(&[]).expect("initial view");
+        assert_eq!(initial_view["at_rest"], true);
         let words = |view: &Value| -> Vec<String> {
-            let next = view["next"].as_array().expect("a list");
+            let next = view["next"].as_array().expect("a JSON list");
             next.iter()
-                .map(|item| item["words"].as_str().expect("words").to_string())
+                .map(|item| item["words"].as_str().expect("a JSON string").to_string())
                 .collect()
         };
-        let load = words(&begin)
+        let load = words(&initial_view)
             .iter()
             .position(|item| item == "cache 0: load");
-        let load = load.expect("a cache may load");
-        let loading = explorer.view(&[load]).expect("it may");
-        assert_eq!(loading["lines"][0]["agents"][0]["state"], "IS_D");
-        assert_eq!(loading["under_way"], json!(["GetS: cache 0 to directory"]));
-        let arrives = words(&loading)
+        let load = load.expect("a load is possible");
+        let after_load = explorer.view(&[load]).expect("the path is possible");
+        assert_eq!(after_load["lines"][0]["agents"][0]["state"], "IS_D");
+        assert_eq!(
+            after_load["under_way"],
+            json!(["GetS: cache 0 to directory"])
+        );
+        let arrival = words(&after_load)
             .iter()
             .position(|item| item == "GetS of cache 0 reaches the home");
         let after_request = explorer
-            .view(&[load, arrives.expect("it arrives")])
-            .expect("it may");
+            .view(&[load, arrival.expect("the request can arrive")])
+            .expect("the path is possible");
         let kinds: Vec<&Value> = after_request["sequence"]["steps"]
             .as_array()
-            .expect("a list")
+            .expect("a JSON list")
             .iter()
             .map(|step| &step["action"]["kind"])
             .collect();
@@ -260,12 +268,12 @@ mod tests {
         );
         assert!(after_request["lines"][0]["agents"][2]["state"]
             .as_str()
-            .expect("words")
+            .expect("a JSON string")
             .starts_with("S"));
         // An impossible step is rejected.
         let error = explorer
             .view(&[load, 99])
-            .expect_err("there are not so many");
+            .expect_err("choice 99 does not exist");
         assert!(
             error.starts_with("step 1 of this path is choice 99, but "),
             "{error}"
@@ -279,10 +287,10 @@ mod tests {
             let explorer = explorer(text, remotes);
             let mut path = Vec::new();
             for step in 0..40_usize {
-                let view = explorer.view(&path).expect("it was offered");
+                let view = explorer.view(&path).expect("an offered step is possible");
                 assert_eq!(view["taken"].as_array().map(Vec::len), Some(step));
-                let choices = view["next"].as_array().expect("a list").len();
-                assert!(choices > 0, "nothing leads on from {path:?}");
+                let choices = view["next"].as_array().expect("a JSON list").len();
+                assert!(choices > 0, "no step is possible after {path:?}");
                 assert_eq!(view["broken"], Value::Null);
                 path.push((step * 7 + 3) % choices);
             }
@@ -304,9 +312,9 @@ mod tests {
             .join("\n");
         assert_ne!(broken_protocol, MSI);
         let explorer = explorer(&broken_protocol, 2);
-        let violation = explorer.nearest_wrong(100_000);
-        let path: Vec<usize> = serde_json::from_value(violation["way"].clone()).expect("a way");
-        let view = explorer.view(&path).expect("it can be gone");
+        let violation = explorer.nearest_violation(100_000);
+        let path: Vec<usize> = serde_json::from_value(violation["way"].clone()).expect("a path");
+        let view = explorer.view(&path).expect("the path is possible");
         assert_eq!(
             view["broken"],
             "single writer: another agent still has read or write permission"
@@ -316,7 +324,7 @@ mod tests {
         // The checker's counterexample is equally long.
         assert_eq!(path.len(), 8);
         assert_eq!(
-            explorer.view(&path[..7]).expect("the way there")["broken"],
+            explorer.view(&path[..7]).expect("a prefix of the path")["broken"],
             Value::Null
         );
     }
@@ -324,12 +332,12 @@ mod tests {
     #[test]
     fn violation_search_reports_whether_it_was_exhaustive() {
         let explorer = explorer(MSI, 2);
-        let complete = explorer.nearest_wrong(100_000);
+        let complete = explorer.nearest_violation(100_000);
         assert_eq!(
             (&complete["way"], &complete["all"]),
             (&Value::Null, &json!(true))
         );
-        let limited = explorer.nearest_wrong(100);
+        let limited = explorer.nearest_violation(100);
         assert_eq!(
             (&limited["way"], &limited["all"]),
             (&Value::Null, &json!(false))

@@ -9,19 +9,20 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use tempfile::NamedTempFile;
 
-/// Held while a file is being written.
-static WRITING: Mutex<()> = Mutex::new(());
+/// Lock held while a file is being written.
+static WRITE_LOCK: Mutex<()> = Mutex::new(());
 
-static WRITTEN: AtomicU64 = AtomicU64::new(0);
+/// Number of files that [`write_parts`] has written.
+static WRITTEN_FILES: AtomicU64 = AtomicU64::new(0);
 
 /// Runs an action while no file is being written.
-pub fn between_writes<T>(action: impl FnOnce() -> T) -> T {
-    let _guard = WRITING.lock().unwrap_or_else(PoisonError::into_inner);
+pub fn with_write_lock<T>(action: impl FnOnce() -> T) -> T {
+    let _guard = WRITE_LOCK.lock().unwrap_or_else(PoisonError::into_inner);
     action()
 }
 
-/// Maximum size of an input file, in bytes; some files never end.
-const LARGEST: u64 = 1 << 28;
+/// Maximum size of an input file, in bytes. Devices and pipes may never end.
+const MAX_INPUT_BYTES: u64 = 1 << 28;
 
 /// Path of standard input.
 pub const STANDARD_INPUT: &str = "/dev/stdin";
@@ -84,7 +85,7 @@ pub(crate) fn text(path: &Path, bytes: Vec<u8>) -> Result<String, Failure> {
     };
     if [b"\xff\xfe", b"\xfe\xff"]
         .iter()
-        .any(|mark| bytes.starts_with(*mark))
+        .any(|byte_order_mark| bytes.starts_with(*byte_order_mark))
     {
         return Err(input_error("is encoded in UTF-16", "save it in UTF-8"));
     }
@@ -117,21 +118,26 @@ fn has_files(path: &Path, extension: &str) -> bool {
     extensions.any(|found_extension| found_extension == Some(true))
 }
 
-/// Error for an input file that cannot be read. `missing` is the help for a file that does not exist, `folder` for a
-/// folder.
-pub(crate) fn cannot_read(path: &Path, error: &io::Error, missing: &str, folder: &str) -> Failure {
+/// Error for an input file that cannot be read. `missing_help` is for a file that does not exist,
+/// `folder_help` for a folder.
+pub(crate) fn cannot_read(
+    path: &Path,
+    error: &io::Error,
+    missing_help: &str,
+    folder_help: &str,
+) -> Failure {
     let path_text = path.display();
     let (outcome, reason) = match error.kind() {
         ErrorKind::NotFound => {
             let suggestion = missing_file_hint(path);
             (
                 ExitStatus::BadInput,
-                format!("no such file\n  help: {suggestion}{missing}; check the path"),
+                format!("no such file\n  help: {suggestion}{missing_help}; check the path"),
             )
         }
         ErrorKind::IsADirectory => (
             ExitStatus::BadInput,
-            format!("is a folder\n  help: {folder}"),
+            format!("is a folder\n  help: {folder_help}"),
         ),
         ErrorKind::PermissionDenied => (
             ExitStatus::CouldNotRun,
@@ -155,21 +161,22 @@ fn missing_file_hint(path: &Path) -> String {
     did_you_mean(&name, names.iter().map(String::as_str))
 }
 
-/// Contents of an input file. `missing` is the help for a file that does not exist, `folder` for a folder.
+/// Contents of an input file. `missing_help` is for a file that does not exist, `folder_help` for
+/// a folder.
 ///
 /// # Errors
 /// The file cannot be read, or is too large.
-pub fn read_bytes(path: &Path, missing: &str, folder: &str) -> Result<Vec<u8>, Failure> {
+pub fn read_bytes(path: &Path, missing_help: &str, folder_help: &str) -> Result<Vec<u8>, Failure> {
     let path_text = path.display();
     let read_limited = || {
         let mut bytes = Vec::new();
         let file = File::open(path)?;
-        file.take(LARGEST + 1).read_to_end(&mut bytes)?;
+        file.take(MAX_INPUT_BYTES + 1).read_to_end(&mut bytes)?;
         Ok(bytes)
     };
     let bytes: Vec<u8> =
-        read_limited().map_err(|error| cannot_read(path, &error, missing, folder))?;
-    if bytes.len() as u64 > LARGEST {
+        read_limited().map_err(|error| cannot_read(path, &error, missing_help, folder_help))?;
+    if bytes.len() as u64 > MAX_INPUT_BYTES {
         return Err(Failure::new(
             ExitStatus::BadInput,
             format!("error: {path_text}: is larger than the limit of 256 MiB"),
@@ -194,7 +201,7 @@ pub fn make_folder(path: &Path) -> Result<(), Failure> {
 /// # Errors
 /// The file cannot be written.
 pub fn write(path: &Path, contents: &str) -> Result<(), Failure> {
-    write_together(&[(path, contents)])
+    write_atomically(&[(path, contents)])
 }
 
 /// Writes bytes, like [`write`].
@@ -209,14 +216,14 @@ pub fn write_bytes(path: &Path, contents: &[u8]) -> Result<(), Failure> {
 ///
 /// # Errors
 /// A file cannot be written.
-pub fn write_together(files: &[(&Path, &str)]) -> Result<(), Failure> {
+pub fn write_atomically(files: &[(&Path, &str)]) -> Result<(), Failure> {
     let files = files.iter();
     let files: Vec<_> = files.map(|&(path, text)| (path, text.as_bytes())).collect();
     write_all(&files)
 }
 
 fn write_all(files: &[(&Path, &[u8])]) -> Result<(), Failure> {
-    between_writes(|| {
+    with_write_lock(|| {
         let mut temporary_files = Vec::new();
         for &(path, contents) in files {
             let file =
@@ -237,7 +244,7 @@ fn write_all(files: &[(&Path, &[u8])]) -> Result<(), Failure> {
 /// The errors of [`write`] that show before there are contents.
 pub fn try_file(path: &Path) -> Result<(), Failure> {
     let try_temporary = || temporary_file_for(path).map(drop);
-    between_writes(try_temporary).map_err(|error| cannot_write(path, &error))
+    with_write_lock(try_temporary).map_err(|error| cannot_write(path, &error))
 }
 
 /// Checks that files can be written into this folder once [`make_folder`] has created it, without leaving anything
@@ -262,7 +269,7 @@ pub fn try_folder(path: &Path) -> Result<(), Failure> {
             false => Err(ErrorKind::NotADirectory.into()),
         }
     };
-    between_writes(attempt).map_err(|error| cannot_write(path, &error))
+    with_write_lock(attempt).map_err(|error| cannot_write(path, &error))
 }
 
 fn folder_of(path: &Path) -> &Path {
@@ -290,7 +297,7 @@ fn new_file(folder: &Path) -> io::Result<NamedTempFile> {
 
 /// Writes the parts one after the other to a new file, and syncs it and its folder: all parts, or no file.
 pub(crate) fn write_parts(path: &Path, parts: &[&[u8]]) -> io::Result<()> {
-    between_writes(|| {
+    with_write_lock(|| {
         let folder = folder_of(path);
         let mut file = new_file(folder)?;
         for part in parts {
@@ -298,7 +305,7 @@ pub(crate) fn write_parts(path: &Path, parts: &[&[u8]]) -> io::Result<()> {
         }
         file.as_file().sync_all()?;
         file.persist(path).map_err(|error| error.error)?;
-        WRITTEN.fetch_add(1, Ordering::SeqCst);
+        WRITTEN_FILES.fetch_add(1, Ordering::SeqCst);
         // Only Unix can open a folder.
         #[cfg(unix)]
         File::open(folder)?.sync_all()?;
@@ -322,7 +329,7 @@ pub(crate) fn remove_temporary_files(folder: &Path) {
 
 /// Number of files that [`write_parts`] has written.
 pub fn written_count() -> u64 {
-    WRITTEN.load(Ordering::SeqCst)
+    WRITTEN_FILES.load(Ordering::SeqCst)
 }
 
 /// Temporary file beside the target, with the target's path; none if the target exists and is no regular file.
@@ -356,15 +363,16 @@ fn write_temporary(path: &Path, contents: &[u8]) -> io::Result<Option<(PathBuf, 
     Ok(Some((target, file)))
 }
 
-/// Temporary files that are written during a run.
+/// Unfinished temporary files, which are written during a run.
 static UNFINISHED_FILES: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
-/// Creates such a file. Returns the target's path and the file; none if the target exists and is no regular file.
+/// Creates an unfinished temporary file for a target. Returns the target's path and the file; none if the target exists
+/// and is no regular file.
 ///
 /// # Errors
 /// The temporary file cannot be created.
-pub fn begin(path: &Path) -> io::Result<Option<(PathBuf, NamedTempFile)>> {
-    between_writes(|| {
+pub fn create_unfinished(path: &Path) -> io::Result<Option<(PathBuf, NamedTempFile)>> {
+    with_write_lock(|| {
         let temporary = temporary_file_for(path)?;
         let mut unfinished = UNFINISHED_FILES
             .lock()
@@ -378,8 +386,8 @@ pub fn begin(path: &Path) -> io::Result<Option<(PathBuf, NamedTempFile)>> {
 ///
 /// # Errors
 /// The file cannot be renamed.
-pub fn end(target: &Path, file: NamedTempFile) -> io::Result<()> {
-    between_writes(|| file.persist(target).map(drop).map_err(|error| error.error))
+pub fn finish(target: &Path, file: NamedTempFile) -> io::Result<()> {
+    with_write_lock(|| file.persist(target).map(drop).map_err(|error| error.error))
 }
 
 /// Removes incomplete temporary files before the process exits.
@@ -444,7 +452,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_replaced_whole() {
+    fn write_replaces_the_whole_file() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("out.json");
         write(&path, "old and long").unwrap();
@@ -458,7 +466,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path_of = |name: &str| folder.path().join(name);
         fs::write(path_of("old"), "kept").unwrap();
-        let failure = write_together(&[
+        let failure = write_atomically(&[
             (&path_of("old"), "new"),
             (&path_of("new"), "new"),
             (&path_of("missing/new"), "new"),
@@ -466,14 +474,14 @@ mod tests {
         assert_eq!(failure.unwrap_err().outcome, ExitStatus::CouldNotRun);
         assert_eq!(fs::read_to_string(path_of("old")).unwrap(), "kept");
         assert_eq!(names(folder.path()), ["old"]);
-        write_together(&[(&path_of("old"), "a"), (&path_of("new"), "b")]).unwrap();
+        write_atomically(&[(&path_of("old"), "a"), (&path_of("new"), "b")]).unwrap();
         assert_eq!(fs::read_to_string(path_of("old")).unwrap(), "a");
         assert_eq!(names(folder.path()), ["new", "old"]);
     }
 
     #[cfg(unix)]
     #[test]
-    fn a_link_keeps_pointing_to_the_file_that_is_replaced() {
+    fn write_through_a_symbolic_link_keeps_the_link() {
         let folder = tempfile::tempdir().unwrap();
         let (path, link) = (folder.path().join("file"), folder.path().join("link"));
         fs::write(&path, "old").unwrap();
@@ -484,7 +492,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_is_not_replaced_and_nothing_is_left() {
+    fn write_to_a_folder_fails_without_leftovers() {
         let folder = tempfile::tempdir().unwrap();
         fs::create_dir(folder.path().join("there")).unwrap();
         let failure = write(&folder.path().join("there"), "text").unwrap_err();

@@ -6,7 +6,7 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 /// Name of the locked file in the folder. Network file systems cannot lock a folder itself.
-const NAME: &str = "in-use.lock";
+const LOCK_FILE: &str = "in-use.lock";
 
 /// Lock on a folder, held until this is dropped. If the process ends in any other way, the system releases it.
 pub(crate) struct Lock {
@@ -20,7 +20,7 @@ impl Lock {
     /// # Errors
     /// Another process, or another check of this process, holds the lock, or no file can be written there.
     pub(crate) fn of(folder: &Path) -> Result<Lock, Failure> {
-        let path = folder.join(NAME);
+        let path = folder.join(LOCK_FILE);
         loop {
             let mut options = File::options();
             options.read(true).write(true).create(true).truncate(false);

@@ -6,7 +6,9 @@ use cohkit_base::words::counted;
 use cohkit_chart::Text;
 use cohkit_engine::report::Status;
 use cohkit_litmus::axioms::Model;
-use cohkit_litmus::conformance_report::{self, bursts, classic, ConformanceReport, Ended};
+use cohkit_litmus::conformance_report::{
+    self, bursts, classic, ConformanceReport, ConformanceVerdict,
+};
 use cohkit_litmus::run::Shortest;
 use cohkit_litmus::store_variants;
 use cohkit_protocol::controller::Controller;
@@ -17,11 +19,12 @@ use std::fmt::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Maximum number of threads of a program.
-const THREADS: usize = 3;
+const MAX_THREADS: usize = 3;
 
-const NO_ATOMICS: &str = "need atomic accesses, which the home does not support";
+/// Reasons why programs are not run, after their number.
+const ATOMICS_UNSUPPORTED: &str = "need atomic accesses, which the home does not support";
 
-const NO_ROW: &str = "need accesses for which a kind of remotes has no row";
+const ROW_MISSING: &str = "need accesses for which a kind of remotes has no row";
 
 /// Parameters of a protocol that a system overrides, and the system's name.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -30,11 +33,11 @@ pub(crate) struct Sizes {
     pub(crate) sizes: Vec<(String, u16)>,
 }
 
-/// Results of the programs.
+/// Verdict on the memory model that a protocol guarantees.
 pub struct GuaranteeVerdict {
     report: ConformanceReport,
     /// Store variants that the protocol has and the programs do not use.
-    unused: Vec<&'static str>,
+    unused_variants: Vec<&'static str>,
     /// Further parameters that bursts of stores ran with, in order. A violation belongs to the last of them, or to the
     /// protocol's own parameters if there are none.
     sizes: Vec<Sizes>,
@@ -43,7 +46,7 @@ pub struct GuaranteeVerdict {
 /// Home of a protocol for a number of caches.
 pub(crate) type HomeOf<'r, 'h> = &'r dyn Fn(u16) -> Cow<'h, Controller>;
 
-/// Runs every classic program and every burst of stores of up to [`THREADS`] threads on the protocol's caches, each
+/// Runs every classic program and every burst of stores of up to [`MAX_THREADS`] threads on the protocol's caches, each
 /// over at most `max_states` states.
 pub(crate) fn judge(
     protocol: &Protocol,
@@ -52,12 +55,12 @@ pub(crate) fn judge(
     home: HomeOf,
     cancel: &AtomicBool,
 ) -> GuaranteeVerdict {
-    let mut programs = classic(protocol, THREADS);
-    programs.extend(bursts(model, THREADS));
+    let mut programs = classic(protocol, MAX_THREADS);
+    programs.extend(bursts(model, MAX_THREADS));
     let states = state_limit(max_states);
     let mut should_continue = || !cancel.load(Ordering::Relaxed);
     GuaranteeVerdict {
-        report: conformance_report::judge(
+        report: conformance_report::check_conformance(
             protocol,
             model,
             programs,
@@ -65,7 +68,7 @@ pub(crate) fn judge(
             home,
             &mut should_continue,
         ),
-        unused: store_variants::others(protocol),
+        unused_variants: store_variants::optional_variants(protocol),
         sizes: Vec::new(),
     }
 }
@@ -76,7 +79,7 @@ fn state_limit(states: Option<u64>) -> Option<usize> {
 
 impl GuaranteeVerdict {
     /// Runs bursts of stores with other parameters, unless a violation was found or the run was interrupted.
-    pub(crate) fn judge_sized(
+    pub(crate) fn judge_with_sizes(
         &mut self,
         protocol: &Protocol,
         sizes: Sizes,
@@ -84,13 +87,16 @@ impl GuaranteeVerdict {
         home: HomeOf,
         cancel: &AtomicBool,
     ) {
-        if matches!(self.report.ended, Ended::Broken { .. } | Ended::Interrupted) {
+        if matches!(
+            self.report.verdict,
+            ConformanceVerdict::Violated { .. } | ConformanceVerdict::Interrupted
+        ) {
             return;
         }
         let model = self.report.model;
-        let (programs, states) = (bursts(model, THREADS), state_limit(max_states));
+        let (programs, states) = (bursts(model, MAX_THREADS), state_limit(max_states));
         let mut should_continue = || !cancel.load(Ordering::Relaxed);
-        let report = conformance_report::judge(
+        let report = conformance_report::check_conformance(
             protocol,
             model,
             programs,
@@ -102,11 +108,11 @@ impl GuaranteeVerdict {
         self.sizes.push(sizes);
     }
 
-    /// Numbers of programs that were not run, with the reason.
-    fn left_out(&self) -> Vec<(usize, &'static str)> {
+    /// Numbers of programs that were not run, each with the reason.
+    fn omitted_programs(&self) -> Vec<(usize, &'static str)> {
         let omissions = [
-            (self.report.left_out, NO_ATOMICS),
-            (self.report.lacking, NO_ROW),
+            (self.report.unsupported_programs, ATOMICS_UNSUPPORTED),
+            (self.report.unsupported_placements, ROW_MISSING),
         ];
         omissions
             .into_iter()
@@ -116,11 +122,11 @@ impl GuaranteeVerdict {
 
     /// Outcome that determines the exit code.
     pub fn outcome(&self) -> ExitStatus {
-        match self.report.ended {
-            Ended::Holds => ExitStatus::Success,
-            Ended::Broken { .. } => ExitStatus::Violated,
-            Ended::Undecided(_) => ExitStatus::Undecided,
-            Ended::Interrupted => ExitStatus::Interrupted,
+        match self.report.verdict {
+            ConformanceVerdict::Holds => ExitStatus::Success,
+            ConformanceVerdict::Violated { .. } => ExitStatus::Violated,
+            ConformanceVerdict::Undecided(_) => ExitStatus::Undecided,
+            ConformanceVerdict::Interrupted => ExitStatus::Interrupted,
         }
     }
 
@@ -144,19 +150,19 @@ impl GuaranteeVerdict {
         let (name, model) = (&source.protocol.name, self.report.model);
         let programs = counted(self.report.programs.len() as u64, "program");
         let mut text = format!("{name} programs: ");
-        let _ = match &self.report.ended {
-            Ended::Holds => {
+        let _ = match &self.report.verdict {
+            ConformanceVerdict::Holds => {
                 let states = counted(self.report.states as u64, "state");
                 let _ = write!(text, "verified: {model} in {}, {states}", self.programs());
-                for (count, reason) in self.left_out() {
+                for (count, reason) in self.omitted_programs() {
                     let _ = write!(text, "; {count} more {reason}");
                 }
                 writeln!(text)
             }
-            Ended::Broken {
+            ConformanceVerdict::Violated {
                 program,
                 kinds,
-                what: description,
+                description,
                 path,
             } => {
                 let kinds_note = kinds.as_ref().map(|kinds| format!(" on {kinds}"));
@@ -176,10 +182,10 @@ impl GuaranteeVerdict {
                     None => Ok(()),
                 }
             }
-            Ended::Undecided(reason) => {
+            ConformanceVerdict::Undecided(reason) => {
                 writeln!(text, "undecided: {model}: {reason}, after {programs}")
             }
-            Ended::Interrupted => {
+            ConformanceVerdict::Interrupted => {
                 writeln!(text, "undecided: {model}: interrupted after {programs}")
             }
         };
@@ -191,24 +197,24 @@ impl GuaranteeVerdict {
                 "  bursts of stores with the sizes of {system}: {sizes}"
             );
         }
-        if self.report.ended == Ended::Holds {
-            for limit in self.limits() {
+        if self.report.verdict == ConformanceVerdict::Holds {
+            for limit in self.uncovered_behaviour() {
                 let _ = writeln!(text, "  not covered: {limit}");
             }
         }
         text
     }
 
-    /// Behaviour that the programs leave out, each with the option that covers it.
-    fn limits(&self) -> Vec<String> {
+    /// Behaviour that the programs do not cover, each with the option that covers it.
+    fn uncovered_behaviour(&self) -> Vec<String> {
         let evictions_text = counted(self.report.gives_up, "line");
         let mut limits = vec![format!(
             "more than {evictions_text} evicted spontaneously (`cohkit litmus --gives-up N`)"
         )];
-        if !self.unused.is_empty() {
-            let unused = self.unused.join(" or ");
+        if !self.unused_variants.is_empty() {
+            let unused_variants = self.unused_variants.join(" or ");
             limits.push(format!(
-                "stores that are {unused} (`cohkit litmus --stores every`)"
+                "stores that are {unused_variants} (`cohkit litmus --stores every`)"
             ));
         }
         limits
@@ -216,16 +222,20 @@ impl GuaranteeVerdict {
 
     /// JSON entry, described in `docs/output.md`.
     pub fn json(&self, source: &Source) -> Value {
-        let (outcome, status, reason) = match &self.report.ended {
-            Ended::Holds => ("verified", Status::Holds, None),
-            Ended::Broken { .. } => ("violated", Status::Violated, None),
-            Ended::Undecided(reason) => ("undecided", Status::Undecided, Some(reason.as_str())),
-            Ended::Interrupted => ("undecided", Status::Undecided, Some("interrupted")),
+        let (outcome, status, reason) = match &self.report.verdict {
+            ConformanceVerdict::Holds => ("verified", Status::Holds, None),
+            ConformanceVerdict::Violated { .. } => ("violated", Status::Violated, None),
+            ConformanceVerdict::Undecided(reason) => {
+                ("undecided", Status::Undecided, Some(reason.as_str()))
+            }
+            ConformanceVerdict::Interrupted => {
+                ("undecided", Status::Undecided, Some("interrupted"))
+            }
         };
-        let counterexample = match &self.report.ended {
-            Ended::Broken {
+        let counterexample = match &self.report.verdict {
+            ConformanceVerdict::Violated {
                 program,
-                what: description,
+                description,
                 path,
                 ..
             } => {
@@ -242,8 +252,8 @@ impl GuaranteeVerdict {
             }
             _ => Value::Null,
         };
-        let left_out = self.left_out().into_iter();
-        let notes: Vec<String> = left_out
+        let omitted_programs = self.omitted_programs().into_iter();
+        let notes: Vec<String> = omitted_programs
             .map(|(count, reason)| format!("{count} more programs {reason}"))
             .collect();
         let sizes = self.sizes.iter().map(|Sizes { system, sizes }| {
@@ -273,7 +283,7 @@ impl GuaranteeVerdict {
                 "homes": self.report.homes,
                 "placements": self.report.placements,
                 "given_up": self.report.gives_up,
-                "stores_left_out": self.unused,
+                "stores_left_out": self.unused_variants,
                 "sizes": sizes.collect::<Vec<_>>(),
             },
             "run": {

@@ -3,15 +3,15 @@
 use crate::outcome::ExitStatus;
 use cohkit_base::words::counted;
 use cohkit_engine::report::Status;
-use cohkit_protocol::composition::{Composition, Joint, LevelBinding};
+use cohkit_protocol::composition::{Composition, JointSystem, LevelBinding};
 use cohkit_protocol::construct::home;
 use cohkit_system::world::{explore_levels, Clusters, Found, Levels, Search, StepError, System};
 use serde_json::{json, Value};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Default limit on the number of states; each takes some hundred bytes.
-const MOST: u64 = 20_000_000;
+/// Default limit on the number of states; each state takes a few hundred bytes.
+const DEFAULT_MAX_STATES: u64 = 20_000_000;
 
 /// Capacity where a protocol states no bound: equal messages without an order, and messages per line in one order.
 const CHANNEL_CAPACITY: u16 = 7;
@@ -30,20 +30,21 @@ pub struct JointVerdict {
     pub states: usize,
     transitions: Option<u64>,
     depth: Option<u64>,
-    ended: Ended,
+    outcome: SearchOutcome,
 }
 
-enum Ended {
-    Holds,
+/// Outcome of a joint exploration.
+enum SearchOutcome {
+    Verified,
     /// Violated property, description of the violation, and the steps that lead to it.
-    Broken(String, String, Vec<String>),
+    Violated(String, String, Vec<String>),
     Undecided(String),
 }
 
 /// Explores all states of two levels of a system, up to `max_states` of them.
 pub(crate) fn judge(
     composition: &Composition,
-    system: &Joint,
+    system: &JointSystem,
     level: LevelBinding,
     max_states: Option<u64>,
     cancel: &AtomicBool,
@@ -60,12 +61,12 @@ pub(crate) fn judge(
         states: 0,
         transitions: None,
         depth: None,
-        ended: Ended::Holds,
+        outcome: SearchOutcome::Verified,
     };
     let homes = [(outer, outer_part), (inner, inner_part)]
         .map(|(space, part)| home(&space.protocol, part.remotes.total()));
     let [Ok(outer_home), Ok(inner_home)] = homes else {
-        verdict.ended = Ended::Undecided("a home cannot be constructed".into());
+        verdict.outcome = SearchOutcome::Undecided("a home cannot be constructed".into());
         return verdict;
     };
     let part = |space, home, part: &cohkit_protocol::protocol::System| {
@@ -75,12 +76,13 @@ pub(crate) fn judge(
         part(&outer.protocol, &outer_home, outer_part),
         part(&inner.protocol, &inner_home, inner_part),
     );
-    let max_states = usize::try_from(max_states.unwrap_or(MOST)).unwrap_or(usize::MAX);
+    let max_states =
+        usize::try_from(max_states.unwrap_or(DEFAULT_MAX_STATES)).unwrap_or(usize::MAX);
     let search = Search {
         max_rows: max_states,
         symmetry: true,
     };
-    let begin: Clusters = Clusters::new(&levels);
+    let initial: Clusters = Clusters::new(&levels);
     let mut should_continue = || !cancel.load(Ordering::Relaxed);
     match explore_levels(&levels, search, &mut should_continue) {
         Found::Safe {
@@ -94,25 +96,30 @@ pub(crate) fn judge(
             if let Some(path) = lost {
                 let violations =
                     "no quiescent state is reachable from here by forced steps".to_string();
-                verdict.ended =
-                    Ended::Broken("drain".into(), violations, begin.follow(&levels, &path));
+                verdict.outcome = SearchOutcome::Violated(
+                    "drain".into(),
+                    violations,
+                    initial.follow(&levels, &path),
+                );
             }
         }
         Found::Wrong {
             errors: violations,
             path,
         } => {
-            let path = begin.follow(&levels, &path);
+            let path = initial.follow(&levels, &path);
             let first_violation = violations.iter().find_map(|error| match error {
                 StepError::Violated(violation) => Some(violation),
                 StepError::Exceeded(_) => None,
             });
-            verdict.ended = match (first_violation, violations.first()) {
-                (Some(violation), _) => {
-                    Ended::Broken(violation.property.to_string(), violation.what.clone(), path)
-                }
-                (None, Some(StepError::Exceeded(limit))) => Ended::Undecided(limit.clone()),
-                _ => Ended::Undecided("the search ended without a result".into()),
+            verdict.outcome = match (first_violation, violations.first()) {
+                (Some(violation), _) => SearchOutcome::Violated(
+                    violation.property.to_string(),
+                    violation.what.clone(),
+                    path,
+                ),
+                (None, Some(StepError::Exceeded(limit))) => SearchOutcome::Undecided(limit.clone()),
+                _ => SearchOutcome::Undecided("the search ended without a result".into()),
             };
         }
         Found::TooMany { worlds } => {
@@ -121,7 +128,7 @@ pub(crate) fn judge(
                 true => "state limit reached; raise it with `--max-states N`",
                 false => "interrupted",
             };
-            verdict.ended = Ended::Undecided(reason.into());
+            verdict.outcome = SearchOutcome::Undecided(reason.into());
         }
     }
     verdict
@@ -130,10 +137,10 @@ pub(crate) fn judge(
 impl JointVerdict {
     /// Outcome that determines the exit code.
     pub fn outcome(&self) -> ExitStatus {
-        match self.ended {
-            Ended::Holds => ExitStatus::Success,
-            Ended::Broken(..) => ExitStatus::Violated,
-            Ended::Undecided(_) => ExitStatus::Undecided,
+        match self.outcome {
+            SearchOutcome::Verified => ExitStatus::Success,
+            SearchOutcome::Violated(..) => ExitStatus::Violated,
+            SearchOutcome::Undecided(_) => ExitStatus::Undecided,
         }
     }
 
@@ -144,11 +151,11 @@ impl JointVerdict {
             1 => "1 state up to symmetry".to_string(),
             states => format!("{states} states up to symmetry"),
         };
-        match (&self.ended, self.transitions, self.depth) {
-            (Ended::Holds, Some(transitions), Some(depth)) => format!(
+        match (&self.outcome, self.transitions, self.depth) {
+            (SearchOutcome::Verified, Some(transitions), Some(depth)) => format!(
                 "{name}: verified: {states} of {levels}, {transitions} transitions, depth {depth}\n"
             ),
-            (Ended::Broken(property, description, path), ..) => {
+            (SearchOutcome::Violated(property, description, path), ..) => {
                 let steps = path.iter().map(|step| format!("    {step}\n"));
                 format!(
                     "{name}: violated: {property}: {description}\n  by {levels}, after {}:\n{}",
@@ -156,22 +163,24 @@ impl JointVerdict {
                     steps.collect::<String>()
                 )
             }
-            (Ended::Undecided(reason), ..) => {
+            (SearchOutcome::Undecided(reason), ..) => {
                 format!("{name}: undecided: {reason}, after {states} of {levels}\n")
             }
-            (Ended::Holds, ..) => unreachable!("what holds has been counted"),
+            (SearchOutcome::Verified, ..) => unreachable!("a verified search has counts"),
         }
     }
 
     /// JSON entry, described in `docs/output.md`.
     pub fn json(&self, file: &Path) -> Value {
-        let (outcome, status, reason) = match &self.ended {
-            Ended::Holds => ("verified", Status::Holds, None),
-            Ended::Broken(..) => ("violated", Status::Violated, None),
-            Ended::Undecided(reason) => ("undecided", Status::Undecided, Some(reason.as_str())),
+        let (outcome, status, reason) = match &self.outcome {
+            SearchOutcome::Verified => ("verified", Status::Holds, None),
+            SearchOutcome::Violated(..) => ("violated", Status::Violated, None),
+            SearchOutcome::Undecided(reason) => {
+                ("undecided", Status::Undecided, Some(reason.as_str()))
+            }
         };
-        let counterexample = match &self.ended {
-            Ended::Broken(property, description, path) => json!({
+        let counterexample = match &self.outcome {
+            SearchOutcome::Violated(property, description, path) => json!({
                 "kind": "levels",
                 "name": property,
                 "message": description,

@@ -22,11 +22,11 @@ pub(crate) fn add(value: &mut Value, statistics: &Statistics, protocol: &Protoco
 
 fn json(explanation: &Explanation, protocol: &Protocol) -> Value {
     let slowest = explanation.slowest.as_ref();
-    let time_json = |total: u128, in_step: &dyn Fn(Step) -> bool| {
+    let time_json = |total: u128, is_included: &dyn Fn(Step) -> bool| {
         json!({
             "total_ps": u64::try_from(total).unwrap_or(u64::MAX),
             "mean_ns": mean(explanation, total),
-            "slowest_ns": slowest.map(|slowest| nanoseconds(slowest.spent(in_step))),
+            "slowest_ns": slowest.map(|slowest| nanoseconds(slowest.spent(is_included))),
         })
     };
     let parts = Part::ALL.iter().map(|&part| {

@@ -14,10 +14,10 @@
 //! use std::sync::atomic::AtomicBool;
 //!
 //! let msi = PROTOCOLS.iter().find(|(file, _)| *file == "protocols/msi.coh");
-//! let (file, text) = msi.expect("it is shipped");
-//! let source = Source::parse(file.into(), (*text).to_string()).expect("it is a valid protocol");
+//! let (file, text) = msi.expect("msi is shipped");
+//! let source = Source::parse(file.into(), (*text).to_string()).expect("msi is valid");
 //! let table = tabulate(&source, Agent::Remote, false, &AtomicBool::new(false));
-//! let table = table.expect("its home is written by hand").expect("no one cancelled it");
+//! let table = table.expect("the home is written by hand").expect("not cancelled");
 //! assert_eq!(table.json(&source)["states"], 11);
 //! ```
 

@@ -12,7 +12,7 @@ use std::fmt::Write;
 pub struct LinkOptions {
     /// Name of the link.
     pub link: String,
-    /// Number of working lanes.
+    /// Number of lanes in use.
     pub lanes: Option<u64>,
     /// Maximum data of a message or packet, in bytes.
     pub payload: Option<u64>,
@@ -55,19 +55,19 @@ pub fn measure(options: &LinkOptions) -> Result<LinkReport, String> {
 impl LinkReport {
     /// JSON value, described in `docs/output.md`.
     pub fn json(&self) -> serde_json::Value {
-        value(&self.name, &self.config, &self.rates, &self.transfers)
+        report_json(&self.name, &self.config, &self.rates, &self.transfers)
     }
 
     /// Report as text.
     pub fn text(&self) -> String {
-        text(&self.name, &self.config, &self.rates) + &dma_text(self.dma, &self.transfers)
+        report_text(&self.name, &self.config, &self.rates) + &dma_text(self.dma, &self.transfers)
     }
 }
 
-/// Maximum one-way delay, in nanoseconds; longer delays do not occur in a machine, and take more memory.
-const LONGEST_NS: u64 = 10_000;
-/// Maximum bit error rate; beyond it hardly any message arrives.
-const MOST_ERRORS: f64 = 1e-4;
+/// Maximum one-way delay, in nanoseconds; longer links do not occur in a machine, and take more memory.
+const MAX_DELAY_NS: u64 = 10_000;
+/// Maximum bit error rate; above it, hardly any message arrives.
+const MAX_BIT_ERROR_RATE: f64 = 1e-4;
 
 fn link_config(options: &LinkOptions) -> Result<LinkConfig, String> {
     let name = &options.link;
@@ -101,17 +101,17 @@ fn link_config(options: &LinkOptions) -> Result<LinkConfig, String> {
         ));
     };
     let delay = match u32::try_from(options.delay_ns) {
-        Ok(delay) if options.delay_ns <= LONGEST_NS => delay,
+        Ok(delay) if options.delay_ns <= MAX_DELAY_NS => delay,
         _ => {
             return Err(format!(
-                "the one-way latency is at most {LONGEST_NS} ns, not {}",
+                "the one-way latency is at most {MAX_DELAY_NS} ns, not {}",
                 options.delay_ns
             ))
         }
     };
-    if !(0.0..=MOST_ERRORS).contains(&options.bit_errors) {
+    if !(0.0..=MAX_BIT_ERROR_RATE).contains(&options.bit_errors) {
         return Err(format!(
-            "bit errors are from 0 to {MOST_ERRORS} per bit, not {}",
+            "bit errors are from 0 to {MAX_BIT_ERROR_RATE} per bit, not {}",
             options.bit_errors
         ));
     }
@@ -161,7 +161,7 @@ fn dma_text(bytes: Option<u64>, transfers: &[Transfers]) -> String {
     text.replace("\n\n", "\n")
 }
 
-fn value(
+fn report_json(
     name: &str,
     config: &LinkConfig,
     rates: &LinkRates,
@@ -200,9 +200,10 @@ fn transfers_json(transfer: &Transfers) -> serde_json::Value {
     json!({ "latency_ns": transfer.latency, "bytes_per_second": transfer.rate })
 }
 
+/// Bytes of one GiB.
 const GIB: f64 = 1_073_741_824.0;
 
-fn text(name: &str, config: &LinkConfig, rates: &LinkRates) -> String {
+fn report_text(name: &str, config: &LinkConfig, rates: &LinkRates) -> String {
     let LinkConfig {
         lanes,
         payload,
@@ -224,9 +225,9 @@ fn text(name: &str, config: &LinkConfig, rates: &LinkRates) -> String {
         "{:width$}  {:>8}  {:>8}  {:>6}",
         "one direction", "GB/s", "GiB/s", "share"
     );
-    let wires = rates.steps.first().map_or(1.0, |step| step.1);
+    let raw_rate = rates.steps.first().map_or(1.0, |step| step.1);
     for (name, rate) in &rates.steps {
-        let share = 100.0 * rate / wires;
+        let share = 100.0 * rate / raw_rate;
         let _ = writeln!(
             text,
             "{name:width$}  {:8.3}  {:8.3}  {share:5.1}%",
@@ -251,7 +252,7 @@ fn text(name: &str, config: &LinkConfig, rates: &LinkRates) -> String {
             "one direction"
         };
         let name = format!("{}, {directions}", flow.name);
-        let share = 100.0 * flow.run / wires;
+        let share = 100.0 * flow.run / raw_rate;
         let _ = write!(
             text,
             "{name:width$}  {:8.3}  {:8.3}  {share:5.1}%  {:8.3}",

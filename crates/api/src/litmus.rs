@@ -5,9 +5,10 @@ mod timed;
 
 use crate::guarantee::render_path;
 use crate::outcome::{ExitStatus, Failure};
-use crate::source::{entry, Source};
+use crate::source::{diagnostic_json, Source};
 use cohkit_base::words::counted;
 use cohkit_chart::Text;
+use cohkit_diagnostics::suggestion;
 use cohkit_litmus::axioms::{self, Model};
 use cohkit_litmus::cores::{Cores, MemoryRequest};
 use cohkit_litmus::cycles::classic;
@@ -24,7 +25,6 @@ use cohkit_litmus::{herd, run as protocols, store_variants};
 use cohkit_protocol::construct::{self, ConstructionError};
 use cohkit_protocol::controller::Controller;
 use cohkit_protocol::protocol::Protocol;
-use cohkit_protocol::text::suggestion;
 use cohkit_system::world::StepError;
 use serde_json::{json, Value};
 use std::collections::BTreeSet;
@@ -73,7 +73,7 @@ impl Test {
             let notes: Vec<_> = error.help.iter().map(|help| (None, help.clone())).collect();
             let rendered = error.render(file, text, false);
             let (message, label) = (&error.message, &error.label);
-            let entry = entry(
+            let entry = diagnostic_json(
                 "litmus", message, text, error.span, label, &notes, &rendered,
             );
             json!([entry])
@@ -116,8 +116,8 @@ impl Test {
         }
     }
 
-    /// Returns the test on caches of these kinds. Without `kinds`, returns every placement if kinds have rows of their
-    /// own.
+    /// Returns the test on caches of these kinds. Without `kinds`, returns one test per placement if kinds differ
+    /// in their rows.
     ///
     /// # Errors
     /// The kinds are invalid.
@@ -127,8 +127,8 @@ impl Test {
         protocol: &Protocol,
     ) -> Result<Vec<Test>, Failure> {
         let placements = match kinds {
-            Some(kinds) => Kinds::read(kinds, protocol, &self.program).map(|kinds| vec![kinds]),
-            None if protocol.several_tables() => Kinds::every(protocol, &self.program),
+            Some(kinds) => Kinds::parse(kinds, protocol, &self.program).map(|kinds| vec![kinds]),
+            None if protocol.several_tables() => Kinds::all_placements(protocol, &self.program),
             None => return Ok(vec![self]),
         };
         let kinds_error =
@@ -156,16 +156,21 @@ impl Test {
         Some(names.into_iter().map(String::from).collect())
     }
 
-    /// Returns the test with its writes made by these store variants of the protocol, or by all mixes of them. The mix
-    /// becomes part of the name.
+    /// Returns the test with these store variants for its writes, or one test per combination of variants. The letters
+    /// of the variants become part of the name.
     ///
     /// # Errors
     /// The letters are invalid.
-    pub fn mixes(self, stores: &str, protocol: &Protocol) -> Result<Vec<Test>, Failure> {
+    pub fn with_store_variants(
+        self,
+        stores: &str,
+        protocol: &Protocol,
+    ) -> Result<Vec<Test>, Failure> {
         let mixes = match stores {
-            "every" => store_variants::every(protocol, &self.kinds(), &self.program),
+            "every" => store_variants::all_mixes(protocol, &self.kinds(), &self.program),
             letters => {
-                let mix = store_variants::read(letters, protocol, &self.kinds(), &self.program);
+                let mix =
+                    store_variants::parse_mix(letters, protocol, &self.kinds(), &self.program);
                 let stores_error = |reason| {
                     Failure::new(ExitStatus::BadInput, format!("error: --stores: {reason}"))
                 };
@@ -173,8 +178,8 @@ impl Test {
             }
         };
         let with_mix = |mix: Vec<StoreVariant>| {
-            let letters = store_variants::letters(&mix);
-            let mut program = store_variants::mixed(&self.program, &mix);
+            let letters = store_variants::format_mix(&mix);
+            let mut program = store_variants::with_mix(&self.program, &mix);
             program.name = format!("{} {letters}", program.name);
             Test {
                 program,
@@ -187,16 +192,16 @@ impl Test {
 }
 
 /// Reason why a test has no verdict.
-pub enum NotJudged {
+pub enum TestError {
     /// No home can be constructed for the protocol.
     NoHome(Box<Source>, ConstructionError),
     /// Any other failure.
     Failure(Failure),
 }
 
-impl From<Failure> for NotJudged {
-    fn from(failure: Failure) -> NotJudged {
-        NotJudged::Failure(failure)
+impl From<Failure> for TestError {
+    fn from(failure: Failure) -> TestError {
+        TestError::Failure(failure)
     }
 }
 
@@ -219,7 +224,7 @@ struct LitmusOptions {
     model: Model,
     /// True if the protocol guarantees this model, so that every other outcome is a violation.
     guaranteed: bool,
-    gives_up: u8,
+    max_spontaneous_evictions: u8,
     max_states: usize,
     basis: OutcomeBasis,
 }
@@ -263,7 +268,7 @@ impl MemorySystem<'_> {
             cores: core_model,
             model,
             guaranteed: core_model == guaranteed_cores && guaranteed == Some(model),
-            gives_up: request.gives_up,
+            max_spontaneous_evictions: request.max_spontaneous_evictions,
             max_states: request.max_states,
             basis: request.basis,
         }
@@ -273,7 +278,7 @@ impl MemorySystem<'_> {
 impl LitmusOptions {
     /// JSON value: true if the file's expectation is met, and null if undecided; `None` if it does not determine the
     /// exit code.
-    fn as_expected(&self, outcome: ExitStatus) -> Option<Value> {
+    fn expectation_json(&self, outcome: ExitStatus) -> Option<Value> {
         let is_met = match outcome {
             ExitStatus::Success => json!(true),
             ExitStatus::Violated => json!(false),
@@ -285,7 +290,7 @@ impl LitmusOptions {
     fn options(&self) -> protocols::Options {
         protocols::Options {
             cores: self.cores,
-            gives_up: self.gives_up,
+            gives_up: self.max_spontaneous_evictions,
             max_states: self.max_states,
             ..protocols::Options::default()
         }
@@ -308,8 +313,8 @@ pub struct Report {
     pub json: Value,
 }
 
-/// Result of one test that was explored in every order of events.
-struct Judged {
+/// Result of a test whose orders of events were all explored.
+struct ExploredTest {
     /// File of the test; `None` for a shape.
     file: Option<String>,
     program: Program,
@@ -329,12 +334,12 @@ struct Judged {
 ///
 /// # Errors
 /// The test has no verdict.
-pub fn answer(
+pub fn run_test_json(
     test: &Test,
     memory_system: MemorySystem,
     request: &LitmusRequest,
     cancel: &AtomicBool,
-) -> Result<Value, NotJudged> {
+) -> Result<Value, TestError> {
     let mut should_continue = || !cancel.load(Ordering::SeqCst);
     let charts = Text::default();
     let report = run_test(test, memory_system, request, &charts, &mut should_continue)?;
@@ -352,7 +357,7 @@ pub fn run_test(
     request: &LitmusRequest,
     charts: &Text,
     should_continue: &mut dyn FnMut() -> bool,
-) -> Result<Report, NotJudged> {
+) -> Result<Report, TestError> {
     let litmus_options = memory_system.litmus_options(request);
     match (memory_system.source, request.simulate) {
         (Some(source), Some(seeds)) => {
@@ -387,7 +392,7 @@ fn judge(
     litmus_options: &LitmusOptions,
     chart: bool,
     should_continue: &mut dyn FnMut() -> bool,
-) -> Result<Judged, NotJudged> {
+) -> Result<ExploredTest, TestError> {
     let program = &test.program;
     let allowed = litmus_options.allowed(program)?;
     let (result, path) = match memory_system.source {
@@ -397,7 +402,7 @@ fn judge(
         }
         Some(source) => {
             let levels = (source, memory_system.lower);
-            let result = on_protocol(levels, test, litmus_options, should_continue)?;
+            let result = explore_on_protocol(levels, test, litmus_options, should_continue)?;
             let forbidden = match &result {
                 Found::Ends { ends, .. } => ends.iter().any(|end| !allowed.contains(end)),
                 Found::Stuck { .. } => true,
@@ -419,7 +424,7 @@ fn judge(
     if matches!(result, Found::Interrupted) {
         return Err(Failure::new(ExitStatus::Interrupted, "interrupted").into());
     }
-    Ok(Judged {
+    Ok(ExploredTest {
         file: test.file.clone(),
         program: program.clone(),
         kinds: test.kind_names(memory_system.source),
@@ -432,9 +437,9 @@ fn judge(
 }
 
 /// Constructs the home for this number of caches.
-fn home(source: &Source, caches: u16) -> Result<Controller, NotJudged> {
+fn home(source: &Source, caches: u16) -> Result<Controller, TestError> {
     construct::home(&source.protocol, caches)
-        .map_err(|error| NotJudged::NoHome(Box::new(source.clone()), error))
+        .map_err(|error| TestError::NoHome(Box::new(source.clone()), error))
 }
 
 /// Shortest path to the deciding outcome: one that the model forbids, or else one that decides the condition. For a
@@ -445,7 +450,7 @@ fn shortest_path(
     result: &Found,
     (litmus_options, allowed): (&LitmusOptions, &BTreeSet<Outcome>),
     should_continue: &mut dyn FnMut() -> bool,
-) -> Result<Option<Shortest>, NotJudged> {
+) -> Result<Option<Shortest>, TestError> {
     if lower.is_some() {
         let message = "error: charts show one level of caches, but the specification has two";
         return Err(Failure::new(ExitStatus::BadInput, message).into());
@@ -484,12 +489,12 @@ fn shortest_path(
     ))
 }
 
-fn on_protocol(
+fn explore_on_protocol(
     (source, lower): (&Source, Option<&Source>),
     test: &Test,
     litmus_options: &LitmusOptions,
     should_continue: &mut dyn FnMut() -> bool,
-) -> Result<Found, NotJudged> {
+) -> Result<Found, TestError> {
     let program = &test.program;
     let home = |source| home(source, program.threads.len() as u16);
     let upper_home = home(source)?;
@@ -518,14 +523,14 @@ fn on_protocol(
         // The threads may run when placed on other kinds.
         Found::Lacks(_) | Found::Cannot(_) if source.protocol.several_tables() => Ok(result),
         Found::Lacks(reason) | Found::Cannot(reason) => {
-            Err(cannot(source, program, &reason).into())
+            Err(unsupported_test(source, program, &reason).into())
         }
         result => Ok(result),
     }
 }
 
-/// Error: the test cannot run on this protocol.
-fn cannot(source: &Source, program: &Program, reason: &str) -> Failure {
+/// Failure for a test that cannot run on this protocol.
+fn unsupported_test(source: &Source, program: &Program, reason: &str) -> Failure {
     let (path, test) = (source.path.display(), &program.name);
     let message = format!("error: {path}: cannot run {test}: {reason}");
     Failure::new(ExitStatus::BadInput, message)
@@ -546,8 +551,8 @@ fn cores_text(cores: Cores) -> &'static str {
     }
 }
 
-/// Comparison of outcomes with those that the model allows, as text.
-fn relation<'e>(
+/// Compares the outcomes with those that the model allows, as text.
+fn comparison<'e>(
     ends: impl Iterator<Item = &'e Outcome>,
     litmus_options: &LitmusOptions,
     allowed: &BTreeSet<Outcome>,
@@ -614,7 +619,10 @@ fn outcome_list<'e>(
             true => String::new(),
             false => format!(" (forbidden by {})", litmus_options.model),
         };
-        format!("  {mark} {}{suffix}{forbidden}\n", program.words(end))
+        format!(
+            "  {mark} {}{suffix}{forbidden}\n",
+            program.format_outcome(end)
+        )
     };
     ends.map(line).collect()
 }
@@ -631,8 +639,8 @@ enum Expected {
 }
 
 impl Expected {
-    fn of(test: &Test, how: &LitmusOptions, on_protocol: bool) -> Expected {
-        if how.basis == OutcomeBasis::Condition {
+    fn of(test: &Test, litmus_options: &LitmusOptions, on_protocol: bool) -> Expected {
+        if litmus_options.basis == OutcomeBasis::Condition {
             return Expected::Condition;
         }
         let expected = test.expected.or(match test.program.quantifier {
@@ -691,13 +699,13 @@ fn cores_key(cores: Cores) -> &'static str {
 }
 
 /// Values of an outcome, for JSON.
-fn values(program: &Program, end: &Outcome) -> Value {
+fn outcome_values(program: &Program, end: &Outcome) -> Value {
     let values = end.0.iter();
-    let values = values.map(|(o, v)| (program.name_of(o), json!(v)));
+    let values = values.map(|(observable, value)| (program.name_of(observable), json!(value)));
     Value::Object(values.collect())
 }
 
-impl Judged {
+impl ExploredTest {
     /// Returns true if an outcome violates the guaranteed memory model.
     fn breaks_guarantee(&self) -> bool {
         match &self.found {
@@ -762,8 +770,8 @@ impl Judged {
                 match protocol {
                     Some(_) => {
                         let states = counted(*states as u64, "state");
-                        let relation = relation(ends.iter(), &self.options, &self.allowed);
-                        writeln!(text, "  {relation}, in {states}")
+                        let comparison = comparison(ends.iter(), &self.options, &self.allowed);
+                        writeln!(text, "  {comparison}, in {states}")
                     }
                     None => writeln!(text, "  the outcomes of {model}"),
                 }
@@ -820,7 +828,7 @@ impl Judged {
         };
         let outcome_json = |end: &Outcome| {
             json!({
-                "values": values(program, end),
+                "values": outcome_values(program, end),
                 "fulfils": program.holds(end),
                 "allowed": self.allowed.contains(end),
             })
@@ -850,7 +858,7 @@ impl Judged {
         if let Some(kinds) = &self.kinds {
             value["kinds"] = json!(kinds);
         }
-        if let Some(expected) = self.options.as_expected(self.outcome()) {
+        if let Some(expected) = self.options.expectation_json(self.outcome()) {
             value["expected"] = expected;
         }
         if let Some(path) = &self.path {

@@ -4,7 +4,7 @@ use crate::checkpoints::Checkpoints;
 use crate::coverage::SystemCoverage;
 use crate::outcome::{ExitStatus, Failure};
 use crate::protocol_check::Request;
-use crate::verdict::{effort, omission_text, reason_words, search_json};
+use crate::verdict::{omission_text, reason_words, search_json, search_size};
 use crate::{protocol_check, source};
 use cohkit_chart::Text;
 use cohkit_engine::coverage::coverage;
@@ -27,14 +27,14 @@ pub fn is_model(path: &Path) -> bool {
 
 /// Options for reading a model.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Reading {
+pub struct ModelReadOptions {
     /// Dialect of Murphi.
     pub dialect: Dialect,
     /// Definition of a deadlock.
     pub deadlock: Deadlock,
 }
 
-impl Reading {
+impl ModelReadOptions {
     /// Parses a model, which is named after its file. Also returns warnings about probable mistakes.
     ///
     /// # Errors
@@ -59,7 +59,7 @@ pub fn model_diagnostics_json(
     text: &str,
 ) -> Value {
     let entry = |diagnostic: &cohkit_murphi::Diagnostic| {
-        source::entry(
+        source::diagnostic_json(
             "murphi",
             &diagnostic.message,
             text,
@@ -73,7 +73,7 @@ pub fn model_diagnostics_json(
 }
 
 /// Verdict on a model.
-pub struct Judged {
+pub struct ModelVerdict {
     /// Result of the search.
     pub report: Report,
     /// Explanation of a violation, where needed.
@@ -83,7 +83,7 @@ pub struct Judged {
     run: Value,
 }
 
-impl Judged {
+impl ModelVerdict {
     /// JSON entry, described in `docs/output.md`.
     pub fn json(&self, model: &Model) -> Value {
         let charts = trace(&self.report).map(|trace| &trace.sequence);
@@ -112,9 +112,9 @@ pub fn judge_model(
     request: &Request,
     progress: &(dyn Fn(&search::Progress) + Sync),
     checkpoints: Option<&Checkpoints>,
-) -> Result<Judged, Failure> {
+) -> Result<ModelVerdict, Failure> {
     let start = Instant::now();
-    let checkpoint = checkpoints.map(Checkpoints::next);
+    let checkpoint = checkpoints.map(Checkpoints::start_search);
     let checkpoint_sink = checkpoint
         .as_ref()
         .map(|checkpoint| checkpoint as &dyn CheckpointSink);
@@ -137,8 +137,8 @@ pub fn judge_model(
         true => coverage(model, &report, &search_options).map(SystemCoverage::of_model),
         false => None,
     };
-    let run = protocol_check::run(path, request, &report, start.elapsed().as_secs_f64());
-    Ok(Judged {
+    let run = protocol_check::run_json(path, request, &report, start.elapsed().as_secs_f64());
+    Ok(ModelVerdict {
         report,
         explanation,
         coverage,
@@ -164,7 +164,7 @@ pub fn trace(report: &Report) -> Option<&Trace> {
 /// Verdict as text; a violation comes with the rules that lead to it.
 pub fn text(model: &Model, report: &Report, charts: &Text) -> String {
     let mut text = format!("{}: ", model.name);
-    let counts = effort(report);
+    let counts = search_size(report);
     let (verdict, trace) = match &report.outcome {
         cohkit_engine::Outcome::Verified => {
             let _ = writeln!(text, "verified{}: {counts}", omission_text(report));

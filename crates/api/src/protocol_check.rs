@@ -6,10 +6,11 @@ use crate::guarantee::{self, GuaranteeVerdict, Sizes};
 use crate::outcome::Failure;
 use crate::size;
 use crate::source::{InputError, Source};
-use crate::verdict::{Finding, Verdict};
+use crate::verdict::{Evidence, Verdict};
 use cohkit_base::words::counted;
 use cohkit_check::progress::{progress, Unfinished, PROGRESS};
 use cohkit_check::system::{self, assumptions, Modelled};
+use cohkit_diagnostics::suggestion;
 use cohkit_engine::coverage::{coverage, Coverage};
 use cohkit_engine::explain::explain;
 use cohkit_engine::model::Model;
@@ -21,7 +22,6 @@ use cohkit_protocol::construct::fault::Fault;
 use cohkit_protocol::construct::{construct_until, Construction, ConstructionError, Extent};
 use cohkit_protocol::controller::Controller;
 use cohkit_protocol::protocol::{Home, Protocol, System};
-use cohkit_protocol::text::suggestion;
 use serde_json::{json, Value};
 use std::borrow::Cow;
 use std::path::Path;
@@ -142,7 +142,7 @@ fn with_lines(base: &System, lines: u8) -> System {
 
 /// Returns the protocol with the parameters of one of its systems.
 fn sized_protocol<'p>(protocol: &'p Protocol, system: &'p System) -> &'p Protocol {
-    system.sized.as_deref().unwrap_or(protocol)
+    system.resized_protocol.as_deref().unwrap_or(protocol)
 }
 
 /// Systems to check, and the limits of the check.
@@ -263,7 +263,7 @@ pub fn judge(
     // The construction covers as many remotes as the largest selected system has.
     source.protocol.systems = request.systems.of(&source)?;
     let cancelled = || request.cancel.load(Ordering::SeqCst);
-    let added = Added {
+    let added = AddedSystems {
         widened: widened_name,
         // Random walks visit only a sample of the states, whatever the size of a system.
         crossed: match (&request.systems, &request.simulation) {
@@ -297,7 +297,7 @@ fn judge_guarantee(
     let mut verdict = guarantee::judge(&source.protocol, model, states, &home, cancel);
     let mut checked_sizes = vec![Vec::new()];
     for system in &source.protocol.systems {
-        let Some(protocol) = &system.sized else {
+        let Some(protocol) = &system.resized_protocol else {
             continue;
         };
         if checked_sizes.contains(&system.sizes) {
@@ -310,7 +310,7 @@ fn judge_guarantee(
                 system: system.name.clone(),
                 sizes: system.sizes.clone(),
             };
-            verdict.judge_sized(protocol, sizes, states, &home, cancel);
+            verdict.judge_with_sizes(protocol, sizes, states, &home, cancel);
         }
     }
     listener.guaranteed(&verdict, source)?;
@@ -321,7 +321,7 @@ fn judge_guarantee(
 fn judge_systems(
     source: &Source,
     request: &Request,
-    added: &Added,
+    added: &AddedSystems,
     listener: &mut dyn Listener,
 ) -> Result<bool, InputError> {
     let protocol = &source.protocol;
@@ -343,34 +343,36 @@ fn judge_systems(
         format!("added to the systems of the specification: {joined} join lines, and {reason}")
     };
     for system in &protocol.systems {
-        let mut judged = Judged::new(source, system, &homes, request, listener)?;
-        judged.notes.clone_from(&notes);
+        let mut system_result = SystemResult::new(source, system, &homes, request, listener)?;
+        system_result.notes.clone_from(&notes);
         if added.widened.as_ref() == Some(&system.name) {
-            judged.add(&added_note("no system has two lines for each home"));
+            system_result.mark_added(&added_note("no system has two lines for each home"));
         }
         let mut crossed = added.crossed.iter();
         let crossed = crossed.find(|(base, _)| *base == system.name);
         // If the smaller system is violated or too large, the larger one adds nothing.
-        let crossed = crossed.filter(|_| judged.decided.report.outcome == Outcome::Verified);
-        let mut judged_crossed = None;
+        let crossed =
+            crossed.filter(|_| system_result.search_result.report.outcome == Outcome::Verified);
+        let mut crossed_result = None;
         if let Some((_, system)) = crossed {
-            let mut result = Judged::new(source, system, &homes, &request.limited(), listener)?;
+            let mut result =
+                SystemResult::new(source, system, &homes, &request.limited(), listener)?;
             if result.is_decided() {
                 result.notes.clone_from(&notes);
-                result.add(&added_note(
+                result.mark_added(&added_note(
                     "no system of these sizes has both two remotes and two lines for each home",
                 ));
-                judged_crossed = Some(result);
+                crossed_result = Some(result);
             } else {
-                judged.notes.push(format!(
+                system_result.notes.push(format!(
                     "{} and {} together were not judged: the search reached its limit; declare a system of this size to search it completely",
                     counted(system.remotes.total(), "remote"),
                     counted(system.lines, "line"),
                 ));
             }
         }
-        for judged in std::iter::once(judged).chain(judged_crossed) {
-            judged.report(source, request, listener)?;
+        for system_result in std::iter::once(system_result).chain(crossed_result) {
+            system_result.report(source, request, listener)?;
         }
         if request.cancel.load(Ordering::SeqCst) {
             break;
@@ -392,7 +394,7 @@ impl<'a> Request<'a> {
 }
 
 /// Systems that are checked in addition to the declared ones.
-struct Added {
+struct AddedSystems {
     /// Name of the system of [`widened_system`].
     widened: Option<String>,
     /// Systems of [`crossed_systems`].
@@ -403,17 +405,17 @@ struct Added {
 const MAX_CROSSED_STATES: u64 = 300_000;
 
 /// A system with its result.
-struct Judged<'a> {
+struct SystemResult<'a> {
     system: &'a System,
     home: Cow<'a, Controller>,
     /// True if the system was added to the declared ones.
     added: bool,
-    decided: Decided,
+    search_result: SearchResult,
     notes: Vec<String>,
     seconds: f64,
 }
 
-impl<'a> Judged<'a> {
+impl<'a> SystemResult<'a> {
     /// Searches a system, and measures the time.
     fn new(
         source: &Source,
@@ -421,29 +423,29 @@ impl<'a> Judged<'a> {
         homes: &'a Homes,
         request: &Request,
         listener: &mut dyn Listener,
-    ) -> Result<Judged<'a>, InputError> {
+    ) -> Result<SystemResult<'a>, InputError> {
         let start = Instant::now();
         let home = homes.controller(system.remotes.total());
-        let decided = search_with_trials(source, system, &home, request, listener)?;
-        Ok(Judged {
+        let search_result = search_with_trials(source, system, &home, request, listener)?;
+        Ok(SystemResult {
             system,
             home,
             added: false,
-            decided,
+            search_result,
             notes: Vec::new(),
             seconds: start.elapsed().as_secs_f64(),
         })
     }
 
     /// Marks the system as added, with a note of the reason.
-    fn add(&mut self, reason: &str) {
+    fn mark_added(&mut self, reason: &str) {
         self.added = true;
         self.notes.push(reason.to_string());
     }
 
     fn is_decided(&self) -> bool {
         matches!(
-            self.decided.report.outcome,
+            self.search_result.report.outcome,
             Outcome::Verified | Outcome::Violated { .. }
         )
     }
@@ -456,34 +458,34 @@ impl<'a> Judged<'a> {
         listener: &mut dyn Listener,
     ) -> Result<(), InputError> {
         let protocol = &source.protocol;
-        let Decided {
+        let SearchResult {
             modelled,
             report,
             coverage,
-            watched,
-            never,
-            absent,
+            trace_model,
+            never_started,
+            missing_accesses,
             notes: other_notes,
             unfinished,
-        } = self.decided;
+        } = self.search_result;
         let coverage =
             coverage.map(|c| SystemCoverage::of_system(c, &modelled, protocol, &self.home));
-        let modelled = watched.unwrap_or(modelled);
+        let modelled = trace_model.unwrap_or(modelled);
         let mut notes = self.notes;
-        if !never.is_empty() {
-            let (agent, never) = (&protocol.remote.name, never.join(", "));
+        if !never_started.is_empty() {
+            let (agent, never_started) = (&protocol.remote.name, never_started.join(", "));
             notes.push(format!(
-                "never performed, as no {agent} ever starts it: {never}"
+                "never performed, as no {agent} ever starts it: {never_started}"
             ));
         }
-        if !absent.is_empty() {
-            let absent = absent.join(", ");
+        if !missing_accesses.is_empty() {
+            let missing_accesses = missing_accesses.join(", ");
             notes.push(format!(
-                "never performed, as the specification has no row for it: {absent}"
+                "never performed, as the specification has no row for it: {missing_accesses}"
             ));
         }
         notes.extend(other_notes);
-        let run = run(&source.path, request, &report, self.seconds);
+        let run = run_json(&source.path, request, &report, self.seconds);
         let explanation = match &report.outcome {
             Outcome::Violated {
                 property, trace, ..
@@ -500,7 +502,7 @@ impl<'a> Judged<'a> {
             protocol,
             system: self.system,
             added: self.added,
-            finding: Finding::Searched(Box::new(report)),
+            evidence: Evidence::Searched(Box::new(report)),
             explanation,
             assumptions: &assumptions(protocol, self.system.parent_any),
             notes: &notes,
@@ -515,16 +517,16 @@ impl<'a> Judged<'a> {
 /// Returns random walks of `steps` steps together, each at most `length` steps long (by default 1,000).
 pub fn simulation(steps: u64, seed: u64, length: Option<u64>) -> Simulation {
     /// Enough steps to reach all behaviour of most protocols.
-    const LENGTH: u64 = 1000;
+    const DEFAULT_WALK_STEPS: u64 = 1000;
     Simulation {
         seed,
         steps,
-        length: length.unwrap_or(LENGTH).min(steps),
+        length: length.unwrap_or(DEFAULT_WALK_STEPS).min(steps),
     }
 }
 
 /// Machine-dependent metadata of a verdict.
-pub(crate) fn run(file: &Path, request: &Request, report: &Report, seconds: f64) -> Value {
+pub(crate) fn run_json(file: &Path, request: &Request, report: &Report, seconds: f64) -> Value {
     json!({
         "file": file.display().to_string(),
         "version": env!("CARGO_PKG_VERSION"),
@@ -645,7 +647,7 @@ fn search_with_trials(
     home: &Controller,
     request: &Request,
     listener: &mut dyn Listener,
-) -> Result<Decided, InputError> {
+) -> Result<SearchResult, InputError> {
     let model = |trial| model(&source.protocol, system, home, request.capacity, trial);
     let full_model = model(None)?;
     listener.model(source, system, &full_model.model)?;
@@ -659,9 +661,9 @@ fn search_with_trials(
         let model = model(Some(trial))?;
         let (report, coverage) = search(source, system, &model.model, request, listener)?;
         if !matches!(report.outcome, Outcome::Exceeded { .. }) {
-            let decided = Decided::new(model, report, coverage);
+            let search_result = SearchResult::new(model, report, coverage);
             return check_progress(
-                decided,
+                search_result,
                 source,
                 system,
                 home,
@@ -672,36 +674,36 @@ fn search_with_trials(
         }
     }
     let (report, coverage) = search(source, system, &full_model.model, request, listener)?;
-    let decided = Decided::new(full_model, report, coverage);
-    check_progress(decided, source, system, home, request, None, listener)
+    let search_result = SearchResult::new(full_model, report, coverage);
+    check_progress(search_result, source, system, home, request, None, listener)
 }
 
 /// Result of a system.
-struct Decided {
+struct SearchResult {
     modelled: Modelled,
     report: Report,
     coverage: Option<Coverage>,
     /// Model to which the trace of the report belongs, if it is not `modelled`.
-    watched: Option<Modelled>,
+    trace_model: Option<Modelled>,
     /// Accesses that no remote ever starts.
-    never: Vec<&'static str>,
+    never_started: Vec<&'static str>,
     /// Accesses for which the protocol has no row.
-    absent: Vec<&'static str>,
+    missing_accesses: Vec<&'static str>,
     /// Further notes on progress.
     notes: Vec<String>,
     /// Search for progress that a limit ended.
     unfinished: Option<Unfinished>,
 }
 
-impl Decided {
-    fn new(modelled: Modelled, report: Report, coverage: Option<Coverage>) -> Decided {
-        Decided {
+impl SearchResult {
+    fn new(modelled: Modelled, report: Report, coverage: Option<Coverage>) -> SearchResult {
+        SearchResult {
             modelled,
             report,
             coverage,
-            watched: None,
-            never: Vec::new(),
-            absent: Vec::new(),
+            trace_model: None,
+            never_started: Vec::new(),
+            missing_accesses: Vec::new(),
             notes: Vec::new(),
             unfinished: None,
         }
@@ -710,16 +712,16 @@ impl Decided {
 
 /// Checks progress if all other properties are verified.
 fn check_progress(
-    mut decided: Decided,
+    mut search_result: SearchResult,
     source: &Source,
     system: &System,
     home: &Controller,
     request: &Request,
     trial: Option<u16>,
     listener: &dyn Listener,
-) -> Result<Decided, InputError> {
+) -> Result<SearchResult, InputError> {
     let mut status = Status::Undecided;
-    if decided.report.outcome == Outcome::Verified {
+    if search_result.report.outcome == Outcome::Verified {
         let listener_progress = listener.progress(source, system);
         let options = search_options(request, &*listener_progress, None);
         let lowering = lowering_options(system, request.capacity, trial);
@@ -739,18 +741,18 @@ fn check_progress(
             Outcome::Violated { .. } => Status::Violated,
             _ => Status::Undecided,
         };
-        decided.report.outcome = result.outcome;
-        decided.watched = result.modelled;
-        decided.never = result.never;
-        decided.absent = result.absent;
-        decided.notes = result.notes;
-        decided.unfinished = result.unfinished;
+        search_result.report.outcome = result.outcome;
+        search_result.trace_model = result.modelled;
+        search_result.never_started = result.never;
+        search_result.missing_accesses = result.absent;
+        search_result.notes = result.notes;
+        search_result.unfinished = result.unfinished;
     }
-    decided.report.properties.push(PropertyResult {
+    search_result.report.properties.push(PropertyResult {
         property: PROGRESS,
         status,
     });
-    Ok(decided)
+    Ok(search_result)
 }
 
 fn search(
@@ -761,7 +763,7 @@ fn search(
     listener: &mut dyn Listener,
 ) -> Result<(Report, Option<Coverage>), InputError> {
     let progress = listener.progress(source, system);
-    let checkpoint = listener.checkpoints().map(Checkpoints::next);
+    let checkpoint = listener.checkpoints().map(Checkpoints::start_search);
     let checkpoint_sink = checkpoint
         .as_ref()
         .map(|checkpoint| checkpoint as &dyn CheckpointSink);
@@ -795,7 +797,7 @@ fn report_fault(
             protocol: &source.protocol,
             system,
             added: false,
-            finding: Finding::Construction(fault),
+            evidence: Evidence::Construction(fault),
             assumptions: &assumptions(&source.protocol, system.parent_any),
             notes: &[],
             explanation: None,

@@ -17,26 +17,27 @@ use cohkit_sim::components::traffic::{Pattern, Workload};
 use cohkit_sim::explain;
 use cohkit_sim::levels::Levels;
 use cohkit_sim::oracle::Level;
-use cohkit_sim::platform::{text, units, Cores, Platform, Quantity, Unit};
+use cohkit_sim::platform::{text, Cores, Platform};
 use cohkit_sim::simulation::{
     self, draw_while, explain_while, run_while, HostSpace, LowerLevelSetup, RunError, Setup,
 };
 use cohkit_sim::spaces::Spaces;
 use cohkit_sim::statistics::Statistics;
-use cohkit_sim::timeline::Filter;
+use cohkit_timeline::Filter;
+use cohkit_units::{self as units, Quantity, Unit};
 use serde_json::{json, Map, Value};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
 /// Default size of the accessed memory.
-pub const REGION: &str = "16MiB";
+const REGION: &str = "16MiB";
 
 /// Name of the workload of agents that do nothing.
 const IDLE: &str = "idle";
 
-/// Maximum memory of the simulator for each byte written, in bytes.
-const WRITTEN: f64 = 1.3;
+/// Upper bound of the simulator's memory per byte of simulated data written, in bytes.
+const MEMORY_PER_WRITTEN_BYTE: f64 = 1.3;
 
 /// Returns the shipped platform of this name.
 ///
@@ -59,7 +60,7 @@ pub fn shipped_platform(name: &str) -> Result<Platform, StartError> {
 /// Parses a platform file.
 ///
 /// # Errors
-/// All errors of the text.
+/// Every error of the platform file.
 pub fn read_platform(file: &str, platform: &str) -> Result<Platform, StartError> {
     text::read(platform).map_err(|errors| match cohkit_nearmemory::Platform::read(platform) {
         Ok(_) => StartError::input(
@@ -166,8 +167,8 @@ pub struct Request {
     pub outstanding: Option<u32>,
     /// Prefetch distance of reads, in accesses; by default the platform's `cores.prefetch`.
     pub prefetch: Option<u32>,
-    /// Workloads of other kinds of agents instead of this one, as `KIND=WORKLOAD` or `KIND=idle`.
-    pub by: Vec<String>,
+    /// Workloads of further kinds of agents, as `KIND=WORKLOAD` or `KIND=idle`; a kind without an entry runs `work`.
+    pub kind_workloads: Vec<String>,
     /// Quantities to set on the platform, as `name=value`.
     pub settings: Vec<String>,
     /// Seed of all random choices.
@@ -179,25 +180,31 @@ pub struct Request {
 }
 
 /// Statistics of a run, or its failure.
-pub type Ended = Result<Statistics, Box<explain::Failure>>;
+pub type RunResult = Result<Statistics, Box<explain::Failure>>;
 
-/// Part of a machine beside the space of its first protocol.
-pub enum Second {
-    /// Another level below each cache, with its home.
-    Below(Source, Controller),
-    /// Host memory as a space of its own.
-    Host(Source),
+/// Protocol that runs beside the first one: on the lower level of caches, or in the host's memory.
+pub enum SecondProtocol {
+    /// Lower level of caches, with its home.
+    LowerLevel(Source, Controller),
+    /// Address space of the host's memory.
+    HostMemory(Source),
 }
 
 impl MachineProtocols {
-    /// Returns the first protocol, and the part beside its space. All quantities of the platform must be [`set`].
+    /// Returns the first protocol, and the second one if the machine has two. All quantities of the platform must be
+    /// [`set`].
     ///
     /// # Errors
     /// The platform does not have two levels, or the lower level has no home.
-    pub fn on_platform(self, platform: &Platform) -> Result<(Source, Option<Second>), StartError> {
+    pub fn on_platform(
+        self,
+        platform: &Platform,
+    ) -> Result<(Source, Option<SecondProtocol>), StartError> {
         match self {
-            MachineProtocols::One(source) => Ok((source, None)),
-            MachineProtocols::Directions(device, host) => Ok((device, Some(Second::Host(host)))),
+            MachineProtocols::Single(source) => Ok((source, None)),
+            MachineProtocols::Directions(device, host) => {
+                Ok((device, Some(SecondProtocol::HostMemory(host))))
+            }
             MachineProtocols::Levels(upper, lower) => {
                 let Some(below) = &platform.below else {
                     return Err(StartError::input(
@@ -209,7 +216,7 @@ impl MachineProtocols {
                     ));
                 };
                 match simulation::home(&lower.protocol, below.remotes) {
-                    Ok(home) => Ok((upper, Some(Second::Below(lower, home)))),
+                    Ok(home) => Ok((upper, Some(SecondProtocol::LowerLevel(lower, home)))),
                     Err(error) => Err(StartError::NoHome(Box::new(lower), error)),
                 }
             }
@@ -217,14 +224,14 @@ impl MachineProtocols {
     }
 }
 
-impl Second {
-    /// Converts this to the setup of another level, or of another space.
+impl SecondProtocol {
+    /// Returns the setup of the lower level, or of the host's address space.
     fn into_setup(
         self,
         platform: &Platform,
     ) -> Result<(Option<LowerLevelSetup>, Option<HostSpace>), StartError> {
         match self {
-            Second::Below(source, home) => {
+            SecondProtocol::LowerLevel(source, home) => {
                 let lower = platform.lower().map(|platform| LowerLevelSetup {
                     protocol: source.protocol,
                     home,
@@ -232,7 +239,7 @@ impl Second {
                 });
                 Ok((lower, None))
             }
-            Second::Host(source) => {
+            SecondProtocol::HostMemory(source) => {
                 let host = HostSpace::new(source.protocol, platform).map_err(simulation_error)?;
                 Ok((None, Some(host)))
             }
@@ -254,14 +261,15 @@ pub struct Simulation {
 
 impl Simulation {
     /// Creates a simulation on a platform on which the settings of the request are [`set`]. `home` is that of the
-    /// protocol for the platform's number of remotes. `second` is the level below each cache, or the host's memory.
+    /// protocol for the platform's number of remotes. `second` runs on the lower level of caches, or in
+    /// the host's memory.
     ///
     /// # Errors
     /// The request is invalid, or the second protocol does not fit the platform.
     pub fn new(
         source: Source,
         home: Controller,
-        second: Option<Second>,
+        second: Option<SecondProtocol>,
         platform: Platform,
         request: Request,
     ) -> Result<Simulation, StartError> {
@@ -297,16 +305,16 @@ impl Simulation {
             let lower = setup.below.as_ref();
             let protocol = lower.map_or(&setup.protocol, |lower| &lower.protocol);
             let other_workloads =
-                works_by_kind(&request.by).filter_map(|(_, entry_work)| entry_work);
+                workloads_by_kind(&request.kind_workloads).filter_map(|(_, entry_work)| entry_work);
             let mut works = std::iter::once(request.work.clone()).chain(other_workloads);
-            let needing_work = works.find(|entry_work| entry_work.may_contain(access));
-            let needing_work = needing_work.unwrap_or_else(|| request.work.clone());
+            let unsupported_work = works.find(|entry_work| entry_work.may_contain(access));
+            let unsupported_work = unsupported_work.unwrap_or_else(|| request.work.clone());
             let message = format!(
                 "the {} of `{}` has no row for `{}`, which {} needs",
                 protocol.remote.name,
                 protocol.name,
                 access.name(),
-                needing_work.name()
+                unsupported_work.name()
             );
             return Err(StartError::input(
                 message,
@@ -328,12 +336,15 @@ impl Simulation {
         })
     }
 
-    /// Runs the simulation while `should_continue` returns true; it is called regularly, with the number of accesses performed so
-    /// far.
+    /// Runs the simulation while `should_continue` returns true. The callback is called periodically with the number of
+    /// accesses performed so far.
     ///
     /// # Errors
     /// The run was interrupted, or its setup is invalid.
-    pub fn run(&self, should_continue: &mut dyn FnMut(u64) -> bool) -> Result<Ended, StartError> {
+    pub fn run(
+        &self,
+        should_continue: &mut dyn FnMut(u64) -> bool,
+    ) -> Result<RunResult, StartError> {
         let result = match (&self.timeline, self.request.explain) {
             (Some(filter), explain) => {
                 draw_while(&self.setup, filter, should_continue).map(|mut result| {
@@ -355,13 +366,13 @@ impl Simulation {
         }
     }
 
-    /// Maximum memory for the data of the simulation, in bytes.
-    fn memory(&self) -> u64 {
-        (self.written() as f64 * WRITTEN) as u64
+    /// Upper bound of the memory for the simulated data, in bytes.
+    fn max_memory_bytes(&self) -> u64 {
+        (self.max_written_bytes() as f64 * MEMORY_PER_WRITTEN_BYTE) as u64
     }
 
-    /// Maximum number of bytes written.
-    fn written(&self) -> u64 {
+    /// Upper bound of the simulated data written, in bytes.
+    fn max_written_bytes(&self) -> u64 {
         let has_writes = |workload: &&Workload| {
             let mut accesses = Access::ALL.iter();
             accesses.any(|&(access, _)| access.writes() && workload.has(access))
@@ -382,21 +393,21 @@ impl Simulation {
             .chain(host)
     }
 
-    /// Cores and caches of the machine, and the sharing of caches by cores, in one line.
-    pub fn machine(&self) -> String {
+    /// Describes the cores and caches of the machine in one line: `64 cores, 8 share each of 8 caches`.
+    pub fn describe_machine(&self) -> String {
         let Setup {
             platform, protocol, ..
         } = &self.setup;
         let other_kinds = platform.agents.iter().map(|agents| agents.remotes);
         let caches = std::iter::once(platform.remotes).chain(other_kinds);
         let kinds = protocol.kinds.iter().zip(caches).zip(self.workloads());
-        let names_kinds = protocol.kinds.len() > 1 && !platform.agents.is_empty();
+        let prefix_kinds = protocol.kinds.len() > 1 && !platform.agents.is_empty();
         let descriptions = kinds.filter(|((_, caches), _)| *caches > 0);
         let descriptions = descriptions.map(|((kind, caches), workload)| {
             let below = platform.below.as_ref().map_or(1, |below| below.remotes);
             let description =
                 cores_and_caches(workload.cores, u32::from(caches) * u32::from(below));
-            match names_kinds {
+            match prefix_kinds {
                 true => format!("{}: {description}", kind.name),
                 false => description,
             }
@@ -415,9 +426,9 @@ impl Simulation {
     }
 
     /// JSON value, described in `docs/output.md`.
-    pub fn json(&self, ended: &Ended, seconds: f64) -> Value {
-        let failure = ended.as_ref().err().map(|failure| failure_json(failure));
-        let ended = ended.as_ref().ok();
+    pub fn json(&self, result: &RunResult, seconds: f64) -> Value {
+        let failure = result.as_ref().err().map(|failure| failure_json(failure));
+        let statistics = result.as_ref().ok();
         let mut value = json!({
             "protocol": self.setup.protocol.name,
             "platform": self.setup.platform.name,
@@ -426,12 +437,12 @@ impl Simulation {
             "workload": workload_json(&self.setup.workload, &self.request.work),
             "seed": self.setup.seed,
             "oracle": self.setup.oracle != Level::Off,
-            "statistics": ended.map(values_json),
-            "quarters": ended.map(|statistics| json!(statistics.quarters)),
-            "messages": ended.map(messages_json),
+            "statistics": statistics.map(values_json),
+            "quarters": statistics.map(|statistics| json!(statistics.quarters)),
+            "messages": statistics.map(messages_json),
             "failure": failure,
             "warnings": warnings(&self.setup),
-            "bouncing_lines": ended.map(|statistics| json!(statistics.bouncing)),
+            "bouncing_lines": statistics.map(|statistics| json!(statistics.bouncing)),
             "run": {
                 "file": self.source.path.display().to_string(),
                 "seconds": seconds,
@@ -441,8 +452,8 @@ impl Simulation {
         if !self.setup.others.is_empty() {
             let kinds = self.setup.protocol.kinds.iter().zip(self.workloads());
             let workloads = kinds.map(|(kind, workload)| {
-                let kind_work =
-                    works_by_kind(&self.request.by).find(|(name, _)| *name == kind.name);
+                let kind_work = workloads_by_kind(&self.request.kind_workloads)
+                    .find(|(name, _)| *name == kind.name);
                 let name = kind_work.map_or(Some(self.request.work.clone()), |(_, name)| name);
                 (
                     kind.name.clone(),
@@ -451,16 +462,16 @@ impl Simulation {
             });
             value["agents"] = workloads.collect::<Map<String, Value>>().into();
         }
-        if let Some(statistics) = ended {
+        if let Some(statistics) = statistics {
             latency_breakdown::add(&mut value, statistics, &self.setup.protocol);
         }
-        if let Some(upper) = ended.and_then(|statistics| statistics.above.as_deref()) {
+        if let Some(upper) = statistics.and_then(|statistics| statistics.above.as_deref()) {
             value["above"] = json!({
                 "statistics": values_json(upper),
                 "messages": messages_json(upper),
             });
         }
-        add_host(&mut value, &self.setup, ended);
+        add_host(&mut value, &self.setup, statistics);
         value
     }
 }
@@ -493,7 +504,7 @@ fn cores_and_caches(cores: u32, caches: u32) -> String {
         (1, 1) => "1 core and 1 cache".to_string(),
         (_, 1) => format!("{cores_text} share 1 cache"),
         _ if cores == caches => format!("{cores_text}, each with a cache of its own"),
-        _ if cores < caches => format!("{cores_text}, before {cores} of {caches_text}"),
+        _ if cores < caches => format!("{cores_text}, one on each of {cores} of {caches_text}"),
         _ if cores.is_multiple_of(caches) => {
             format!(
                 "{cores_text}, {} share each of {caches_text}",
@@ -504,9 +515,9 @@ fn cores_and_caches(cores: u32, caches: u32) -> String {
     }
 }
 
-/// Adds the measurements of the host's memory, if it is a space of its own.
-pub(crate) fn add_host(value: &mut Value, setup: &Setup, ended: Option<&Statistics>) {
-    let host = ended.and_then(|statistics| statistics.host.as_deref());
+/// Adds the measurements of the host's memory, if it has its own address space.
+pub(crate) fn add_host(value: &mut Value, setup: &Setup, statistics: Option<&Statistics>) {
+    let host = statistics.and_then(|statistics| statistics.host.as_deref());
     let (Some(host), Some(space)) = (host, &setup.host) else {
         return;
     };
@@ -546,8 +557,10 @@ fn simulation_error(reason: String) -> StartError {
 }
 
 /// Workloads by kind of agents, `None` for idle ones. Entries without `=` are skipped.
-fn works_by_kind(by: &[String]) -> impl Iterator<Item = (&str, Option<Work>)> {
-    let entries = by.iter().filter_map(|entry| entry.split_once('='));
+fn workloads_by_kind(kind_workloads: &[String]) -> impl Iterator<Item = (&str, Option<Work>)> {
+    let entries = kind_workloads
+        .iter()
+        .filter_map(|entry| entry.split_once('='));
     entries.map(|(kind, work)| (kind.trim(), Work::named(work.trim()).ok()))
 }
 
@@ -559,7 +572,7 @@ fn workloads(
 ) -> Result<(Workload, Vec<Workload>), StartError> {
     let remotes = platform.kinds(protocol).map_err(simulation_error)?;
     let kinds: Vec<&str> = kinds_of(protocol, remotes.kinds()).collect();
-    check_by(request, &kinds)?;
+    check_workloads_by_kind(request, &kinds)?;
     let (first_workload, other_workloads) =
         workloads_of_kinds(request, platform, protocol, remotes.kinds())?;
     reject_idle_machine(std::iter::once(&first_workload).chain(&other_workloads))?;
@@ -590,12 +603,12 @@ fn host_and_device_workloads(
         .map_err(simulation_error)?
         .kinds();
     let names = kinds_of(protocol, 1).chain(kinds_of(&host.protocol, host_kinds));
-    check_by(request, &names.collect::<Vec<_>>())?;
+    check_workloads_by_kind(request, &names.collect::<Vec<_>>())?;
     let (first_workload, _) = workloads_of_kinds(request, platform, protocol, 1)?;
     let mut idle = request.clone();
     let host_kind = host.protocol.kinds[0].name.clone();
-    if works_by_kind(&request.by).all(|(kind, _)| kind != host_kind) {
-        idle.by.push(format!("{host_kind}={IDLE}"));
+    if workloads_by_kind(&request.kind_workloads).all(|(kind, _)| kind != host_kind) {
+        idle.kind_workloads.push(format!("{host_kind}={IDLE}"));
     }
     // Options for cores apply to their accesses to the device's lines.
     (idle.cores, idle.outstanding, idle.prefetch) = (None, None, None);
@@ -611,9 +624,9 @@ fn host_and_device_workloads(
 }
 
 /// Rejects workloads for agents that the machine does not have.
-fn check_by(request: &Request, kinds: &[&str]) -> Result<(), StartError> {
-    for entry in &request.by {
-        let Some((kind_name, kind)) = entry.split_once('=') else {
+fn check_workloads_by_kind(request: &Request, kinds: &[&str]) -> Result<(), StartError> {
+    for entry in &request.kind_workloads {
+        let Some((kind_name, workload_name)) = entry.split_once('=') else {
             let reason = format!("`--by {entry}` has no `=`");
             return Err(StartError::input(
                 reason,
@@ -628,8 +641,8 @@ fn check_by(request: &Request, kinds: &[&str]) -> Result<(), StartError> {
             );
             return Err(StartError::input(reason, help));
         }
-        if kind.trim() != IDLE {
-            Work::named(kind.trim())?;
+        if workload_name.trim() != IDLE {
+            Work::named(workload_name.trim())?;
         }
     }
     Ok(())
@@ -656,11 +669,12 @@ fn workloads_of_kinds(
     kinds: usize,
 ) -> Result<(Workload, Vec<Workload>), StartError> {
     let kinds = &protocol.kinds[..kinds];
-    let work_of_kind =
-        |kind_name: &str| match works_by_kind(&request.by).find(|(name, _)| *name == kind_name) {
-            Some((_, work)) => work,
-            None => Some(request.work.clone()),
-        };
+    let work_of_kind = |kind_name: &str| match workloads_by_kind(&request.kind_workloads)
+        .find(|(name, _)| *name == kind_name)
+    {
+        Some((_, work)) => work,
+        None => Some(request.work.clone()),
+    };
     let first_kind_workload = |work| {
         workload(
             request,
@@ -713,7 +727,7 @@ fn workload(
             return recorded_workload(request, &trace, machine, platform, line_bytes)
         }
     };
-    let (pattern, access) = kind.parts();
+    let (pattern, access) = kind.pattern_and_access();
     let name = kind.name();
     let region_text = request.region.as_deref().unwrap_or(REGION);
     let region = units::parse(region_text, Unit::Bytes)
@@ -773,7 +787,10 @@ fn recorded_workload(
     line_bytes: u32,
 ) -> Result<Workload, StartError> {
     if let Some(region) = &request.region {
-        let message = format!("a region of {region} has no meaning for {}", trace.name);
+        let message = format!(
+            "`--region {region}` cannot be combined with the workload {}",
+            trace.name
+        );
         return Err(StartError::input(
             message,
             "`--region` does not apply to a trace, which lists its own addresses; remove the option",
@@ -804,14 +821,14 @@ fn recorded_workload(
 ///
 /// # Errors
 /// A single simulation does not fit into memory.
-pub fn side_by_side(
+pub fn max_concurrent_runs(
     simulations: &[&Simulation],
     threads: Option<usize>,
 ) -> Result<usize, StartError> {
     let max_threads = concurrent_runs::threads(threads);
     let mut memory_needs: Vec<u64> = simulations
         .iter()
-        .map(|simulation| simulation.memory())
+        .map(|simulation| simulation.max_memory_bytes())
         .collect();
     memory_needs.sort_unstable_by(|left, right| right.cmp(left));
     let free = size::free_memory().unwrap_or(u64::MAX);
@@ -824,7 +841,7 @@ pub fn side_by_side(
     if fitting_count == 0 && !memory_needs.is_empty() {
         let max_written = simulations
             .iter()
-            .map(|simulation| simulation.written())
+            .map(|simulation| simulation.max_written_bytes())
             .max();
         let size_text = units::show(max_written.unwrap_or(0), Unit::Bytes);
         return Err(StartError::Failure(Failure::new(
@@ -836,7 +853,7 @@ pub fn side_by_side(
 }
 
 /// Runs simulations concurrently, and returns their values in their order; the values do not depend on the number of
-/// threads. `performed` counts the accesses of all runs; setting `cancel` stops them soon.
+/// threads. `performed` counts the accesses of all runs; each run checks `cancel` every 65,536 events.
 ///
 /// # Errors
 /// The runs were interrupted, or do not fit into memory.
@@ -846,7 +863,7 @@ pub fn run_all(
     cancel: &AtomicBool,
     performed: &AtomicU64,
 ) -> Result<Vec<Value>, StartError> {
-    let threads = side_by_side(simulations, threads)?;
+    let threads = max_concurrent_runs(simulations, threads)?;
     run_each(simulations, threads, |simulation| {
         let start = Instant::now();
         let mut counted = 0;

@@ -39,19 +39,19 @@ pub fn parse(text: &str) -> Result<u64, String> {
 /// Memory that a check may use in bytes, if the operating system reports it: three quarters of free memory. An address
 /// limit reduces it to half of the remaining addresses, as rows that are moved exist twice for a while.
 pub(crate) fn memory_for_states() -> Option<u64> {
-    let free = free_memory().map(|free| free / 4 * 3);
+    let free_share = free_memory().map(|free| free / 4 * 3);
     let address_share = cohkit_engine::memory::address_space_limit().map(|limit| {
-        let (limit, used) = (limit, addresses_used().unwrap_or(0));
+        let (limit, used) = (limit, address_space_bytes().unwrap_or(0));
         limit.saturating_sub(used) / 2
     });
-    match (free, address_share) {
+    match (free_share, address_share) {
         (Some(free), Some(address_share)) => Some(free.min(address_share)),
         (free, address_share) => free.or(address_share),
     }
 }
 
 /// Size of this process's address space, in bytes.
-fn addresses_used() -> Option<u64> {
+fn address_space_bytes() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/self/status").ok()?;
     kibibytes(&text, "VmSize:")
 }

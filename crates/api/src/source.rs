@@ -2,15 +2,14 @@
 
 use crate::files;
 use crate::outcome::{ExitStatus, Failure};
-use annotate_snippets::{Annotation, AnnotationKind, Level, Renderer, Snippet};
 use cohkit_chart::Text;
+use cohkit_diagnostics::{line_column, suggestion, Excerpt, Report, Severity, Span};
 use cohkit_protocol::construct::fault::{Fault, Refusal};
 use cohkit_protocol::construct::ConstructionError;
 use cohkit_protocol::protocol::Protocol;
-use cohkit_protocol::text::{self, line_column, suggestion, Diagnostic, Span};
+use cohkit_protocol::text::{self, Diagnostic};
 use cohkit_sim::platform::text::PlatformError;
 use serde_json::{json, Value};
-use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 /// Reason why work on a protocol ended.
@@ -21,7 +20,7 @@ pub enum InputError {
     /// The request is invalid.
     Input {
         /// Description of the error.
-        what: String,
+        message: String,
         /// Suggested remedy.
         help: Option<String>,
     },
@@ -31,16 +30,19 @@ pub enum InputError {
 
 impl InputError {
     /// Creates an error with a remedy.
-    pub(crate) fn input(what: impl Into<String>, help: impl Into<String>) -> InputError {
+    pub(crate) fn input(message: impl Into<String>, help: impl Into<String>) -> InputError {
         InputError::Input {
-            what: what.into(),
+            message: message.into(),
             help: Some(help.into()),
         }
     }
 
     /// Creates an error without a remedy.
-    pub fn plain(what: String) -> InputError {
-        InputError::Input { what, help: None }
+    pub fn plain(message: String) -> InputError {
+        InputError::Input {
+            message,
+            help: None,
+        }
     }
 
     /// Converts the error to a failure that names the file, without a position in its text.
@@ -50,9 +52,9 @@ impl InputError {
                 let message = format!("error: {}: {}", path.display(), refusal_text(&refusal));
                 Failure::new(ExitStatus::BadInput, message)
             }
-            InputError::Input { what, help } => {
+            InputError::Input { message, help } => {
                 let help = help.map_or(String::new(), |help| format!("\n  help: {help}"));
-                let message = format!("error: {}: {what}{help}", path.display());
+                let message = format!("error: {}: {message}{help}", path.display());
                 Failure::new(ExitStatus::BadInput, message)
             }
             InputError::Failure(failure) => failure,
@@ -159,7 +161,10 @@ impl Source {
     pub(crate) fn by_sizes(&self) -> Vec<Source> {
         let systems = self.protocol.systems.chunk_by(|a, b| a.sizes == b.sizes);
         let resized = systems.map(|systems| {
-            let protocol = systems[0].sized.as_deref().unwrap_or(&self.protocol);
+            let protocol = systems[0]
+                .resized_protocol
+                .as_deref()
+                .unwrap_or(&self.protocol);
             let mut source = Source {
                 protocol: protocol.clone(),
                 ..self.clone()
@@ -182,7 +187,7 @@ impl Source {
             let message = format!("error: no system is named `{name}`\n  help: {help}");
             return Err(Failure::new(ExitStatus::BadInput, message));
         };
-        let resized = system.sized.as_deref().cloned();
+        let resized = system.resized_protocol.as_deref().cloned();
         Ok(Source {
             protocol: resized.unwrap_or_else(|| self.protocol.clone()),
             ..self
@@ -192,8 +197,7 @@ impl Source {
     /// Formats an error at a position of the text, for a terminal.
     pub fn error(&self, title: &str, span: Span, help: Option<&str>, colour: bool) -> String {
         let path = self.path.display().to_string();
-        let range = span.start as usize..span.end as usize;
-        error_at(&path, &self.text, title, range, help, colour)
+        error_at(Excerpt::whole(&path, &self.text), title, span, help, colour)
     }
 
     /// Failure: no home can be constructed from this form of protocol.
@@ -217,7 +221,7 @@ impl Source {
     pub fn refusal_json(&self, refusal: &Refusal) -> Value {
         let title = refusal_text(refusal);
         let rendered = self.error(&title, refusal.span, None, false);
-        entry(
+        diagnostic_json(
             "no-home",
             &title,
             &self.text,
@@ -273,53 +277,24 @@ pub fn diagnostics_failure(
     )
 }
 
-/// Formats an error at a byte range of a file, for a terminal.
+/// Formats an error at a place of an excerpt, for a terminal.
 pub fn error_at(
-    path: &str,
-    text: &str,
+    excerpt: Excerpt,
     title: &str,
-    range: Range<usize>,
+    span: Span,
     help: Option<&str>,
     colour: bool,
 ) -> String {
-    let snippet = Snippet::source(text).path(path);
-    render_error(snippet, text.len(), title, range, help, colour)
-}
-
-/// Formats an error in one line of a file, given only this line and its number, from 1 on.
-pub fn error_in_line(
-    path: &str,
-    (number, line): (usize, &str),
-    title: &str,
-    range: Range<usize>,
-    colour: bool,
-) -> String {
-    let snippet = Snippet::source(line).path(path).line_start(number);
-    render_error(snippet, line.len(), title, range, None, colour)
-}
-
-fn render_error<'a>(
-    snippet: Snippet<'a, Annotation<'a>>,
-    length: usize,
-    title: &'a str,
-    range: Range<usize>,
-    help: Option<&'a str>,
-    colour: bool,
-) -> String {
-    let (start, end) = (range.start.min(length), range.end.min(length));
-    let annotation = AnnotationKind::Primary.span(start..end.max(start));
-    let mut group = Level::ERROR
-        .primary_title(title)
-        .element(snippet.annotation(annotation));
-    if let Some(help) = help {
-        group = group.element(Level::HELP.message(help));
-    }
-    let renderer = if colour {
-        Renderer::styled()
-    } else {
-        Renderer::plain()
+    let help = help.map(|help| (None, help.to_string()));
+    let report = Report {
+        severity: Severity::Error,
+        code: "",
+        message: title,
+        span,
+        label: "",
+        notes: help.as_slice(),
     };
-    renderer.render(&[group]).to_string()
+    report.render(excerpt, colour)
 }
 
 fn refusal_text(refusal: &Refusal) -> String {
@@ -329,7 +304,7 @@ fn refusal_text(refusal: &Refusal) -> String {
 /// Errors of a text as a JSON list; `file` is the name to show.
 pub fn diagnostics_json(diagnostics: &[Diagnostic], file: &str, text: &str) -> Value {
     let entry = |diagnostic: &Diagnostic| {
-        entry(
+        diagnostic_json(
             diagnostic.code.name(),
             &diagnostic.message,
             text,
@@ -346,18 +321,15 @@ pub fn diagnostics_json(diagnostics: &[Diagnostic], file: &str, text: &str) -> V
 pub fn platform_errors_json(errors: &[PlatformError], file: &str, text: &str) -> Value {
     let entry = |error: &PlatformError| {
         let message = &error.message;
-        let rendered = error_at(file, text, message, error.span.clone(), None, false);
-        let span = Span {
-            start: error.span.start as u32,
-            end: error.span.end as u32,
-        };
-        entry("platform", message, text, span, "", &[], &rendered)
+        let span = Span::from(error.span.clone());
+        let rendered = error_at(Excerpt::whole(file, text), message, span, None, false);
+        diagnostic_json("platform", message, text, span, "", &[], &rendered)
     };
     errors.iter().map(entry).collect()
 }
 
 /// JSON object of one error.
-pub(crate) fn entry(
+pub(crate) fn diagnostic_json(
     code: &str,
     message: &str,
     text: &str,

@@ -12,7 +12,7 @@ pub enum StartError {
     /// The request is invalid.
     Input {
         /// Description of the error.
-        what: String,
+        message: String,
         /// Suggested remedy.
         help: Option<String>,
     },
@@ -40,15 +40,18 @@ pub enum StartError {
 
 impl StartError {
     /// Creates an error with a remedy.
-    pub fn input(what: impl Into<String>, help: impl Into<String>) -> StartError {
+    pub fn input(message: impl Into<String>, help: impl Into<String>) -> StartError {
         StartError::Input {
-            what: what.into(),
+            message: message.into(),
             help: Some(help.into()),
         }
     }
 
     /// Creates an error without a remedy.
-    pub fn plain(what: String) -> StartError {
-        StartError::Input { what, help: None }
+    pub fn plain(message: String) -> StartError {
+        StartError::Input {
+            message,
+            help: None,
+        }
     }
 }

@@ -13,7 +13,7 @@ use cohkit_engine::explain::Explanation;
 use cohkit_engine::report::{states_in_words, Status};
 use cohkit_engine::search::Reason;
 use cohkit_engine::trace::Trace;
-use cohkit_engine::{Property, Report};
+use cohkit_engine::{Outcome as SearchOutcome, Property, Report};
 use cohkit_protocol::construct::fault::Fault;
 use cohkit_protocol::protocol::{Protocol, System};
 use cohkit_protocol::remotes::KindId;
@@ -28,22 +28,22 @@ pub struct Verdict<'a> {
     pub system: &'a System,
     /// True if the system was added to the declared ones.
     pub added: bool,
-    /// Source of the verdict.
-    pub finding: Finding<'a>,
+    /// Evidence for the verdict.
+    pub evidence: Evidence<'a>,
     /// Assumptions of the verdict beyond the protocol's rules.
     pub assumptions: &'a [String],
-    /// Notes of the home's construction, and notes on accesses that never start.
+    /// Notes of the home's construction, and accesses that can never start.
     pub notes: &'a [String],
-    /// Explanation of why no step leads on from the end of the counterexample, where needed.
+    /// Reason that no step is possible after the last state of the counterexample; `None` for other properties.
     pub explanation: Option<Explanation>,
     /// Coverage of the search, if requested.
     pub coverage: Option<SystemCoverage>,
-    /// Search for progress that a limit ended, if all other properties hold.
+    /// Progress question that the search left undecided at a limit, although all other properties hold.
     pub unfinished: Option<Unfinished>,
 }
 
-/// Source of a verdict.
-pub enum Finding<'a> {
+/// Evidence for a verdict.
+pub enum Evidence<'a> {
     /// A search of the system's states.
     Searched(Box<Report>),
     /// A fault that the construction of the home found; there is nothing to search.
@@ -53,17 +53,17 @@ pub enum Finding<'a> {
 impl Verdict<'_> {
     /// Outcome that determines the exit code.
     pub fn outcome(&self) -> ExitStatus {
-        match &self.finding {
-            Finding::Searched(report) => outcome(report),
-            Finding::Construction(_) => ExitStatus::Violated,
+        match &self.evidence {
+            Evidence::Searched(report) => outcome(report),
+            Evidence::Construction(_) => ExitStatus::Violated,
         }
     }
 
     /// Number of states found; 0 after a fault of the construction.
     pub fn states(&self) -> u128 {
-        match &self.finding {
-            Finding::Searched(report) => report.states,
-            Finding::Construction(_) => 0,
+        match &self.evidence {
+            Evidence::Searched(report) => report.states,
+            Evidence::Construction(_) => 0,
         }
     }
 
@@ -74,36 +74,38 @@ impl Verdict<'_> {
 
     /// Message sequences that show a violation, or how the capacity of a channel is exceeded.
     pub fn sequences(&self) -> Vec<&Sequence> {
-        match &self.finding {
-            Finding::Searched(report) => match &report.outcome {
-                cohkit_engine::Outcome::Violated { trace, .. }
-                | cohkit_engine::Outcome::Exceeded { trace, .. } => vec![&trace.sequence],
+        match &self.evidence {
+            Evidence::Searched(report) => match &report.outcome {
+                SearchOutcome::Violated { trace, .. } | SearchOutcome::Exceeded { trace, .. } => {
+                    vec![&trace.sequence]
+                }
                 _ => Vec::new(),
             },
-            Finding::Construction(fault) => fault.explanations.iter().collect(),
+            Evidence::Construction(fault) => fault.explanations.iter().collect(),
         }
     }
 
     /// Trace of a violation, or of how the capacity of a channel is exceeded.
     pub fn trace(&self) -> Option<&Trace> {
-        match &self.finding {
-            Finding::Searched(report) => match &report.outcome {
-                cohkit_engine::Outcome::Violated { trace, .. }
-                | cohkit_engine::Outcome::Exceeded { trace, .. } => Some(trace),
+        match &self.evidence {
+            Evidence::Searched(report) => match &report.outcome {
+                SearchOutcome::Violated { trace, .. } | SearchOutcome::Exceeded { trace, .. } => {
+                    Some(trace)
+                }
                 _ => None,
             },
-            Finding::Construction(_) => None,
+            Evidence::Construction(_) => None,
         }
     }
 
     /// Verdict as text, without the charts of a construction fault, which has its own report.
     pub fn text(&self, charts: &Text) -> String {
         let mut text = format!("{}: ", self.name());
-        match &self.finding {
-            Finding::Searched(report) => {
-                let counts = effort(report);
+        match &self.evidence {
+            Evidence::Searched(report) => {
+                let counts = search_size(report);
                 match &report.outcome {
-                    cohkit_engine::Outcome::Verified => {
+                    SearchOutcome::Verified => {
                         let (states, rest) = counts.split_once(',').unwrap_or((&counts, ""));
                         let parts = self.parts(report);
                         let _ = writeln!(
@@ -112,7 +114,7 @@ impl Verdict<'_> {
                             omission_text(report)
                         );
                     }
-                    cohkit_engine::Outcome::Undecided { reason } => {
+                    SearchOutcome::Undecided { reason } => {
                         let (reason_text, omission) =
                             (reason_words(*reason), omission_text(report));
                         let _ = match &self.unfinished {
@@ -124,13 +126,13 @@ impl Verdict<'_> {
                             None => writeln!(text, "undecided{omission}: {reason_text} after {counts}"),
                         };
                     }
-                    cohkit_engine::Outcome::Exceeded { limit, trace } => {
+                    SearchOutcome::Exceeded { limit, trace } => {
                         let _ = writeln!(text, "undecided: {limit} after {counts}");
                         let _ = writeln!(text, "  {CHECK_LIMIT_TEXT}; `--capacity N` raises it");
                         let chart = cohkit_chart::text(&trace.sequence, charts);
                         let _ = write!(text, "\n{chart}\n");
                     }
-                    cohkit_engine::Outcome::Violated {
+                    SearchOutcome::Violated {
                         property,
                         message,
                         trace,
@@ -150,7 +152,7 @@ impl Verdict<'_> {
                     }
                 }
             }
-            Finding::Construction(fault) => {
+            Evidence::Construction(fault) => {
                 let _ = writeln!(text, "violated: {}: {}", fault.kind.name(), fault.text);
             }
         }
@@ -183,11 +185,11 @@ impl Verdict<'_> {
 
     /// JSON entry, described in `docs/output.md`; `run` is the machine-dependent part.
     pub fn json(&self, run: Value) -> Value {
-        let mut entry = match &self.finding {
-            Finding::Searched(report) => {
+        let mut entry = match &self.evidence {
+            Evidence::Searched(report) => {
                 search_json(report, ("capacity", CHECK_LIMIT_TEXT), self.sequences())
             }
-            Finding::Construction(fault) => json!({
+            Evidence::Construction(fault) => json!({
                 "outcome": "violated",
                 "reason": null,
                 "states": null,
@@ -248,14 +250,12 @@ impl Verdict<'_> {
 /// Outcome of a search for the exit code.
 pub fn outcome(report: &Report) -> ExitStatus {
     match &report.outcome {
-        cohkit_engine::Outcome::Verified => ExitStatus::Success,
-        cohkit_engine::Outcome::Violated { .. } => ExitStatus::Violated,
-        cohkit_engine::Outcome::Undecided {
+        SearchOutcome::Verified => ExitStatus::Success,
+        SearchOutcome::Violated { .. } => ExitStatus::Violated,
+        SearchOutcome::Undecided {
             reason: Reason::Interrupted,
         } => ExitStatus::Interrupted,
-        cohkit_engine::Outcome::Undecided { .. } | cohkit_engine::Outcome::Exceeded { .. } => {
-            ExitStatus::Undecided
-        }
+        SearchOutcome::Undecided { .. } | SearchOutcome::Exceeded { .. } => ExitStatus::Undecided,
     }
 }
 
@@ -267,9 +267,9 @@ pub(crate) fn search_json(
     sequences: Vec<&Sequence>,
 ) -> Value {
     let (outcome, reason, example) = match &report.outcome {
-        cohkit_engine::Outcome::Verified => ("verified", Value::Null, Value::Null),
-        cohkit_engine::Outcome::Undecided { reason } => ("undecided", json!(reason), Value::Null),
-        cohkit_engine::Outcome::Exceeded { limit, trace } => {
+        SearchOutcome::Verified => ("verified", Value::Null, Value::Null),
+        SearchOutcome::Undecided { reason } => ("undecided", json!(reason), Value::Null),
+        SearchOutcome::Exceeded { limit, trace } => {
             let message = match limit_means {
                 "" => limit.clone(),
                 means => format!("{limit}: {means}"),
@@ -277,7 +277,7 @@ pub(crate) fn search_json(
             let example = counterexample(limit_kind, limit, &message, sequences, Some(trace));
             ("undecided", json!(limit_kind), example)
         }
-        cohkit_engine::Outcome::Violated {
+        SearchOutcome::Violated {
             property,
             message,
             trace,
@@ -311,7 +311,7 @@ pub(crate) fn search_json(
 /// Explanation of a full channel: its capacity is a bound of the check.
 pub const CHECK_LIMIT_TEXT: &str = "a limit of this check, not of the protocol";
 
-/// Reservation of a verdict found with hash compaction; empty otherwise.
+/// Caveat of a verdict found with hash compaction; empty otherwise.
 pub(crate) fn omission_text(report: &Report) -> String {
     let probability = report.omission_probability;
     probability.map_or(String::new(), |p| {
@@ -319,8 +319,8 @@ pub(crate) fn omission_text(report: &Report) -> String {
     })
 }
 
-/// Effort of a search as text: the states first, and after a comma the rest.
-pub(crate) fn effort(report: &Report) -> String {
+/// Size of a search as text: the number of states, then after a comma transitions and depth.
+pub(crate) fn search_size(report: &Report) -> String {
     let states = states_in_words(report.states, report.symmetric);
     let Some(walks) = &report.walks else {
         let transitions = counted(report.transitions, "transition");
@@ -345,7 +345,7 @@ pub(crate) fn effort(report: &Report) -> String {
     text
 }
 
-/// Reason why a search gave up, as text.
+/// Reason for which a search ended without a verdict, as text.
 pub(crate) fn reason_words(reason: Reason) -> &'static str {
     match reason {
         Reason::MaxStates => "the limit on states was reached",
@@ -393,7 +393,7 @@ pub fn counterexample(
             "steps": trace.steps,
             "fault": trace.fault,
         });
-        if trace.watched {
+        if trace.loops_checked {
             value["watched"] = json!(true);
         }
         value

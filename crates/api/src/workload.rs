@@ -34,21 +34,21 @@ pub enum Work {
     Trace(Trace),
 }
 
-/// Accesses that were recorded elsewhere.
+/// Trace of accesses, in a file or in memory.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Trace {
     /// Name as given in the request, with its prefix.
     pub name: String,
     /// Format of the file.
     format: Format,
-    /// True if pages are placed one after another, whatever their addresses.
+    /// True to place pages contiguously, independent of their addresses.
     packed: bool,
-    from: From,
+    source: TraceSource,
 }
 
-/// Location of a trace.
+/// Source of a trace.
 #[derive(Clone, PartialEq, Eq, Debug)]
-enum From {
+enum TraceSource {
     File(PathBuf),
     Bytes(Arc<[u8]>),
 }
@@ -66,7 +66,7 @@ impl Work {
                 name: name.to_string(),
                 format,
                 packed,
-                from: From::File(file.into()),
+                source: TraceSource::File(file.into()),
             }));
         }
         Kind::from_name(name).map(Work::Kind).ok_or_else(|| {
@@ -94,7 +94,7 @@ impl Work {
             name: name.to_string(),
             format,
             packed,
-            from: From::Bytes(bytes.into()),
+            source: TraceSource::Bytes(bytes.into()),
         }))
     }
 
@@ -110,7 +110,7 @@ impl Work {
     pub(crate) fn may_contain(&self, access: Access) -> bool {
         match self {
             Work::Kind(Kind::RandomMixed) if access == Access::Load => true,
-            Work::Kind(kind) => kind.parts().1 == access,
+            Work::Kind(kind) => kind.pattern_and_access().1 == access,
             Work::Trace(_) => true,
         }
     }
@@ -134,14 +134,14 @@ impl Trace {
             packed: self.packed,
             max_accesses,
         };
-        let result = match &self.from {
-            From::File(path) => recorded::read(open(path)?, &options),
-            From::Bytes(bytes) => recorded::read(&bytes[..], &options),
+        let result = match &self.source {
+            TraceSource::File(path) => recorded::read(open(path)?, &options),
+            TraceSource::Bytes(bytes) => recorded::read(&bytes[..], &options),
         };
         result.map(Arc::new).map_err(|error| StartError::Trace {
-            file: match &self.from {
-                From::File(path) => path.display().to_string(),
-                From::Bytes(_) => self.name.clone(),
+            file: match &self.source {
+                TraceSource::File(path) => path.display().to_string(),
+                TraceSource::Bytes(_) => self.name.clone(),
             },
             error,
         })
@@ -185,7 +185,7 @@ named_values! {
 
 impl Kind {
     /// Pattern of the accessed lines, and the access; the mixed workload reads too.
-    pub(crate) fn parts(self) -> (Pattern, Access) {
+    pub(crate) fn pattern_and_access(self) -> (Pattern, Access) {
         match self {
             Kind::SequentialRead => (Pattern::Chunked, Access::Load),
             Kind::RandomRead => (Pattern::Random, Access::Load),

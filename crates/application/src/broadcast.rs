@@ -21,32 +21,36 @@ pub struct Broadcast {
 }
 
 /// Polling interval of a flag, in picoseconds.
-const PAUSE: Time = 5_000;
+const POLL_INTERVAL: Time = 5_000;
 
 impl Broadcast {
     /// Returns the line of a thread's flag in a host (`slot` 0), or of its word of even (1) or odd (2) rounds.
-    fn line(&self, thread: u32, host: Line, slot: Line) -> Line {
+    fn slot_line(&self, thread: u32, host: Line, slot: Line) -> Line {
         self.homes * (3 * thread + slot) + host
     }
 
-    fn flag(&self, thread: u32, host: Line) -> Line {
-        self.line(thread, host, 0)
+    /// Returns the line of a thread's flag in a host.
+    fn flag_line(&self, thread: u32, host: Line) -> Line {
+        self.slot_line(thread, host, 0)
     }
 
-    fn word(&self, thread: u32, host: Line, round: u32) -> Line {
-        self.line(thread, host, 1 + round % 2)
+    /// Returns the line of a thread's word of a round in a host.
+    fn word_line(&self, thread: u32, host: Line, round: u32) -> Line {
+        self.slot_line(thread, host, 1 + round % 2)
     }
 
+    /// Returns the word that a thread sends in a round.
     fn value(&self, thread: u32, round: u32) -> u64 {
         let mixed = (u64::from(thread) << 32 | u64::from(round)).wrapping_add(1);
         mixed.wrapping_mul(0x9e37_79b9_7f4a_7c15)
     }
 
-    /// Value of a flag after the given number of rounds.
+    /// Returns the value of a flag after the given number of rounds.
     fn flag_value(&self, rounds: u32) -> u64 {
         0xf1a6_0000_0000_0000 | u64::from(rounds)
     }
 
+    /// Returns the number of rounds that a flag value indicates; 0 for an invalid value.
     fn rounds_of_flag(&self, flag: u64) -> u32 {
         let rounds = (flag & 0xffff_ffff) as u32;
         match flag == self.flag_value(rounds) && rounds <= self.rounds {
@@ -60,17 +64,17 @@ impl Broadcast {
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 enum ThreadState {
     /// Storing its word, in this host and those after it.
-    Stores(Line),
+    Storing(Line),
     /// Releasing its flag, in this host and those after it.
-    Releases(Line),
+    Releasing(Line),
     /// Acquiring the flag of a thread; true once the access is issued.
-    Acquires(u32, bool),
+    Acquiring(u32, bool),
     /// Waiting before the flag of a thread is polled again.
-    Pauses(u32),
+    Waiting(u32),
     /// Checking the word of a thread.
-    Checks(u32),
-    /// All rounds done.
-    Ends,
+    Checking(u32),
+    /// Finished.
+    Stopped,
 }
 
 /// One thread of the broadcast.
@@ -106,18 +110,18 @@ impl BroadcastThread {
     /// Starts to acquire the flag of the next thread from `thread` on, or starts the next round.
     fn acquire_next_flag(&mut self, thread: u32) -> Step {
         if let Some(thread) = self.next_remote_thread(thread) {
-            self.state = ThreadState::Acquires(thread, false);
+            self.state = ThreadState::Acquiring(thread, false);
             return self.step(0);
         }
         self.round += 1;
         self.state = match self.round == self.parameters.rounds {
-            true => ThreadState::Ends,
-            false => ThreadState::Stores(0),
+            true => ThreadState::Stopped,
+            false => ThreadState::Storing(0),
         };
         match self.state {
-            ThreadState::Ends => Step::End { what: "broadcasts" },
+            ThreadState::Stopped => Step::End { name: "broadcasts" },
             _ => Step::Count {
-                what: "rounds",
+                name: "rounds",
                 by: 1,
             },
         }
@@ -130,52 +134,52 @@ impl Thread for BroadcastThread {
             return Step::Begin;
         }
         match self.state {
-            ThreadState::Stores(host) => match self.next_other_host(host) {
+            ThreadState::Storing(host) => match self.next_other_host(host) {
                 Some(host) => {
-                    self.state = ThreadState::Stores(host + 1);
+                    self.state = ThreadState::Storing(host + 1);
                     Step::Store {
-                        line: self.parameters.word(self.number, host, self.round),
+                        line: self.parameters.word_line(self.number, host, self.round),
                         word: 0,
                         value: self.parameters.value(self.number, self.round),
                     }
                 }
                 None => {
-                    self.state = ThreadState::Releases(0);
+                    self.state = ThreadState::Releasing(0);
                     self.step(0)
                 }
             },
-            ThreadState::Releases(host) => match self.next_other_host(host) {
+            ThreadState::Releasing(host) => match self.next_other_host(host) {
                 Some(host) => {
-                    self.state = ThreadState::Releases(host + 1);
+                    self.state = ThreadState::Releasing(host + 1);
                     Step::Release {
-                        line: self.parameters.flag(self.number, host),
+                        line: self.parameters.flag_line(self.number, host),
                         word: 0,
                         value: self.parameters.flag_value(self.round + 1),
                     }
                 }
                 None => self.acquire_next_flag(0),
             },
-            ThreadState::Acquires(thread, false) => {
-                self.state = ThreadState::Acquires(thread, true);
-                let line = self.parameters.flag(thread, self.host());
+            ThreadState::Acquiring(thread, false) => {
+                self.state = ThreadState::Acquiring(thread, true);
+                let line = self.parameters.flag_line(thread, self.host());
                 Step::Acquire { line, word: 0 }
             }
-            ThreadState::Acquires(thread, true)
+            ThreadState::Acquiring(thread, true)
                 if self.parameters.rounds_of_flag(result) <= self.round =>
             {
-                self.state = ThreadState::Pauses(thread);
-                Step::Work(PAUSE)
+                self.state = ThreadState::Waiting(thread);
+                Step::Work(POLL_INTERVAL)
             }
-            ThreadState::Acquires(thread, true) => {
-                self.state = ThreadState::Checks(thread);
-                let line = self.parameters.word(thread, self.host(), self.round);
+            ThreadState::Acquiring(thread, true) => {
+                self.state = ThreadState::Checking(thread);
+                let line = self.parameters.word_line(thread, self.host(), self.round);
                 Step::Load { line, word: 0 }
             }
-            ThreadState::Pauses(thread) => {
-                self.state = ThreadState::Acquires(thread, false);
+            ThreadState::Waiting(thread) => {
+                self.state = ThreadState::Acquiring(thread, false);
                 self.step(0)
             }
-            ThreadState::Checks(thread) => {
+            ThreadState::Checking(thread) => {
                 if result != self.parameters.value(thread, self.round) {
                     self.mismatches += 1;
                     self.first_mismatch
@@ -183,7 +187,7 @@ impl Thread for BroadcastThread {
                 }
                 self.acquire_next_flag(thread + 1)
             }
-            ThreadState::Ends => Step::Stop,
+            ThreadState::Stopped => Step::Stop,
         }
     }
 }
@@ -193,7 +197,7 @@ impl Scenario for Broadcast {
     type Thread = BroadcastThread;
 
     fn lines(&self) -> Line {
-        self.line(self.threads, 0, 0)
+        self.slot_line(self.threads, 0, 0)
     }
 
     fn terminates(&self) -> bool {
@@ -213,7 +217,7 @@ impl Scenario for Broadcast {
             parameters: self.clone(),
             number,
             round: 0,
-            state: ThreadState::Stores(0),
+            state: ThreadState::Storing(0),
             started: false,
             mismatches: 0,
             first_mismatch: None,
@@ -246,7 +250,7 @@ impl Scenario for Broadcast {
             }
             let (last, host) = (self.rounds - 1, broadcast_thread.next_other_host(0));
             if let Some(host) = host {
-                let actual = contents.word(self.word(*number, host, last), 0);
+                let actual = contents.word(self.word_line(*number, host, last), 0);
                 let expected = self.value(*number, last);
                 if actual != expected {
                     return Err(format!(

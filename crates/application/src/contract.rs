@@ -1,6 +1,6 @@
 //! Monitor of the obligations of an application, evaluated on its events and actions.
 
-use crate::interface::{Action, Event, Line, Operation, Placement, Refused};
+use crate::interface::{Action, Event, Line, Operation, PageFault, Placement};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A violation of the contract by an application.
@@ -16,9 +16,9 @@ pub struct Breach {
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 enum LocalState {
     /// Requested but not complete; true if it locks.
-    Asked(Operation, bool),
+    Requested(Operation, bool),
     /// Complete, and the lock is held.
-    Held(Operation),
+    Locked(Operation),
 }
 
 /// Monitor of one application.
@@ -30,24 +30,24 @@ pub struct Contract {
     /// Words per line, from [`Event::Start`].
     words: u16,
     /// Lines with an outstanding read or write by the home that the application has not answered.
-    waiting: BTreeSet<(Line, Side)>,
+    waiting: BTreeSet<(Line, ReplyKind)>,
     local_states: BTreeMap<Line, LocalState>,
     /// Threads with an outstanding register read.
     readers: BTreeSet<u32>,
     /// The latest page fault (tag, word, reason) that the application has not yet abandoned by [`Action::Forgo`].
-    refused: Option<(u32, u32, Refused)>,
+    page_fault: Option<(u32, u32, PageFault)>,
 }
 
 /// Kind of reply that the home waits for.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-enum Side {
+enum ReplyKind {
     Answer,
     Accept,
 }
 
 impl Contract {
-    /// Creates a monitor without outstanding operations. The home's lines are those below `homed_lines`; others are private
-    /// to the application.
+    /// Creates a monitor without outstanding operations. The home's lines are those below `homed_lines`; others are
+    /// private to the application.
     pub fn new(placement: Placement, homed_lines: Line) -> Contract {
         Contract {
             placement,
@@ -56,27 +56,30 @@ impl Contract {
             waiting: BTreeSet::new(),
             local_states: BTreeMap::new(),
             readers: BTreeSet::new(),
-            refused: None,
+            page_fault: None,
         }
     }
 
     /// Records an event that reaches the application.
-    pub fn event(&mut self, event: &Event) {
+    pub fn record_event(&mut self, event: &Event) {
         match *event {
             Event::Start { words } => self.words = words,
             Event::Read { line, .. } => {
-                self.waiting.insert((line, Side::Answer));
+                self.waiting.insert((line, ReplyKind::Answer));
             }
             Event::Write { line, .. } => {
-                self.waiting.insert((line, Side::Accept));
+                self.waiting.insert((line, ReplyKind::Accept));
             }
             Event::RegisterRead { thread, .. } => {
                 self.readers.insert(thread);
             }
-            Event::Refused { tag, word, why } => self.refused = Some((tag, word, why)),
+            Event::PageFault { tag, word, fault } => self.page_fault = Some((tag, word, fault)),
             Event::Done { line, .. } => {
-                if let Some(LocalState::Asked(operation, true)) = self.local_states.remove(&line) {
-                    self.local_states.insert(line, LocalState::Held(operation));
+                if let Some(LocalState::Requested(operation, true)) =
+                    self.local_states.remove(&line)
+                {
+                    self.local_states
+                        .insert(line, LocalState::Locked(operation));
                 }
             }
             _ => {}
@@ -87,13 +90,13 @@ impl Contract {
     ///
     /// # Errors
     /// The action violates the contract in the current state.
-    pub fn action(&mut self, action: &Action) -> Result<(), Breach> {
+    pub fn check_action(&mut self, action: &Action) -> Result<(), Breach> {
         match *action {
-            Action::Answer { line, .. } => match self.waiting.remove(&(line, Side::Answer)) {
+            Action::Answer { line, .. } => match self.waiting.remove(&(line, ReplyKind::Answer)) {
                 true => Ok(()),
                 false => breach(line, "answers a read that is not outstanding"),
             },
-            Action::Accept { line } => match self.waiting.remove(&(line, Side::Accept)) {
+            Action::Accept { line } => match self.waiting.remove(&(line, ReplyKind::Accept)) {
                 true => Ok(()),
                 false => breach(line, "accepts a write that is not outstanding"),
             },
@@ -111,29 +114,29 @@ impl Contract {
             } => match self.local_states.get(&line) {
                 None => {
                     self.local_states
-                        .insert(line, LocalState::Asked(operation, lock));
+                        .insert(line, LocalState::Requested(operation, lock));
                     Ok(())
                 }
-                Some(LocalState::Asked(pending, _)) => {
+                Some(LocalState::Requested(pending, _)) => {
                     let (name, pending) = (operation.name(), pending.name());
                     breach(
                         line,
                         &format!("asks for a {name} before its {pending} is complete"),
                     )
                 }
-                Some(LocalState::Held(_)) => {
+                Some(LocalState::Locked(_)) => {
                     let name = operation.name();
                     breach(line, &format!("asks for a {name} under its own lock"))
                 }
             },
             Action::Unlock { line } => match self.local_states.get(&line) {
-                Some(LocalState::Held(_)) => {
+                Some(LocalState::Locked(_)) => {
                     self.local_states.remove(&line);
                     Ok(())
                 }
                 _ => breach(line, "unlocks a line that it has not locked"),
             },
-            Action::Forgo { tag } => match self.refused.take_if(|(access, ..)| *access == tag) {
+            Action::Forgo { tag } => match self.page_fault.take_if(|(access, ..)| *access == tag) {
                 Some(_) => Ok(()),
                 None => breach(
                     0,
@@ -142,32 +145,32 @@ impl Contract {
                     ),
                 ),
             },
-            Action::Store { line, .. } => self.may_write(line),
+            Action::Store { line, .. } => self.check_write(line),
             Action::ReadWords {
                 line, word, words, ..
-            } => self.has_words(line, word, words.into()),
+            } => self.check_words(line, word, words.into()),
             Action::WriteWords {
                 line,
                 word,
                 ref words,
                 ..
             } => {
-                self.has_words(line, word, words.len())?;
-                self.may_write(line)
+                self.check_words(line, word, words.len())?;
+                self.check_write(line)
             }
             Action::UpdateWord { line, word, .. } => {
-                self.has_words(line, word, 1)?;
-                self.may_write(line)
+                self.check_words(line, word, 1)?;
+                self.check_write(line)
             }
             _ => Ok(()),
         }
     }
 
     /// Checks a write to memory: the application must serve the line or prevent the creation of copies by a lock.
-    fn may_write(&self, line: Line) -> Result<(), Breach> {
+    fn check_write(&self, line: Line) -> Result<(), Breach> {
         match self.local_states.get(&line) {
             _ if line >= self.homed_lines || self.placement.serves(line) => Ok(()),
-            Some(LocalState::Held(Operation::CleanInvalidate)) => Ok(()),
+            Some(LocalState::Locked(Operation::CleanInvalidate)) => Ok(()),
             _ => breach(
                 line,
                 "writes memory of a line that it has not locked and invalidated",
@@ -176,7 +179,7 @@ impl Contract {
     }
 
     /// Checks that the words lie within one line and that there is at least one.
-    fn has_words(&self, line: Line, word: u16, words: usize) -> Result<(), Breach> {
+    fn check_words(&self, line: Line, word: u16, words: usize) -> Result<(), Breach> {
         let line_words = usize::from(self.words);
         match words > 0 && usize::from(word) + words <= line_words {
             true => Ok(()),
@@ -190,7 +193,7 @@ impl Contract {
     /// Returns the reason, if any, for which the run cannot continue: a page fault that the application did not
     /// abandon. The text is the predicate of a sentence with the application as its subject.
     pub fn blocking_reason(&mut self) -> Option<String> {
-        let (tag, word, reason) = self.refused.take()?;
+        let (tag, word, reason) = self.page_fault.take()?;
         let address = 8 * u64::from(word);
         Some(format!(
             "{reason} (word {word} of the host's memory, address {address:#x}, its access {tag}), and does not handle the page fault"
@@ -199,34 +202,37 @@ impl Contract {
 
     /// True if the application holds the lock of `line`.
     pub fn holds(&self, line: Line) -> bool {
-        matches!(self.local_states.get(&line), Some(LocalState::Held(_)))
+        matches!(self.local_states.get(&line), Some(LocalState::Locked(_)))
     }
 
-    /// Outstanding obligations, grouped by kind and then by line. Each description is the predicate of a sentence with
-    /// the application as its subject.
-    pub fn open(&self) -> impl Iterator<Item = Breach> + '_ {
-        let waiting = self.waiting.iter().map(|&(line, side)| Breach {
+    /// Returns the outstanding obligations, grouped by kind and then by line. Each description is the predicate of a
+    /// sentence with the application as its subject.
+    pub fn obligations(&self) -> impl Iterator<Item = Breach> + '_ {
+        let waiting = self.waiting.iter().map(|&(line, reply)| Breach {
             line,
-            description: match side {
-                Side::Answer => "has not answered a read".into(),
-                Side::Accept => "has not accepted a write".into(),
+            description: match reply {
+                ReplyKind::Answer => "has not answered a read".into(),
+                ReplyKind::Accept => "has not accepted a write".into(),
             },
         });
-        let locals = self.local_states.iter().map(|(&line, locals)| Breach {
+        let local_operations = self.local_states.iter().map(|(&line, state)| Breach {
             line,
-            description: match locals {
-                LocalState::Asked(operation, _) => format!("waits for its {}", operation.name()),
-                LocalState::Held(_) => "has not released its lock".into(),
+            description: match state {
+                LocalState::Requested(operation, _) => {
+                    format!("waits for its {}", operation.name())
+                }
+                LocalState::Locked(_) => "has not released its lock".into(),
             },
         });
         let readers = self.readers.iter().map(|thread| Breach {
             line: 0,
             description: format!("has not answered thread {thread}, which reads a register"),
         });
-        waiting.chain(locals).chain(readers)
+        waiting.chain(local_operations).chain(readers)
     }
 }
 
+/// Returns the violation as an error.
 fn breach(line: Line, description: &str) -> Result<(), Breach> {
     let description = description.to_string();
     Err(Breach { line, description })

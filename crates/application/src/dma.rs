@@ -25,15 +25,16 @@ pub struct Copies {
     pub interrupts: bool,
 }
 
-/// Words of a descriptor: source, destination, length in words, and the number of the completed ring.
-const DESCRIPTOR: u32 = 4;
-const COMPLETION: u32 = 3;
+/// Words of a descriptor: source, destination, length in words, and the number of the completed ring (the
+/// completion word).
+const DESCRIPTOR_WORDS: u32 = 4;
+const COMPLETION_WORD: u32 = 3;
 
 impl Copies {
     /// Returns the first word of a thread's descriptor. The thread's buffers follow all of its descriptors.
     fn descriptor(&self, thread: u32, number: u32) -> u32 {
-        let words_per_thread = self.descriptors * (DESCRIPTOR + 2 * self.words);
-        thread * words_per_thread + number * DESCRIPTOR
+        let words_per_thread = self.descriptors * (DESCRIPTOR_WORDS + 2 * self.words);
+        thread * words_per_thread + number * DESCRIPTOR_WORDS
     }
 
     /// Returns the first word of a descriptor's source buffer, or of its destination buffer if `is_destination`.
@@ -43,7 +44,7 @@ impl Copies {
     }
 
     /// Returns the value of a source word in a ring.
-    fn word(&self, thread: u32, ring: u64, number: u32, word: u32) -> u64 {
+    fn source_value(&self, thread: u32, ring: u64, number: u32, word: u32) -> u64 {
         let position = u64::from(number) << 32 | u64::from(word);
         (ring << 48 | u64::from(thread) << 40) ^ position
     }
@@ -56,7 +57,7 @@ pub struct Engine {
     /// Current ring and descriptor of each thread.
     progress: Vec<(u64, u32)>,
     /// Destination word of the copy in progress, by thread.
-    targets: Vec<u32>,
+    destinations: Vec<u32>,
 }
 
 impl Engine {
@@ -64,7 +65,7 @@ impl Engine {
     fn fetch_descriptor(&self, thread: u32, actions: &mut Actions) {
         let (_, number) = self.progress[thread as usize];
         let first = self.copies.descriptor(thread, number);
-        actions.host_fetch(2 * thread, first, COMPLETION);
+        actions.host_fetch(2 * thread, first, COMPLETION_WORD);
     }
 
     /// Handles a fetched descriptor (even tag) or its fetched source words (odd tag).
@@ -72,13 +73,13 @@ impl Engine {
         let thread = tag / 2;
         let (ring, number) = self.progress[thread as usize];
         if tag.is_multiple_of(2) {
-            self.targets[thread as usize] = words[1] as u32;
+            self.destinations[thread as usize] = words[1] as u32;
             return actions.host_fetch(tag + 1, words[0] as u32, words[2] as u32);
         }
         let descriptor = self.copies.descriptor(thread, number);
         actions.count("words copied", words.len() as u64);
-        actions.host_store(self.targets[thread as usize], words);
-        actions.host_store(descriptor + COMPLETION, [ring].into());
+        actions.host_store(self.destinations[thread as usize], words);
+        actions.host_store(descriptor + COMPLETION_WORD, [ring].into());
         self.progress[thread as usize].1 += 1;
         if number + 1 < self.copies.descriptors {
             self.fetch_descriptor(thread, actions);
@@ -112,19 +113,22 @@ impl Application for Engine {
 /// Next step of a thread.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 enum Phase {
-    Rest,
+    /// Starts a ring.
+    StartRing,
     /// Writes this word (descriptor, word) of the source buffer, then of the destination buffer.
-    From(u32, u32),
-    To(u32, u32),
+    WriteSource(u32, u32),
+    WriteDestination(u32, u32),
     /// Writes this word of a descriptor (descriptor, word).
-    Describe(u32, u32),
-    Ring,
-    Wait,
+    WriteDescriptor(u32, u32),
+    RingDoorbell,
+    AwaitInterrupt,
+    /// Loads the completion word of the last descriptor.
     Poll,
-    Polled,
+    /// Checks the polled word.
+    CheckPoll,
     /// Reads the completion word of a descriptor, then each word of its copy; checks the preceding value.
-    Check(u32),
-    Read(u32, u32),
+    LoadCompletion(u32),
+    LoadCopy(u32, u32),
 }
 
 /// A thread that requests copies repeatedly.
@@ -152,34 +156,36 @@ impl CopyThread {
     fn prepare_copies(&self) -> (Phase, Step) {
         let (copies, thread, ring) = (&self.copies, self.thread, self.ring);
         match self.phase {
-            Phase::From(number, word) => {
-                let value = copies.word(thread, ring, number, word);
-                let next = Phase::To(number, word);
+            Phase::WriteSource(number, word) => {
+                let value = copies.source_value(thread, ring, number, word);
+                let next = Phase::WriteDestination(number, word);
                 let word = copies.buffer(thread, number, false) + word;
                 (next, Step::StoreHost { word, value })
             }
-            Phase::To(number, word) => {
+            Phase::WriteDestination(number, word) => {
                 let next = self.next_position(number, word, copies.words);
-                let next = next.map_or(Phase::Describe(0, 0), |(n, w)| Phase::From(n, w));
+                let next = next.map_or(Phase::WriteDescriptor(0, 0), |(n, w)| {
+                    Phase::WriteSource(n, w)
+                });
                 let word = copies.buffer(thread, number, true) + word;
                 let value = ring;
                 (next, Step::StoreHost { word, value })
             }
-            Phase::Describe(number, word) => {
+            Phase::WriteDescriptor(number, word) => {
                 let descriptor = [
                     copies.buffer(thread, number, false),
                     copies.buffer(thread, number, true),
                     copies.words,
                 ];
                 let value = descriptor[word as usize].into();
-                let next = self.next_position(number, word, COMPLETION);
-                let next = next.map_or(Phase::Ring, |(n, w)| Phase::Describe(n, w));
+                let next = self.next_position(number, word, COMPLETION_WORD);
+                let next = next.map_or(Phase::RingDoorbell, |(n, w)| Phase::WriteDescriptor(n, w));
                 let word = copies.descriptor(thread, number) + word;
                 (next, Step::StoreHost { word, value })
             }
             _ => {
                 let next = if copies.interrupts {
-                    Phase::Wait
+                    Phase::AwaitInterrupt
                 } else {
                     Phase::Poll
                 };
@@ -193,31 +199,36 @@ impl CopyThread {
     fn check_copies(&mut self, result: u64) -> (Phase, Step) {
         let (copies, thread, ring) = (&self.copies, self.thread, self.ring);
         let load_completion_word = |number| Step::LoadHost {
-            word: copies.descriptor(thread, number) + COMPLETION,
+            word: copies.descriptor(thread, number) + COMPLETION_WORD,
         };
         let (number, word) = match self.phase {
-            Phase::Read(number, word) => {
+            Phase::LoadCopy(number, word) => {
                 let expected = match word.checked_sub(1) {
                     None => ring,
-                    Some(previous) => copies.word(thread, ring, number, previous),
+                    Some(previous) => copies.source_value(thread, ring, number, previous),
                 };
                 self.mismatches += u64::from(result != expected);
                 (number, word)
             }
-            Phase::Check(number) => return (Phase::Read(number, 0), load_completion_word(number)),
-            _ => return (Phase::Rest, Step::Stop),
+            Phase::LoadCompletion(number) => {
+                return (Phase::LoadCopy(number, 0), load_completion_word(number))
+            }
+            _ => return (Phase::StartRing, Step::Stop),
         };
         if word < copies.words {
             let destination_word = copies.buffer(thread, number, true) + word;
             let load = Step::LoadHost {
                 word: destination_word,
             };
-            return (Phase::Read(number, word + 1), load);
+            return (Phase::LoadCopy(number, word + 1), load);
         }
-        let (what, by) = ("rings", 1);
+        let (name, by) = ("rings", 1);
         match number + 1 < copies.descriptors {
-            true => (Phase::Read(number + 1, 0), load_completion_word(number + 1)),
-            false => (Phase::Rest, Step::Count { what, by }),
+            true => (
+                Phase::LoadCopy(number + 1, 0),
+                load_completion_word(number + 1),
+            ),
+            false => (Phase::StartRing, Step::Count { name, by }),
         }
     }
 }
@@ -226,24 +237,24 @@ impl Thread for CopyThread {
     fn step(&mut self, result: u64) -> Step {
         let last = self.copies.descriptors - 1;
         let (phase, step) = match self.phase {
-            Phase::Rest if self.copies.rings == Some(self.ring) => return Step::Stop,
-            Phase::Rest => {
+            Phase::StartRing if self.copies.rings == Some(self.ring) => return Step::Stop,
+            Phase::StartRing => {
                 self.ring += 1;
-                (Phase::From(0, 0), Step::Begin)
+                (Phase::WriteSource(0, 0), Step::Begin)
             }
-            Phase::Wait => (Phase::Polled, Step::AwaitInterrupt),
+            Phase::AwaitInterrupt => (Phase::CheckPoll, Step::AwaitInterrupt),
             Phase::Poll => {
-                let word = self.copies.descriptor(self.thread, last) + COMPLETION;
-                (Phase::Polled, Step::LoadHost { word })
+                let word = self.copies.descriptor(self.thread, last) + COMPLETION_WORD;
+                (Phase::CheckPoll, Step::LoadHost { word })
             }
-            Phase::Polled => match self.copies.interrupts || result == self.ring {
-                true => (Phase::Check(0), Step::End { what: "ring" }),
+            Phase::CheckPoll => match self.copies.interrupts || result == self.ring {
+                true => (Phase::LoadCompletion(0), Step::End { name: "ring" }),
                 false => {
                     self.phase = Phase::Poll;
                     return self.step(0);
                 }
             },
-            Phase::Check(_) | Phase::Read(..) => self.check_copies(result),
+            Phase::LoadCompletion(_) | Phase::LoadCopy(..) => self.check_copies(result),
             _ => self.prepare_copies(),
         };
         self.phase = phase;
@@ -267,7 +278,7 @@ impl Scenario for Copies {
         Engine {
             copies: self.clone(),
             progress: vec![(0, 0); self.threads as usize],
-            targets: vec![0; self.threads as usize],
+            destinations: vec![0; self.threads as usize],
         }
     }
 
@@ -275,7 +286,7 @@ impl Scenario for Copies {
         let threads = (0..self.threads).map(|thread| CopyThread {
             copies: self.clone(),
             thread,
-            phase: Phase::Rest,
+            phase: Phase::StartRing,
             ring: 0,
             mismatches: 0,
         });

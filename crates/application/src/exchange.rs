@@ -64,6 +64,7 @@ impl Exchange {
         thread / homes * homes + host
     }
 
+    /// Returns the value of a thread's store.
     fn value(&self, thread: u32, number: u32) -> u64 {
         mix64(u64::from(thread) << 32 | u64::from(number))
     }

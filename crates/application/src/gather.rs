@@ -23,19 +23,19 @@ pub struct Gather {
 }
 
 /// Words of a node: the index of the next node plus one (0 at the end), its value, and the query that marked it.
-const NODE: u32 = 4;
-const VALUE: u32 = 1;
-const MARK: u32 = 2;
+const NODE_WORDS: u32 = 4;
+const VALUE_WORD: u32 = 1;
+const MARK_WORD: u32 = 2;
 
 impl Gather {
     /// Returns the first word of a thread's node. Nodes of all threads are interleaved.
     fn node(&self, thread: u32, node: u32) -> u32 {
-        NODE * (node * self.threads + thread)
+        NODE_WORDS * (node * self.threads + thread)
     }
 
     /// Returns the word that holds the head of a thread's list.
     fn head(&self, thread: u32) -> u32 {
-        NODE * (self.nodes * self.threads + thread)
+        NODE_WORDS * (self.nodes * self.threads + thread)
     }
 
     /// Returns the value of a node in a query.
@@ -49,7 +49,7 @@ impl Gather {
     }
 
     /// Returns the result of a query over all nodes, in list order.
-    fn answer(&self, thread: u32, query: u64) -> u64 {
+    fn expected_answer(&self, thread: u32, query: u64) -> u64 {
         let first = self.first_node(query);
         let nodes = (first..self.nodes).chain(0..first);
         nodes.fold(0, |accumulated, node| {
@@ -106,9 +106,9 @@ impl GatherDevice {
         let gather = &self.gather;
         let query = &mut self.queries[thread as usize];
         if let Some(node) = query.node {
-            query.accumulated = fold_value(query.accumulated, words[VALUE as usize]);
+            query.accumulated = fold_value(query.accumulated, words[VALUE_WORD as usize]);
             query.marks += 1;
-            let (mark, number) = (gather.node(thread, node) + MARK, query.number);
+            let (mark, number) = (gather.node(thread, node) + MARK_WORD, query.number);
             actions.coherent_store(thread, mark, [number].into(), gather.cached);
             actions.count("nodes followed", 1);
         }
@@ -117,17 +117,18 @@ impl GatherDevice {
                 let next = next as u32 % gather.nodes;
                 query.node = Some(next);
                 let first = gather.node(thread, next);
-                actions.coherent_load(thread, first, VALUE + 1, gather.cached);
+                actions.coherent_load(thread, first, VALUE_WORD + 1, gather.cached);
             }
             None => {
                 query.list_end_reached = true;
-                self.answer(thread, actions);
+                self.answer_if_ready(thread, actions);
             }
         }
     }
 
-    /// Answers the query once its list was followed, its marks are performed and the other line was taken back.
-    fn answer(&mut self, thread: u32, actions: &mut Actions) {
+    /// Answers the query once its list has been followed, its marks are performed and the other line has been taken
+    /// back.
+    fn answer_if_ready(&mut self, thread: u32, actions: &mut Actions) {
         let query = &mut self.queries[thread as usize];
         if !query.list_end_reached || query.marks > 0 || query.cpu_line.is_some() {
             return;
@@ -157,11 +158,11 @@ impl Application for GatherDevice {
             Event::CoherentLoaded { tag, words } => self.handle_words(tag, &words, actions),
             Event::CoherentStored { tag } => {
                 self.queries[tag as usize].marks -= 1;
-                self.answer(tag, actions);
+                self.answer_if_ready(tag, actions);
             }
             Event::Done { line, .. } => {
                 self.queries[line as usize / 2].cpu_line = None;
-                self.answer(line / 2, actions);
+                self.answer_if_ready(line / 2, actions);
             }
             _ => {}
         }
@@ -171,15 +172,18 @@ impl Application for GatherDevice {
 /// Next step of a thread.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 enum Phase {
-    Rest,
+    /// Starts a query.
+    StartQuery,
     /// Writes the link of this node, then its value.
-    Link(u32),
-    Value(u32),
-    Head,
-    Ask,
-    Asked,
+    WriteLink(u32),
+    WriteValue(u32),
+    /// Writes the head of the list.
+    WriteHead,
+    /// Loads a line of the device, which is the query.
+    LoadAnswer,
+    CheckAnswer,
     /// Reads the mark of this node and checks the mark of the preceding one.
-    Mark(u32),
+    CheckMark(u32),
 }
 
 /// A thread that issues queries repeatedly.
@@ -196,7 +200,7 @@ pub struct QueryThread {
 
 impl QueryThread {
     /// Returns the index of the node after `node` in the list, plus one; 0 after the last.
-    fn next(&self, node: u32) -> u64 {
+    fn next_link(&self, node: u32) -> u64 {
         let next = (node + 1) % self.gather.nodes;
         match next == self.gather.first_node(self.query) {
             true => 0,
@@ -210,45 +214,45 @@ impl Thread for QueryThread {
         let (thread, query) = (self.thread, self.query);
         let store = |word, value| Step::StoreHost { word, value };
         let (phase, step) = match self.phase {
-            Phase::Rest if self.gather.queries == Some(query) => return Step::Stop,
-            Phase::Rest => {
+            Phase::StartQuery if self.gather.queries == Some(query) => return Step::Stop,
+            Phase::StartQuery => {
                 self.query += 1;
-                (Phase::Link(0), Step::Begin)
+                (Phase::WriteLink(0), Step::Begin)
             }
-            Phase::Link(node) => {
+            Phase::WriteLink(node) => {
                 let word = self.gather.node(thread, node);
-                (Phase::Value(node), store(word, self.next(node)))
+                (Phase::WriteValue(node), store(word, self.next_link(node)))
             }
-            Phase::Value(node) => {
-                let word = self.gather.node(thread, node) + VALUE;
+            Phase::WriteValue(node) => {
+                let word = self.gather.node(thread, node) + VALUE_WORD;
                 let next = match node + 1 < self.gather.nodes {
-                    true => Phase::Link(node + 1),
-                    false => Phase::Head,
+                    true => Phase::WriteLink(node + 1),
+                    false => Phase::WriteHead,
                 };
                 (next, store(word, self.gather.value(thread, query, node)))
             }
-            Phase::Head => {
+            Phase::WriteHead => {
                 let first = u64::from(self.gather.first_node(query)) + 1;
-                (Phase::Ask, store(self.gather.head(thread), first))
+                (Phase::LoadAnswer, store(self.gather.head(thread), first))
             }
-            Phase::Ask => {
+            Phase::LoadAnswer => {
                 let line = 2 * thread + (query % 2) as Line;
-                (Phase::Asked, Step::Load { line, word: 0 })
+                (Phase::CheckAnswer, Step::Load { line, word: 0 })
             }
-            Phase::Asked => {
-                self.mismatches += u64::from(result != self.gather.answer(thread, query));
-                (Phase::Mark(0), Step::End { what: "query" })
+            Phase::CheckAnswer => {
+                self.mismatches += u64::from(result != self.gather.expected_answer(thread, query));
+                (Phase::CheckMark(0), Step::End { name: "query" })
             }
-            Phase::Mark(node) => {
+            Phase::CheckMark(node) => {
                 self.mismatches += u64::from(node > 0 && result != query);
                 if node == self.gather.nodes {
                     self.completed += 1;
-                    self.phase = Phase::Rest;
-                    let (what, by) = ("queries", 1);
-                    return Step::Count { what, by };
+                    self.phase = Phase::StartQuery;
+                    let (name, by) = ("queries", 1);
+                    return Step::Count { name, by };
                 }
-                let word = self.gather.node(thread, node) + MARK;
-                (Phase::Mark(node + 1), Step::LoadHost { word })
+                let word = self.gather.node(thread, node) + MARK_WORD;
+                (Phase::CheckMark(node + 1), Step::LoadHost { word })
             }
         };
         self.phase = phase;
@@ -273,7 +277,7 @@ impl Scenario for Gather {
     }
 
     fn host_words(&self) -> u64 {
-        u64::from(NODE) * u64::from(self.threads) * (u64::from(self.nodes) + 1)
+        u64::from(NODE_WORDS) * u64::from(self.threads) * (u64::from(self.nodes) + 1)
     }
 
     fn application(&self) -> GatherDevice {
@@ -288,7 +292,7 @@ impl Scenario for Gather {
         let threads = (0..self.threads).map(|thread| QueryThread {
             gather: self.clone(),
             thread,
-            phase: Phase::Rest,
+            phase: Phase::StartQuery,
             query: 0,
             completed: 0,
             mismatches: 0,
@@ -318,7 +322,7 @@ impl Scenario for Gather {
             }
             // The last query may still be in progress.
             for node in (0..self.nodes).filter(|_| query == completed) {
-                let mark = contents.host(self.node(thread, node) + MARK);
+                let mark = contents.host(self.node(thread, node) + MARK_WORD);
                 if mark != Some(completed) {
                     return Err(format!(
                         "node {node} of thread {thread} is marked {mark:?} after query {completed}"

@@ -108,6 +108,7 @@ struct Plan {
 }
 
 impl Graph {
+    /// Returns the neighbours of each vertex, in ascending order.
     fn neighbours(&self) -> Vec<Vec<u32>> {
         let vertex_count = self.vertices;
         let mut sets = vec![BTreeSet::new(); vertex_count as usize];
@@ -117,12 +118,12 @@ impl Graph {
                 sets[second as usize].insert(first);
             }
         }
-        let generated = if self.edges.is_some() {
+        let generated_vertices = if self.edges.is_some() {
             0
         } else {
             vertex_count
         };
-        for vertex in 0..generated {
+        for vertex in 0..generated_vertices {
             let random = (0..self.random_neighbours).map(|number| {
                 (mix64(u64::from(vertex) << 16 | u64::from(number)) % u64::from(vertex_count))
                     as u32
@@ -138,12 +139,14 @@ impl Graph {
             .collect()
     }
 
+    /// Returns the vertices of a thread.
     fn part(&self, thread: u32) -> Range<u32> {
         let part_size = self.vertices.div_ceil(self.hosts.threads);
         let end = |thread: u32| (thread * part_size).min(self.vertices);
         end(thread)..end(thread + 1)
     }
 
+    /// Returns the thread that owns a vertex.
     fn owner(&self, vertex: u32) -> usize {
         (vertex / self.vertices.div_ceil(self.hosts.threads)) as usize
     }
@@ -151,7 +154,7 @@ impl Graph {
     fn plan(&self) -> Plan {
         let threads = self.hosts.threads as usize;
         let neighbours = self.neighbours();
-        let hosts = self.hosts.used();
+        let hosts = self.hosts.used_count();
         let mut sent = vec![vec![Vec::new(); hosts as usize]; threads];
         let mut needs = vec![vec![Vec::new(); threads]; threads];
         for vertex in 0..self.vertices {
@@ -159,7 +162,7 @@ impl Graph {
             let neighbour_vertices = neighbours[vertex as usize].iter();
             let to: BTreeSet<usize> = neighbour_vertices.map(|&other| self.owner(other)).collect();
             for to in to.into_iter().filter(|&to| to != from) {
-                let sent = &mut sent[from][self.hosts.of(to as u32) as usize];
+                let sent = &mut sent[from][self.hosts.host_of(to as u32) as usize];
                 if sent.last() != Some(&vertex) {
                     sent.push(vertex);
                 }
@@ -197,7 +200,7 @@ impl Graph {
     }
 
     /// Returns the next value of a vertex, from its own and its neighbours' previous values.
-    fn next(&self, neighbours: &[Vec<u32>], vertex: u32, values: &[u64]) -> u64 {
+    fn next_value(&self, neighbours: &[Vec<u32>], vertex: u32, values: &[u64]) -> u64 {
         let adjacent = neighbours[vertex as usize].iter();
         match self.algorithm {
             GraphAlgorithm::PageRank => {
@@ -221,7 +224,7 @@ impl Graph {
         loop {
             let vertices = 0..self.vertices;
             let next: Vec<u64> = vertices
-                .map(|vertex| self.next(neighbours, vertex, &values))
+                .map(|vertex| self.next_value(neighbours, vertex, &values))
                 .collect();
             rounds += 1;
             let is_done = match self.algorithm {
@@ -247,17 +250,20 @@ impl Kernel for Graphs {
 
     async fn run(self, core: Core) -> Result<(), String> {
         let Graphs { graph, plan } = self;
-        let (me, host) = (core.number as usize, graph.hosts.of(core.number) as usize);
-        let hosts = 0..graph.hosts.used();
+        let (me, host) = (
+            core.number as usize,
+            graph.hosts.host_of(core.number) as usize,
+        );
+        let hosts = 0..graph.hosts.used_count();
         let targets: Vec<u32> = hosts
             .filter(|&to| !plan.sent[me][to as usize].is_empty())
             .collect();
-        let flags = plan.flags.iter().map(|into| into[me]).collect();
+        let flags = plan.flags.iter().map(|host_flags| host_flags[me]).collect();
         let mut stream = Stream::new(&core, flags, graph.release_bytes);
         let mut values: Vec<u64> = (0..graph.vertices)
             .map(|vertex| graph.initial_value(vertex))
             .collect();
-        let mut positions = vec![0; graph.hosts.used() as usize];
+        let mut positions = vec![0; graph.hosts.used_count() as usize];
         let mut stored = vec![u64::MAX; graph.vertices as usize];
         core.begin().await;
         for round in 0..plan.rounds {
@@ -305,7 +311,7 @@ impl Kernel for Graphs {
             core.work(graph.work * edges as Time).await;
             let next: Vec<u64> = part
                 .clone()
-                .map(|vertex| graph.next(&plan.neighbours, vertex, &values))
+                .map(|vertex| graph.next_value(&plan.neighbours, vertex, &values))
                 .collect();
             values[part.start as usize..part.end as usize].copy_from_slice(&next);
         }

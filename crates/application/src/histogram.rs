@@ -28,11 +28,11 @@ pub struct Histogram {
 }
 
 /// Counts of each thread at each owner, or the shared sums, for even and odd rounds. `flags` signal counts to the
-/// owners; `added` signals that an owner has added up a round.
+/// owners; `sums_ready` signals that an owner has added up a round.
 struct Plan {
     counts: Vec<Vec<[Array; 2]>>,
     flags: Vec<Vec<Place>>,
-    added: Vec<Vec<Place>>,
+    sums_ready: Vec<Vec<Place>>,
     barrier: Barrier,
     memory: Memory,
 }
@@ -50,12 +50,12 @@ impl Histogram {
         let counts = threads.map(owner_arrays).collect();
         let threads = self.hosts.threads;
         let flags = memory.flags(threads, threads);
-        let added = memory.flags(threads, threads);
+        let sums_ready = memory.flags(threads, threads);
         let barrier = Barrier::new(&mut memory, self.hosts.threads);
         Plan {
             counts,
             flags,
-            added,
+            sums_ready,
             barrier,
             memory,
         }
@@ -86,8 +86,8 @@ impl Histogram {
         sums
     }
 
-    /// Adds up the thread's part of the bins, once the flags of all threads show that their counts are stored.
-    async fn add_up(&self, core: &Core, plan: &Plan, round: u32, mismatch: &mut FirstMismatch) {
+    /// Sums the thread's part of the bins, once the flags of all threads show that their counts are stored.
+    async fn sum_counts(&self, core: &Core, plan: &Plan, round: u32, mismatch: &mut FirstMismatch) {
         let (me, threads) = (core.number, self.hosts.threads);
         let bins = || (me..self.bins).step_by(self.fanout as usize);
         let mut sums = vec![0_u64; self.bins as usize];
@@ -109,7 +109,7 @@ impl Histogram {
             }
         }
         for from in 0..threads {
-            core.release_flag(plan.added[from as usize][me as usize], round + 1)
+            core.release_flag(plan.sums_ready[from as usize][me as usize], round + 1)
                 .await;
         }
         let expected = self.all_counts(round);
@@ -143,7 +143,7 @@ impl Kernel for Histogram {
         let mut plan = self.plan();
         let me = core.number;
         let owners: Vec<u32> = (0..self.fanout).collect();
-        let flags = plan.flags.iter().map(|into| into[me as usize]).collect();
+        let flags = plan.flags.iter().map(|flags| flags[me as usize]).collect();
         let mut stream = Stream::new(&core, flags, self.release_bytes);
         let mut mismatch = FirstMismatch::default();
         if self.atomic && me < self.fanout {
@@ -161,7 +161,7 @@ impl Kernel for Histogram {
             core.work(self.work * Time::from(self.values)).await;
             if round > 1 {
                 for &to in &owners {
-                    core.acquire_flag(plan.added[me as usize][to as usize], round - 1)
+                    core.acquire_flag(plan.sums_ready[me as usize][to as usize], round - 1)
                         .await;
                 }
             }
@@ -175,7 +175,7 @@ impl Kernel for Histogram {
             }
             stream.release_flags(&owners).await;
             if me < self.fanout {
-                self.add_up(&core, &plan, round, &mut mismatch).await;
+                self.sum_counts(&core, &plan, round, &mut mismatch).await;
             }
         }
         core.end("done").await;

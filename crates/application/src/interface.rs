@@ -3,7 +3,7 @@
 //! Both are state machines without a clock: an event arrives, the state changes, actions leave.
 //! The driver (the simulator, the checker, a test) supplies time, data and the protocol.
 
-use cohkit_protocol::protocol::Right;
+use cohkit_protocol::protocol::Permission;
 use std::ops::Range;
 
 /// Index of a line homed at the device: its address divided by the bytes of a line.
@@ -49,10 +49,10 @@ pub enum Operation {
 
 impl Operation {
     /// Returns the highest permission that the CPU retains once the operation is complete.
-    pub fn leaves(self) -> Right {
+    pub fn leaves(self) -> Permission {
         match self {
-            Operation::Clean => Right::Read,
-            Operation::CleanInvalidate => Right::None,
+            Operation::Clean => Permission::Read,
+            Operation::CleanInvalidate => Permission::None,
         }
     }
 
@@ -67,18 +67,18 @@ impl Operation {
 
 /// A page fault: an access that the page table does not permit and that was not performed.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct Refused {
+pub struct PageFault {
     /// True for a write access.
     pub write: bool,
-    /// Permission that the page table grants: `Right::None` if the page is not mapped.
-    pub permits: Right,
+    /// Permission that the page table grants: `Permission::None` if the page is not mapped.
+    pub permits: Permission,
 }
 
-impl std::fmt::Display for Refused {
+impl std::fmt::Display for PageFault {
     /// Formats the predicate of a sentence; the caller prepends the initiator of the access as the subject.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match (self.write, self.permits) {
-            (true, Right::None) => "cannot write: the page is not mapped",
+            (true, Permission::None) => "cannot write: the page is not mapped",
             (true, _) => "cannot write: the page is read-only",
             (false, _) => "cannot read: the page is not mapped",
         })
@@ -101,9 +101,9 @@ pub enum Event {
         /// The line.
         line: Line,
         /// Permission that the CPU receives with the answer.
-        wants: Right,
+        wants: Permission,
         /// Highest permission that the CPU may have until then.
-        has: Right,
+        has: Permission,
     },
     /// The home writes a line for which the CPU `keeps` at most the given permission.
     /// Only with [`Placement::Between`] or [`Placement::Among`]. The application replies with [`Action::Accept`],
@@ -114,16 +114,16 @@ pub enum Event {
         /// New contents of the line.
         words: Words,
         /// Highest permission that the CPU retains.
-        keeps: Right,
+        keeps: Permission,
     },
     /// The home has learnt that the CPU's permission for a line has changed.
     Changed {
         /// The line.
         line: Line,
         /// Highest permission before the change.
-        from: Right,
+        from: Permission,
         /// Highest permission after the change.
-        to: Right,
+        to: Permission,
     },
     /// A local operation is complete. If it was requested with a lock, the home now holds that lock for the
     /// application.
@@ -201,13 +201,13 @@ pub enum Event {
     /// replaces [`Event::CoherentLoaded`] or [`Event::CoherentStored`] and arrives once all lines of the access have
     /// finished. Refused lines were neither read nor written; a store's other lines have been written. The application
     /// must reply with [`Action::Forgo`] at once; otherwise the run ends.
-    Refused {
+    PageFault {
         /// Tag of the request.
         tag: u32,
         /// First refused word.
         word: u32,
         /// Kind of access, and the permission that the page table grants.
-        why: Refused,
+        fault: PageFault,
     },
     /// The run is about to end. The application completes its outstanding operations, releases its locks and starts
     /// nothing new.
@@ -364,7 +364,7 @@ pub enum Action {
         /// The change to make.
         update: Update,
     },
-    /// Abandons a coherent access that was [refused](Event::Refused) and continues without it.
+    /// Abandons a coherent access that was [refused](Event::PageFault) and continues without it.
     Forgo {
         /// Tag of the refused access.
         tag: u32,
@@ -384,12 +384,12 @@ pub enum Action {
         /// Identifier of the interval.
         tag: u32,
         /// Label of the interval since the last [`Action::Begin`] with this tag.
-        what: &'static str,
+        name: &'static str,
     },
     /// Adds to a counter of the statistics. It has no other effect.
     Count {
         /// Name of the counter.
-        what: &'static str,
+        name: &'static str,
         /// Amount to add.
         by: u64,
     },
@@ -540,13 +540,13 @@ impl Actions {
     }
 
     /// Appends an [`Action::End`].
-    pub fn end(&mut self, tag: u32, what: &'static str) {
-        self.push(Action::End { tag, what });
+    pub fn end(&mut self, tag: u32, name: &'static str) {
+        self.push(Action::End { tag, name });
     }
 
     /// Appends an [`Action::Count`].
-    pub fn count(&mut self, what: &'static str, by: u64) {
-        self.push(Action::Count { what, by });
+    pub fn count(&mut self, name: &'static str, by: u64) {
+        self.push(Action::Count { name, by });
     }
 }
 
@@ -629,7 +629,7 @@ pub enum Step {
         update: Update,
     },
     /// Prefetches a line for reading; completes immediately.
-    Hint {
+    Prefetch {
         /// The line.
         line: Line,
     },
@@ -668,7 +668,7 @@ pub enum Step {
     /// Adds to a counter of the statistics; completes immediately.
     Count {
         /// Name of the counter.
-        what: &'static str,
+        name: &'static str,
         /// Amount to add.
         by: u64,
     },
@@ -677,7 +677,7 @@ pub enum Step {
     /// Ends the timed interval; completes immediately.
     End {
         /// Label of the interval since the last [`Step::Begin`].
-        what: &'static str,
+        name: &'static str,
     },
     /// Ends the thread.
     Stop,
@@ -701,7 +701,7 @@ pub enum Update {
 
 impl Update {
     /// Returns the new value of a word that held `word`.
-    pub fn of(self, word: u64) -> u64 {
+    pub fn apply(self, word: u64) -> u64 {
         match self {
             Update::Add(by) => word.wrapping_add(by),
             Update::CompareSwap { old, new } if word == old => new,
@@ -719,7 +719,7 @@ pub trait Thread {
 
     /// Returns the next step after a page fault, on a machine that translates the thread's addresses. `None` if the
     /// thread cannot continue without the access; the run then ends.
-    fn refused(&mut self, _why: Refused) -> Option<Step> {
+    fn handle_page_fault(&mut self, _fault: PageFault) -> Option<Step> {
         None
     }
 }

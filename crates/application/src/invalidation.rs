@@ -6,7 +6,7 @@
 use crate::interface::{
     Actions, Application, Contents, Event, Line, Operation, Placement, Scenario, Step, Thread, Time,
 };
-use cohkit_protocol::protocol::Right;
+use cohkit_protocol::protocol::Permission;
 use std::collections::BTreeSet;
 
 /// Parameters of the invalidation.
@@ -36,10 +36,11 @@ pub struct Engine {
     next: Option<Line>,
     /// Lines of which the CPU may hold a copy.
     cpu_lines: BTreeSet<Line>,
-    complete: Line,
+    invalidated: Line,
 }
 
 impl Engine {
+    /// Requests the clean-invalidate of the next line, if any.
     fn request_next(&mut self, actions: &mut Actions) {
         let Some(line) = self.next.filter(|&line| line < self.parameters.lines) else {
             return;
@@ -83,20 +84,20 @@ impl Application for Engine {
             Event::Timer { .. } => self.start(actions),
             Event::Changed { line, to, .. } => {
                 if line == self.parameters.lines
-                    && to == Right::Write
+                    && to == Permission::Write
                     && self.parameters.start_delay == 0
                 {
                     self.start(actions);
                 }
                 match to {
-                    Right::None => self.cpu_lines.remove(&line),
+                    Permission::None => self.cpu_lines.remove(&line),
                     _ => self.cpu_lines.insert(line),
                 };
             }
             Event::Done { dirty, .. } => {
                 actions.count("invalidated", 1);
                 actions.count("written back", dirty.into());
-                self.complete += 1;
+                self.invalidated += 1;
                 self.request_next(actions);
             }
             Event::Stop => self.next = Some(self.parameters.lines),
@@ -134,7 +135,7 @@ impl AccessThread {
             },
             // An observer of this count can verify that the lines were accessed before the engine started.
             (1, false) => Step::Count {
-                what: "touched",
+                name: "touched",
                 by: self.lines.into(),
             },
             _ => Step::Stop,
@@ -153,7 +154,7 @@ pub struct CachingEngine {
     lines_taken: Line,
 }
 
-/// Next step of a taker.
+/// Next step of an engine.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 enum EngineStep {
     Wait,
@@ -178,12 +179,12 @@ impl CachingEngine {
             EngineStep::End => {
                 self.next = self.next.saturating_add(self.step);
                 self.lines_taken += 1;
-                let what = "line taken";
-                (EngineStep::Count, Step::End { what })
+                let name = "line taken";
+                (EngineStep::Count, Step::End { name })
             }
             EngineStep::Count => {
-                let (what, by) = ("invalidated", 1);
-                (EngineStep::Begin, Step::Count { what, by })
+                let (name, by) = ("invalidated", 1);
+                (EngineStep::Begin, Step::Count { name, by })
             }
         };
         self.next_step = next_step;
@@ -242,7 +243,7 @@ impl Scenario for Invalidation {
             parameters: self.clone(),
             next: None,
             cpu_lines: BTreeSet::new(),
-            complete: 0,
+            invalidated: 0,
         }
     }
 
@@ -279,9 +280,9 @@ impl Scenario for Invalidation {
             Initiator::AccessThread(_) => 0,
             Initiator::CachingEngine(engine) => engine.lines_taken,
         });
-        let complete = application.complete + lines_taken.sum::<Line>();
-        if complete != self.lines {
-            return Err(format!("{complete} of {} lines were taken", self.lines));
+        let invalidated = application.invalidated + lines_taken.sum::<Line>();
+        if invalidated != self.lines {
+            return Err(format!("{invalidated} of {} lines were taken", self.lines));
         }
         let has_lost_write = |&line: &Line| {
             let written = self.held && self.dirty;

@@ -1,4 +1,4 @@
-//! Kernels: programs of all threads of a machine of several hosts, each an `async` function over shared memory.
+//! KernelScenario: programs of all threads of a machine of several hosts, each an `async` function over shared memory.
 //!
 //! A kernel awaits each access that returns a word or may block. Its threads are state machines like all others. A
 //! thread records the results of its steps, so a copy is rebuilt by running the function again on the same results. Two
@@ -21,9 +21,9 @@ use std::task::{Context, Poll, Waker};
 /// Words per line that kernels use.
 pub const WORDS: u32 = 8;
 /// Polling interval of a flag, in picoseconds.
-const PAUSE: Time = 10_000;
+const POLL_INTERVAL: Time = 10_000;
 /// Upper half of every raised flag; initial memory contents are unlikely to match it.
-const FLAG: u64 = 0xf1a6_0000_0000_0000;
+const FLAG_TAG: u64 = 0xf1a6_0000_0000_0000;
 
 /// Mixes a number into a pseudo-random word (SplitMix64), so that values are unlikely to coincide by accident.
 pub fn mix64(number: u64) -> u64 {
@@ -174,7 +174,7 @@ impl Core {
 
     /// Loads one copy of a value. With [`Grain::Line`], the copies fill a line, and `number` modulo the words per line
     /// selects one.
-    pub async fn load_value(&self, array: Array, number: u32) -> u64 {
+    pub(crate) async fn load_value(&self, array: Array, number: u32) -> u64 {
         let Place { line, word } = array.at(number);
         let word = match array.grain {
             Grain::Word => word,
@@ -211,14 +211,14 @@ impl Core {
     }
 
     /// Adds to a word atomically after all earlier accesses of the thread, and returns its previous value.
-    pub async fn add_after(&self, place: Place, by: u64) -> u64 {
+    pub async fn add_ordered(&self, place: Place, by: u64) -> u64 {
         self.step(Step::Fence).await;
         self.add(place, by).await
     }
 
     /// Releases a flag with a count, after all earlier accesses of the thread.
     pub async fn release_flag(&self, Place { line, word }: Place, count: u32) {
-        let value = FLAG | u64::from(count);
+        let value = FLAG_TAG | u64::from(count);
         self.step(Step::Release { line, word, value }).await;
     }
 
@@ -226,10 +226,10 @@ impl Core {
     pub async fn acquire_flag(&self, Place { line, word }: Place, count: u32) {
         loop {
             let flag = self.step(Step::Acquire { line, word }).await;
-            if flag & !0xffff_ffff == FLAG && flag as u32 >= count {
+            if flag & !0xffff_ffff == FLAG_TAG && flag as u32 >= count {
                 return;
             }
-            self.work(PAUSE).await;
+            self.work(POLL_INTERVAL).await;
         }
     }
 
@@ -243,17 +243,17 @@ impl Core {
         self.step(Step::Begin).await;
     }
 
-    /// Ends the timed interval with the label `what`.
-    pub async fn end(&self, what: &'static str) {
-        self.step(Step::End { what }).await;
+    /// Ends the timed interval with the label `name`.
+    pub async fn end(&self, name: &'static str) {
+        self.step(Step::End { name }).await;
     }
 }
 
 /// A thread's stores to other hosts, with a release after a fixed number of bytes.
 ///
 /// A release within a round raises the flag of the host that is about to be written, with its present count.
-/// [`Stream::release_flags`], at the end of a round, notifies every host that was written: all earlier stores are then visible
-/// there.
+/// [`Stream::release_flags`], at the end of a round, notifies every host that was written: all earlier stores are then
+/// visible there.
 pub struct Stream {
     core: Core,
     /// Flags of this thread, one per destination.
@@ -309,7 +309,12 @@ pub struct FirstMismatch(Option<String>);
 
 impl FirstMismatch {
     /// Compares a value with the expected one and records the first mismatch.
-    pub fn check_value(&mut self, actual: u64, expected: u64, describe: impl FnOnce() -> String) {
+    pub(crate) fn check_value(
+        &mut self,
+        actual: u64,
+        expected: u64,
+        describe: impl FnOnce() -> String,
+    ) {
         if actual != expected && self.0.is_none() {
             self.0 = Some(format!(
                 "{} is {actual:#x} instead of {expected:#x}",
@@ -322,7 +327,7 @@ impl FirstMismatch {
     ///
     /// # Errors
     /// A sentence that describes the first mismatch.
-    pub fn into_result(self) -> Result<(), String> {
+    pub(crate) fn into_result(self) -> Result<(), String> {
         self.0.map_or(Ok(()), Err)
     }
 }
@@ -385,7 +390,7 @@ impl CountingBarrier {
     pub async fn wait(&mut self, core: &Core) {
         self.rounds += 1;
         let threads = self.flags.len() as u64;
-        let arrivals_before = core.add_after(self.count.at(0), 1).await;
+        let arrivals_before = core.add_ordered(self.count.at(0), 1).await;
         if arrivals_before + 1 == threads * u64::from(self.rounds) {
             for &flag in &self.flags {
                 core.release_flag(flag, self.rounds).await;
@@ -407,12 +412,12 @@ pub struct Hosts {
 
 impl Hosts {
     /// Returns the host of a thread.
-    pub fn of(self, thread: u32) -> u32 {
+    pub fn host_of(self, thread: u32) -> u32 {
         thread % self.homes
     }
 
     /// Returns the number of hosts that have threads.
-    pub fn used(self) -> u32 {
+    pub fn used_count(self) -> u32 {
         self.threads.min(self.homes)
     }
 }
@@ -442,10 +447,10 @@ pub trait Kernel: Clone + PartialEq + Eq + Hash + Debug + Send + Sync + 'static 
 
 /// Scenario of a kernel's threads, with nothing behind the home.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub struct Kernels<K>(pub K);
+pub struct KernelScenario<K>(pub K);
 
 /// State of one thread of a kernel.
-pub struct Running<K> {
+pub struct KernelThread<K> {
     kernel: K,
     number: u32,
     port: Rc<StepPort>,
@@ -455,14 +460,14 @@ pub struct Running<K> {
     outcome: Option<Result<(), String>>,
 }
 
-impl<K: Kernel> Running<K> {
-    fn new(kernel: &K, number: u32) -> Running<K> {
+impl<K: Kernel> KernelThread<K> {
+    fn new(kernel: &K, number: u32) -> KernelThread<K> {
         let port = Rc::<StepPort>::default();
         let core = Core {
             number,
             port: Rc::clone(&port),
         };
-        Running {
+        KernelThread {
             kernel: kernel.clone(),
             number,
             port,
@@ -473,7 +478,7 @@ impl<K: Kernel> Running<K> {
     }
 }
 
-impl<K: Kernel> Thread for Running<K> {
+impl<K: Kernel> Thread for KernelThread<K> {
     fn step(&mut self, result: u64) -> Step {
         if self.outcome.is_some() {
             return Step::Stop;
@@ -488,9 +493,9 @@ impl<K: Kernel> Thread for Running<K> {
     }
 }
 
-impl<K: Kernel> Clone for Running<K> {
+impl<K: Kernel> Clone for KernelThread<K> {
     fn clone(&self) -> Self {
-        let mut copy = Running::new(&self.kernel, self.number);
+        let mut copy = KernelThread::new(&self.kernel, self.number);
         for &result in &self.results {
             copy.step(result);
         }
@@ -498,16 +503,16 @@ impl<K: Kernel> Clone for Running<K> {
     }
 }
 
-impl<K: Kernel> PartialEq for Running<K> {
+impl<K: Kernel> PartialEq for KernelThread<K> {
     fn eq(&self, other: &Self) -> bool {
         let is_same_thread = self.kernel == other.kernel && self.number == other.number;
         is_same_thread && self.results == other.results
     }
 }
 
-impl<K: Kernel> Eq for Running<K> {}
+impl<K: Kernel> Eq for KernelThread<K> {}
 
-impl<K: Kernel> Hash for Running<K> {
+impl<K: Kernel> Hash for KernelThread<K> {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.number.hash(state);
         self.results.hash(state);
@@ -530,9 +535,9 @@ impl Application for NoApplication {
     fn handle(&mut self, _event: Event, _actions: &mut Actions) {}
 }
 
-impl<K: Kernel> Scenario for Kernels<K> {
+impl<K: Kernel> Scenario for KernelScenario<K> {
     type Application = NoApplication;
-    type Thread = Running<K>;
+    type Thread = KernelThread<K>;
 
     fn lines(&self) -> Line {
         self.0.lines()
@@ -554,17 +559,17 @@ impl<K: Kernel> Scenario for Kernels<K> {
         NoApplication
     }
 
-    fn threads(&self) -> Vec<Running<K>> {
+    fn threads(&self) -> Vec<KernelThread<K>> {
         let threads = 0..self.0.hosts().threads;
         threads
-            .map(|number| Running::new(&self.0, number))
+            .map(|number| KernelThread::new(&self.0, number))
             .collect()
     }
 
     fn verify(
         &self,
         _application: &NoApplication,
-        threads: &[Running<K>],
+        threads: &[KernelThread<K>],
         contents: &dyn Contents,
     ) -> Result<(), String> {
         for thread in threads {

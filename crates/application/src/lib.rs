@@ -14,7 +14,7 @@
 //!
 //! ```
 //! use cohkit_application::interface::{Actions, Application, Event, Line, Operation, Placement};
-//! use cohkit_protocol::protocol::Right;
+//! use cohkit_protocol::protocol::Permission;
 //!
 //! #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 //! struct Snatcher;
@@ -28,7 +28,7 @@
 //!     }
 //!     fn handle(&mut self, event: Event, actions: &mut Actions) {
 //!         match event {
-//!             Event::Changed { line, to: Right::Write, .. } => {
+//!             Event::Changed { line, to: Permission::Write, .. } => {
 //!                 actions.local(line, Operation::CleanInvalidate, false);
 //!             }
 //!             Event::Done { dirty, .. } => actions.count("written", dirty.into()),
@@ -38,7 +38,7 @@
 //! }
 //!
 //! let mut actions = Actions::new();
-//! let gained = Event::Changed { line: 7, from: Right::None, to: Right::Write };
+//! let gained = Event::Changed { line: 7, from: Permission::None, to: Permission::Write };
 //! Snatcher.handle(gained, &mut actions);
 //! assert_eq!(actions.take().count(), 1);
 //! ```
@@ -48,23 +48,22 @@ pub mod contract;
 pub mod dma;
 pub mod exchange;
 pub mod gather;
-pub mod graphs;
+mod graphs;
 pub mod hardware;
-pub mod histogram;
+mod histogram;
 pub mod interface;
 pub mod invalidation;
 pub mod kernel;
 pub mod locks;
 pub mod matrix_market;
-pub mod memory;
-pub mod messages;
-pub mod padding;
+mod messages;
+mod padding;
 pub mod prefetcher;
 pub mod remote_writes;
 pub mod rpc;
 pub mod rpc_bus;
 pub mod shared_table;
 pub mod shipped;
-pub mod task_queue;
-pub mod transpose;
+mod task_queue;
+mod transpose;
 pub mod view;

@@ -49,14 +49,14 @@ impl LockTable {
     }
 }
 
-/// Value of a lock's word while client `client` holds the lock.
+/// Returns the value of a lock's word while client `client` holds the lock.
 fn mark(client: u32) -> u64 {
     u64::from(client) + 1
 }
 
 impl LockTable {
-    /// True if `word` marks no holder. In the CPU's memory the table is not cleared, and an initial value matches no
-    /// mark.
+    /// Returns true if `word` marks no holder. In the CPU's memory the table is not cleared, and an initial value
+    /// matches no mark.
     fn is_free(&self, word: u64) -> bool {
         !(1..=mark(self.threads + self.device - 1)).contains(&word)
     }
@@ -89,7 +89,7 @@ pub struct LockDevice {
 }
 
 /// Tag of fetches for the CPU; all other tags are client numbers.
-const ANSWER: u32 = u32::MAX;
+const CPU_READ: u32 = u32::MAX;
 
 /// Register value that releases the thread's lock. A request is `LOCK_REQUEST` plus the index of the record.
 const RELEASE_REQUEST: u64 = 0;
@@ -129,13 +129,13 @@ impl LockDevice {
     /// Starts to take or release the lock for the first client of the queue.
     fn serve_client(&mut self, record: Line, client: u32, actions: &mut Actions) {
         match self.table.messages {
-            true => self.access(client, actions),
+            true => self.access_lock_word(client, actions),
             false => actions.local(record, Operation::CleanInvalidate, true),
         }
     }
 
     /// Accesses the word of a client's lock, for which the client has exclusive access.
-    fn access(&mut self, client: u32, actions: &mut Actions) {
+    fn access_lock_word(&mut self, client: u32, actions: &mut Actions) {
         let Client { record, holds, .. } = self.clients[client as usize];
         let (old, new) = (0, mark(client));
         match (self.table.words, holds) {
@@ -186,7 +186,7 @@ impl LockDevice {
     }
 
     /// Handles the previous value of a lock's word after an atomic update in memory.
-    fn handle_previous_word(&mut self, client: u32, word: u64, actions: &mut Actions) {
+    fn handle_updated_word(&mut self, client: u32, word: u64, actions: &mut Actions) {
         if self.check_word(client, word, actions).is_some() {
             self.handle_word_write(client, actions);
         }
@@ -234,7 +234,7 @@ impl LockDevice {
             return;
         }
         for line in std::mem::take(&mut self.deferred_reads) {
-            actions.fetch(ANSWER, line, 1);
+            actions.fetch(CPU_READ, line, 1);
         }
         for client in self.table.threads..self.clients.len() as u32 {
             self.begin(client, actions);
@@ -301,14 +301,14 @@ impl Application for LockDevice {
                 }
             }
             Event::Read { line, .. } if self.uncleared > 0 => self.deferred_reads.push(line),
-            Event::Read { line, .. } => actions.fetch(ANSWER, line, 1),
+            Event::Read { line, .. } => actions.fetch(CPU_READ, line, 1),
             Event::Write { line, words, .. } => actions.store(self.tag(line), line, words),
             Event::Fetched {
                 tag,
                 line,
                 mut words,
             } => match tag {
-                ANSWER => actions.answer(line, words),
+                CPU_READ => actions.answer(line, words),
                 client => {
                     if let Some(word) = self.check_word(client, words[0], actions) {
                         words[0] = word;
@@ -316,7 +316,7 @@ impl Application for LockDevice {
                     }
                 }
             },
-            Event::WordsRead { tag, words } => self.handle_previous_word(tag, words[0], actions),
+            Event::WordsRead { tag, words } => self.handle_updated_word(tag, words[0], actions),
             Event::Stored { tag } => match tag.checked_sub(self.clients.len() as u32) {
                 None => self.handle_word_write(tag, actions),
                 Some(_) if self.uncleared > 0 => self.handle_cleared_line(actions),
@@ -325,7 +325,7 @@ impl Application for LockDevice {
             Event::Done { line, .. } => {
                 let serving = self.queues.get(&line).and_then(|queue| queue.front());
                 if let Some(&client) = serving {
-                    self.access(client, actions);
+                    self.access_lock_word(client, actions);
                 }
             }
             Event::Timer { tag } => self.handle_timer(tag, actions),
@@ -341,19 +341,22 @@ impl Application for LockDevice {
 /// Next step of a thread.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 enum Phase {
-    Rest,
+    /// Starts a transaction.
+    StartTransaction,
     /// Requests the lock.
-    Ask,
-    /// Has issued the attempt to take the lock.
-    Tried,
+    TryLock,
+    /// Checks the result of the attempt to take the lock.
+    CheckAttempt,
     /// Polls the lock.
-    Spin,
-    /// Has issued the poll.
-    Looked,
-    Locked,
-    /// Releases the lock after the hold time.
-    GiveBack,
-    GivenBack,
+    Poll,
+    /// Checks the polled word.
+    CheckPoll,
+    /// Holds the lock for the hold time.
+    Hold,
+    /// Releases the lock.
+    Release,
+    /// Checks that the released lock was the thread's own.
+    CheckRelease,
 }
 
 /// A thread that runs one transaction after the other.
@@ -422,32 +425,34 @@ impl Thread for LockThread {
             true => ("device lock", "device locks"),
             false => ("host lock", "host locks"),
         };
-        let lock_taken = (Phase::Locked, Step::End { what: lock });
+        let lock_taken = (Phase::Hold, Step::End { name: lock });
         let (next, step) = match self.phase {
-            Phase::Rest if self.table.transactions == Some(self.started) => return Step::Stop,
-            Phase::Rest => {
+            Phase::StartTransaction if self.table.transactions == Some(self.started) => {
+                return Step::Stop
+            }
+            Phase::StartTransaction => {
                 self.started += 1;
                 self.free_value = 0;
-                (Phase::Ask, Step::Begin)
+                (Phase::TryLock, Step::Begin)
             }
-            Phase::Ask if messages => (Phase::Spin, self.request(0, mark)),
-            Phase::Ask => (Phase::Tried, self.request(self.free_value, mark)),
-            Phase::Spin => (Phase::Looked, self.load_value()),
+            Phase::TryLock if messages => (Phase::Poll, self.request(0, mark)),
+            Phase::TryLock => (Phase::CheckAttempt, self.request(self.free_value, mark)),
+            Phase::Poll => (Phase::CheckPoll, self.load_value()),
             // `result` is the number of the granted transaction with messages, otherwise the previous or present value
             // of the lock's word.
-            Phase::Looked if messages && result == self.started => lock_taken,
-            Phase::Tried if result == self.free_value => lock_taken,
-            Phase::Looked if !messages && self.table.is_free(result) => {
+            Phase::CheckPoll if messages && result == self.started => lock_taken,
+            Phase::CheckAttempt if result == self.free_value => lock_taken,
+            Phase::CheckPoll if !messages && self.table.is_free(result) => {
                 self.free_value = result;
-                return self.continue_in(Phase::Ask);
+                return self.continue_in(Phase::TryLock);
             }
-            Phase::Tried | Phase::Looked => return self.continue_in(Phase::Spin),
-            Phase::Locked => (Phase::GiveBack, Step::Work(self.table.hold)),
-            Phase::GiveBack => (Phase::GivenBack, self.request(mark, 0)),
-            Phase::GivenBack => {
+            Phase::CheckAttempt | Phase::CheckPoll => return self.continue_in(Phase::Poll),
+            Phase::Hold => (Phase::Release, Step::Work(self.table.hold)),
+            Phase::Release => (Phase::CheckRelease, self.request(mark, 0)),
+            Phase::CheckRelease => {
                 self.mismatches += u64::from(!messages && result != mark);
-                let (what, by) = (locks, 1);
-                (Phase::Rest, Step::Count { what, by })
+                let (name, by) = (locks, 1);
+                (Phase::StartTransaction, Step::Count { name, by })
             }
         };
         self.phase = next;
@@ -504,7 +509,7 @@ impl Scenario for LockTable {
             table: self.clone(),
             number,
             started: 0,
-            phase: Phase::Rest,
+            phase: Phase::StartTransaction,
             free_value: 0,
             mismatches: 0,
         });

@@ -7,7 +7,7 @@
 use std::fmt;
 
 /// Maximum number of vertices of a graph.
-pub const MAX_VERTICES: u32 = 1 << 22;
+const MAX_VERTICES: u32 = 1 << 22;
 /// Maximum number of entries of a file.
 const MAX_ENTRIES: usize = 1 << 26;
 
@@ -32,16 +32,18 @@ pub struct SyntaxError {
     /// Line number, from 1.
     pub line: usize,
     /// Description of the error, as a sentence.
-    pub what: String,
+    pub message: String,
 }
 
-fn syntax_error<T>(line: usize, what: impl Into<String>) -> Result<T, SyntaxError> {
-    let what = what.into();
-    Err(SyntaxError { line, what })
+/// Returns a syntax error.
+fn syntax_error<T>(line: usize, message: impl Into<String>) -> Result<T, SyntaxError> {
+    let message = message.into();
+    Err(SyntaxError { line, message })
 }
 
 /// Numbers that follow row and column of an entry, by the field keyword of the banner.
 const FIELDS: [(&str, usize); 4] = [("pattern", 0), ("integer", 1), ("real", 1), ("complex", 2)];
+/// Symmetry keywords of the banner.
 const SYMMETRIES: [&str; 4] = ["general", "symmetric", "skew-symmetric", "hermitian"];
 
 /// Reads a graph.
@@ -51,7 +53,7 @@ const SYMMETRIES: [&str; 4] = ["general", "symmetric", "skew-symmetric", "hermit
 /// or it exceeds the limits. Or an entry lies outside the matrix or lacks the value that the banner declares, or the
 /// number of entries is wrong.
 pub fn read(text: &str) -> Result<Edges, SyntaxError> {
-    let values = banner(text.lines().next().unwrap_or_default())?;
+    let values = parse_banner(text.lines().next().unwrap_or_default())?;
     let mut lines = (1..).zip(text.lines()).skip(1).filter(|(_, line)| {
         let line = line.trim_start();
         !line.is_empty() && !line.starts_with('%')
@@ -70,8 +72,8 @@ pub fn read(text: &str) -> Result<Edges, SyntaxError> {
         );
     };
     if rows != columns {
-        let what = format!("a graph needs a square matrix, but this one is {rows} by {columns}");
-        return syntax_error(line_number, what);
+        let message = format!("a graph needs a square matrix, but this one is {rows} by {columns}");
+        return syntax_error(line_number, message);
     }
     if rows == 0 || rows > MAX_VERTICES as usize {
         return syntax_error(
@@ -93,21 +95,21 @@ pub fn read(text: &str) -> Result<Edges, SyntaxError> {
                 format!("the header declares {entries} entries, but the file has more"),
             );
         }
-        ends.push(entry(line_number, line, rows, values)?);
+        ends.push(parse_entry(line_number, line, rows, values)?);
     }
     if ends.len() < entries {
-        let what = format!(
+        let message = format!(
             "the header declares {entries} entries, but the file has {}",
             ends.len()
         );
-        return syntax_error(last_line, what);
+        return syntax_error(last_line, message);
     }
     let vertices = rows as u32;
     Ok(Edges { vertices, ends })
 }
 
 /// Parses the banner and returns the number of values per entry.
-fn banner(line: &str) -> Result<usize, SyntaxError> {
+fn parse_banner(line: &str) -> Result<usize, SyntaxError> {
     let words: Vec<String> = line.split_whitespace().map(str::to_lowercase).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let ["%%matrixmarket", "matrix", format, field, symmetry] = words[..] else {
@@ -137,7 +139,7 @@ fn banner(line: &str) -> Result<usize, SyntaxError> {
 }
 
 /// Parses an entry and returns its two vertices, from 0.
-fn entry(
+fn parse_entry(
     line_number: usize,
     line: &str,
     vertices: usize,
@@ -156,11 +158,11 @@ fn entry(
     };
     let ends = (end(from)?, end(to)?);
     if value.len() != values {
-        let what = format!(
+        let message = format!(
             "expected {values} numbers after row and column, found {}",
             value.len()
         );
-        return syntax_error(line_number, what);
+        return syntax_error(line_number, message);
     }
     match value.iter().find(|word| word.parse::<f64>().is_err()) {
         Some(word) => syntax_error(line_number, format!("`{word}` is no number")),
@@ -186,8 +188,8 @@ mod tests {
     fn matrix_market_errors_name_their_line() {
         const PATTERN: &str = "%%MatrixMarket matrix coordinate pattern general";
         let error_text = |text: &str| {
-            let SyntaxError { line, what } = read(text).unwrap_err();
-            format!("{line}: {what}")
+            let SyntaxError { line, message } = read(text).unwrap_err();
+            format!("{line}: {message}")
         };
         for (text, expected) in [
             (

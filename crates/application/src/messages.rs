@@ -19,8 +19,10 @@ const BUFFER_VALUES: u32 = 256;
 struct Channel {
     /// Two buffers of words, and two of lines.
     buffers: [[Array; 2]; 2],
+    /// Flag that counts full buffers, and flag that counts emptied ones.
     full: Place,
     empty: Place,
+    /// Pieces sent and received.
     sent: u32,
     received: u32,
 }
@@ -65,10 +67,11 @@ struct Rank {
 }
 
 impl Rank {
-    fn me(&self) -> u32 {
+    fn thread(&self) -> u32 {
         self.core.number
     }
 
+    /// Sends a message, in pieces of the size of a buffer.
     async fn send(&mut self, to: u32, grain: Grain, values: &[u64]) {
         let channel = &mut self.communicator.channels[self.core.number as usize][to as usize];
         for piece in values.chunks(BUFFER_VALUES as usize) {
@@ -86,6 +89,7 @@ impl Rank {
         }
     }
 
+    /// Receives a message of `values` values.
     async fn receive(&mut self, from: u32, grain: Grain, values: u32) -> Vec<u64> {
         let channel = &mut self.communicator.channels[from as usize][self.core.number as usize];
         let mut received = Vec::new();
@@ -105,7 +109,7 @@ impl Rank {
 
     /// Broadcasts the values of thread 0 to all threads along a binomial tree.
     async fn broadcast(&mut self, values: Vec<u64>) -> Vec<u64> {
-        let (me, count) = (self.me(), values.len() as u32);
+        let (me, count) = (self.thread(), values.len() as u32);
         let mut values = values;
         let mut distance = 1;
         while distance < self.threads {
@@ -121,7 +125,7 @@ impl Rank {
 
     /// Reduces the values of all threads by addition to thread 0, along a binomial tree.
     async fn reduce(&mut self, mut values: Vec<u64>) -> Vec<u64> {
-        let (me, count) = (self.me(), values.len() as u32);
+        let (me, count) = (self.thread(), values.len() as u32);
         let mut distance = self.threads.next_power_of_two() / 2;
         while distance > 0 {
             if me < distance && me + distance < self.threads {
@@ -226,7 +230,7 @@ impl Kernel for Messages {
             communicator: Communicator::new(self.hosts),
             threads,
         };
-        let me = rank.me();
+        let me = rank.thread();
         let mut mismatch = FirstMismatch::default();
         core.begin().await;
         for step in 0..self.steps {
@@ -262,7 +266,7 @@ impl Rank {
         (step, partner, grain): (u32, u32, Grain),
         mismatch: &mut FirstMismatch,
     ) {
-        let me = self.me();
+        let me = self.thread();
         let values = messages.values(step, me, partner);
         let expected = messages.values(step, partner, me);
         let (partner_grain, _) = messages.size(step, partner, me);

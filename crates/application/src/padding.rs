@@ -64,6 +64,7 @@ impl Padding {
         element + element / self.columns * self.pad
     }
 
+    /// Returns the array of a line, and its index there.
     fn array_and_line(&self, plan: &Plan, line: u32) -> (Array, u32) {
         (plan.blocks[(line / self.block) as usize], line % self.block)
     }

@@ -38,13 +38,13 @@ struct Block {
     /// Bursts in flight.
     bursts_in_flight: u32,
     /// True once an access to this block has allocated the next block.
-    claimed: bool,
+    next_allocated: bool,
 }
 
 /// The prefetcher.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Prefetcher {
-    sizes: Prefetch,
+    parameters: Prefetch,
     /// Blocks in LRU order, the least recently used first.
     blocks: Vec<Block>,
     /// Outstanding reads of the home that wait for memory.
@@ -67,7 +67,7 @@ struct Burst {
 impl Prefetcher {
     /// Returns the index of the block of a line and makes it the most recently used one.
     fn touch_block(&mut self, line: Line) -> Option<usize> {
-        let first = line - line % self.sizes.block;
+        let first = line - line % self.parameters.block;
         let index = self.blocks.iter().position(|block| block.first == first)?;
         let block = self.blocks.remove(index);
         self.blocks.push(block);
@@ -76,9 +76,9 @@ impl Prefetcher {
 
     /// Allocates a block for a line and fetches that line first. Returns false if all blocks are busy.
     fn allocate_block(&mut self, line: Line, actions: &mut Actions) -> bool {
-        if self.blocks.len() >= self.sizes.blocks as usize {
+        if self.blocks.len() >= self.parameters.blocks as usize {
             let is_idle = |block: &Block| {
-                let range = block.first..block.first + self.sizes.block;
+                let range = block.first..block.first + self.parameters.block;
                 block.bursts_in_flight == 0 && self.waiting.range(range).next().is_none()
             };
             let Some(index) = self.blocks.iter().position(is_idle) else {
@@ -86,19 +86,19 @@ impl Prefetcher {
             };
             self.blocks.remove(index);
         }
-        let first = line - line % self.sizes.block;
-        let end = (first + self.sizes.block).min(self.sizes.lines);
+        let first = line - line % self.parameters.block;
+        let end = (first + self.parameters.block).min(self.parameters.lines);
         self.blocks.push(Block {
             first,
             lines: BTreeMap::new(),
             bursts_in_flight: 0,
-            claimed: false,
+            next_allocated: false,
         });
         actions.count("blocks", 1);
         self.fetch_burst(line, 1, false, actions);
         let mut next = first;
         while next < end {
-            let lines = self.sizes.burst.min(end - next);
+            let lines = self.parameters.burst.min(end - next);
             self.fetch_burst(next, lines, false, actions);
             next += lines;
         }
@@ -126,16 +126,16 @@ impl Prefetcher {
 
     /// Allocates the block after that of `line`, once, if `line` is in the second half of its block.
     fn allocate_next_block(&mut self, index: usize, line: Line, actions: &mut Actions) {
-        let next = self.blocks[index].first + self.sizes.block;
-        let second_half = line % self.sizes.block >= self.sizes.block / 2;
-        if !second_half || self.blocks[index].claimed || next >= self.sizes.lines {
+        let next = self.blocks[index].first + self.parameters.block;
+        let second_half = line % self.parameters.block >= self.parameters.block / 2;
+        if !second_half || self.blocks[index].next_allocated || next >= self.parameters.lines {
             return;
         }
         let present = self.blocks.iter().any(|block| block.first == next);
-        self.blocks[index].claimed = true;
+        self.blocks[index].next_allocated = true;
         if !present && !self.allocate_block(next, actions) {
             // All blocks are busy; a later read of this block retries.
-            self.blocks[index].claimed = false;
+            self.blocks[index].next_allocated = false;
         }
     }
 
@@ -143,7 +143,7 @@ impl Prefetcher {
         let Some(index) = self.touch_block(line) else {
             self.waiting.insert(line);
             actions.count("misses", 1);
-            if self.sizes.blocks == 0 || !self.allocate_block(line, actions) {
+            if self.parameters.blocks == 0 || !self.allocate_block(line, actions) {
                 self.fetch_burst(line, 1, true, actions);
             }
             return;
@@ -171,7 +171,7 @@ impl Prefetcher {
         if is_complete {
             self.bursts.remove(&tag);
         }
-        let first = line - line % self.sizes.block;
+        let first = line - line % self.parameters.block;
         let mut blocks = self.blocks.iter_mut();
         let block = blocks.find(|block| !is_single && block.first == first);
         // A write during the fetch is newer than the fetched words.
@@ -194,14 +194,14 @@ impl Application for Prefetcher {
     }
 
     fn placement(&self) -> Placement {
-        Placement::Between(0..self.sizes.lines)
+        Placement::Between(0..self.parameters.lines)
     }
 
     fn handle(&mut self, event: Event, actions: &mut Actions) {
         match event {
             Event::Read { line, .. } => self.read(line, actions),
             Event::Write { line, words, .. } => {
-                let first = line - line % self.sizes.block;
+                let first = line - line % self.parameters.block;
                 let block = self.blocks.iter_mut().find(|block| block.first == first);
                 if let Some(block) = block {
                     block.lines.insert(line, words.clone());
@@ -232,9 +232,9 @@ pub struct Reader {
     completed_counter: Option<&'static str>,
     /// Lines to write per thousand, and the accumulated fraction of the next write in thousandths.
     written: u32,
-    share: u32,
+    write_fraction: u32,
     /// Number of the last write, which is also its value, and the value last written to each line.
-    number: u64,
+    last_write: u64,
     written_values: BTreeMap<Line, u64>,
     /// Number of lines that did not hold the value that this thread had written.
     mismatches: u64,
@@ -253,7 +253,7 @@ impl Thread for Reader {
                     u64::from(written_value.is_some_and(|&written_value| written_value != result));
             }
             return Step::Count {
-                what: counter,
+                name: counter,
                 by: 1,
             };
         }
@@ -263,16 +263,16 @@ impl Thread for Reader {
         self.remaining = self.remaining.map(|remaining| remaining - 1);
         let line = self.first + self.next;
         self.next = (self.next + 1) % self.lines;
-        self.share += self.written;
+        self.write_fraction += self.written;
         let word = 0;
-        if self.share < 1000 {
+        if self.write_fraction < 1000 {
             self.completed_counter = Some(READ);
             return Step::Load { line, word };
         }
-        self.share -= 1000;
-        self.number += 1;
+        self.write_fraction -= 1000;
+        self.last_write += 1;
         self.completed_counter = Some(WRITTEN);
-        let value = self.number;
+        let value = self.last_write;
         self.written_values.insert(line, value);
         Step::Store { line, word, value }
     }
@@ -292,7 +292,7 @@ impl Scenario for Prefetch {
 
     fn application(&self) -> Prefetcher {
         Prefetcher {
-            sizes: self.clone(),
+            parameters: self.clone(),
             blocks: Vec::new(),
             waiting: BTreeSet::new(),
             writing: BTreeMap::new(),
@@ -310,8 +310,8 @@ impl Scenario for Prefetch {
             remaining: self.reads,
             completed_counter: None,
             written: self.written,
-            share: 0,
-            number: 0,
+            write_fraction: 0,
+            last_write: 0,
             written_values: BTreeMap::new(),
             mismatches: 0,
         });
@@ -332,14 +332,19 @@ impl Scenario for Prefetch {
 }
 
 impl HardwareScenario for Prefetch {
-    fn observe(&self, event: &Event, _made: &mut u64, actions: &mut Actions) {
+    fn observe(&self, event: &Event, _operations: &mut u64, actions: &mut Actions) {
         if let Event::Fetched { .. } = event {
             actions.count("lines fetched", 1);
         }
     }
 
     /// Checks that every written value is in memory and that no other line has changed.
-    fn judge(&self, _made: u64, threads: &[Reader], contents: &dyn Contents) -> Result<(), String> {
+    fn judge(
+        &self,
+        _operations: u64,
+        threads: &[Reader],
+        contents: &dyn Contents,
+    ) -> Result<(), String> {
         if let Some(thread) = threads.iter().find(|thread| thread.mismatches > 0) {
             let (mismatches, first) = (thread.mismatches, thread.first);
             return Err(format!(

@@ -29,7 +29,7 @@ pub struct RemoteWrites {
 }
 
 /// Polling interval of a flag, in picoseconds.
-const PAUSE: Time = 5_000;
+const POLL_INTERVAL: Time = 5_000;
 
 impl RemoteWrites {
     /// Maximum number of stores to one target between two releases.
@@ -38,25 +38,26 @@ impl RemoteWrites {
     }
 
     /// Returns the line of a target's flag.
-    fn flag(&self, target: u32) -> Line {
+    fn flag_line(&self, target: u32) -> Line {
         target
     }
 
     /// Returns the line of a store that follows `released` releases.
-    fn line(&self, released: u32, store: u32) -> Line {
+    fn store_line(&self, released: u32, store: u32) -> Line {
         let slot = 1 + released * self.slots() + store / self.fanout;
         self.homes * slot + store % self.fanout
     }
 
     /// Returns the value of a store that follows `released` releases.
-    fn value(&self, released: u32, store: u32) -> u64 {
+    fn store_value(&self, released: u32, store: u32) -> u64 {
         let number = u64::from(released) * u64::from(self.stores) + u64::from(store);
         // A mixing function (SplitMix64), so that no two stores have the same value.
         let mixed = (number + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9)
     }
 
-    /// Value of a flag after the given number of releases. Initial memory contents are unlikely to match one.
+    /// Returns the value of a flag after the given number of releases. Initial memory contents are unlikely to match
+    /// one.
     fn flag_value(&self, releases: u32) -> u64 {
         0xf1a6_0000_0000_0000 | u64::from(releases)
     }
@@ -83,19 +84,19 @@ impl RemoteWrites {
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 enum ThreadState {
     /// Storing: (releases, stores since the last release).
-    Writes(u32, u32),
+    Storing(u32, u32),
     /// Waiting for its stores to be performed.
-    Fences,
+    Fencing,
     /// Acquiring its flag.
-    Acquires,
+    Acquiring,
     /// Waiting before the flag is polled again.
-    Pauses,
+    Waiting,
     /// Checking a word of a store to its host: (releases before the store, store, word).
-    Checks(u32, u32, u16),
+    Checking(u32, u32, u16),
     /// Notifying this and the further targets that they may check.
-    Passes(u32),
-    /// All done.
-    Ends,
+    Notifying(u32),
+    /// Finished.
+    Stopped,
 }
 
 /// The writer, or a thread that checks.
@@ -145,21 +146,21 @@ impl Worker {
     fn write(&mut self, released: u32, store: u32) -> Step {
         let parameters = &self.parameters;
         if released == parameters.releases {
-            self.state = ThreadState::Fences;
+            self.state = ThreadState::Fencing;
             return Step::Fence;
         }
         if store == parameters.stores {
-            self.state = ThreadState::Writes(released + 1, 0);
-            let (line, value) = (parameters.flag(0), parameters.flag_value(released + 1));
+            self.state = ThreadState::Storing(released + 1, 0);
+            let (line, value) = (parameters.flag_line(0), parameters.flag_value(released + 1));
             let word = 0;
             return Step::Release { line, word, value };
         }
-        self.state = ThreadState::Writes(released, store + 1);
+        self.state = ThreadState::Storing(released, store + 1);
         Step::StoreWords {
-            line: parameters.line(released, store),
+            line: parameters.store_line(released, store),
             word: 0,
             words: parameters.words,
-            value: parameters.value(released, store),
+            value: parameters.store_value(released, store),
         }
     }
 
@@ -168,18 +169,18 @@ impl Worker {
         let releases = self.parameters.releases_of_flag(flag);
         let check_limit = self.parameters.next_check(self.checked);
         if releases < check_limit {
-            self.state = ThreadState::Pauses;
-            return Step::Work(PAUSE);
+            self.state = ThreadState::Waiting;
+            return Step::Work(POLL_INTERVAL);
         }
         self.check_limit = check_limit;
         self.state = match self.number < self.parameters.stores {
-            true => ThreadState::Checks(self.checked, self.number, 0),
-            false => ThreadState::Passes(1),
+            true => ThreadState::Checking(self.checked, self.number, 0),
+            false => ThreadState::Notifying(1),
         };
         match self.number == 0 && check_limit == self.parameters.releases {
-            true => Step::End { what: "delivered" },
+            true => Step::End { name: "delivered" },
             false => Step::Count {
-                what: "acquired",
+                name: "acquired",
                 by: 1,
             },
         }
@@ -189,17 +190,17 @@ impl Worker {
     fn complete_check(&mut self) -> Step {
         self.checked = self.check_limit;
         self.state = match self.checked == self.parameters.releases {
-            true => ThreadState::Ends,
-            false => ThreadState::Acquires,
+            true => ThreadState::Stopped,
+            false => ThreadState::Acquiring,
         };
         Step::Count {
-            what: "checks",
+            name: "checks",
             by: 1,
         }
     }
 
     fn check_word(&mut self, (released, store): (u32, u32), value: u64) {
-        if value == self.parameters.value(released, store) {
+        if value == self.parameters.store_value(released, store) {
             self.matches += 1;
             return;
         }
@@ -214,50 +215,52 @@ impl Thread for Worker {
             return Step::Begin;
         }
         match self.state {
-            ThreadState::Writes(released, store) => self.write(released, store),
-            ThreadState::Fences => {
-                self.state = ThreadState::Ends;
-                Step::End { what: "written" }
+            ThreadState::Storing(released, store) => self.write(released, store),
+            ThreadState::Fencing => {
+                self.state = ThreadState::Stopped;
+                Step::End { name: "written" }
             }
-            ThreadState::Acquires if self.loaded_word => {
+            ThreadState::Acquiring if self.loaded_word => {
                 self.loaded_word = false;
                 self.handle_acquired_flag(result)
             }
-            ThreadState::Acquires => {
+            ThreadState::Acquiring => {
                 self.loaded_word = true;
-                let (line, word) = (self.parameters.flag(self.number), 0);
+                let (line, word) = (self.parameters.flag_line(self.number), 0);
                 Step::Acquire { line, word }
             }
-            ThreadState::Pauses => {
-                self.state = ThreadState::Acquires;
+            ThreadState::Waiting => {
+                self.state = ThreadState::Acquiring;
                 self.step(0)
             }
-            ThreadState::Checks(released, store, word) => {
+            ThreadState::Checking(released, store, word) => {
                 if std::mem::take(&mut self.loaded_word) {
                     self.check_word((released, store), result);
                     match self.next_word((released, store, word)) {
                         Some((released, store, word)) => {
-                            self.state = ThreadState::Checks(released, store, word);
+                            self.state = ThreadState::Checking(released, store, word);
                         }
-                        None => self.state = ThreadState::Passes(1),
+                        None => self.state = ThreadState::Notifying(1),
                     }
                     return self.step(0);
                 }
                 self.loaded_word = true;
-                let line = self.parameters.line(released, store);
+                let line = self.parameters.store_line(released, store);
                 Step::Load { line, word }
             }
-            ThreadState::Passes(target) if self.number == 0 && target < self.parameters.fanout => {
-                self.state = ThreadState::Passes(target + 1);
+            ThreadState::Notifying(target)
+                if self.number == 0 && target < self.parameters.fanout =>
+            {
+                self.state = ThreadState::Notifying(target + 1);
                 let (line, value) = (
-                    self.parameters.flag(target),
+                    self.parameters.flag_line(target),
                     self.parameters.flag_value(self.check_limit),
                 );
                 let word = 0;
                 Step::Release { line, word, value }
             }
-            ThreadState::Passes(_) => self.complete_check(),
-            ThreadState::Ends => Step::Stop,
+            ThreadState::Notifying(_) => self.complete_check(),
+            ThreadState::Stopped => Step::Stop,
         }
     }
 }
@@ -291,8 +294,8 @@ impl Scenario for RemoteWrites {
             parameters: self.clone(),
             number,
             state: match number == self.fanout {
-                true => ThreadState::Writes(0, 0),
-                false => ThreadState::Acquires,
+                true => ThreadState::Storing(0, 0),
+                false => ThreadState::Acquiring,
             },
             started: false,
             loaded_word: false,
@@ -316,10 +319,13 @@ impl Scenario for RemoteWrites {
                 let Worker {
                     number, mismatches, ..
                 } = worker;
-                let (line, expected) = (self.line(released, store), self.value(released, store));
+                let (line, expected) = (
+                    self.store_line(released, store),
+                    self.store_value(released, store),
+                );
                 let released = released + 1;
                 return Err(format!(
-                    "thread {number} has acquired a flag that was released after store {store} before release {released}, and finds {value:#x} in line {line} instead of {expected:#x}; {mismatches} words are wrong"
+                    "release violated: thread {number} acquired the flag of release {released}, but line {line} of its store {store} holds {value:#x} instead of {expected:#x}; {mismatches} words are wrong"
                 ));
             }
             if !worker.is_writer() && worker.checked != self.releases {
@@ -334,8 +340,8 @@ impl Scenario for RemoteWrites {
         }
         for released in 0..self.releases {
             for store in 0..self.stores {
-                let line = self.line(released, store);
-                let expected = self.value(released, store);
+                let line = self.store_line(released, store);
+                let expected = self.store_value(released, store);
                 let mut words = (0..self.words).map(|word| contents.word(line, word));
                 if let Some(actual) = words.find(|&word| word != expected) {
                     return Err(format!(

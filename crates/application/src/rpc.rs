@@ -56,9 +56,9 @@ pub(crate) fn procedure(argument: u64) -> u64 {
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 struct Context {
     /// The side owned by the CPU.
-    cpu: u32,
+    cpu_side: u32,
     /// Number of argument lines not yet taken, if a call is in progress.
-    call: Option<Line>,
+    remaining_arguments: Option<Line>,
     /// Reads of the device's side that wait for the result.
     waiting: Vec<Line>,
 }
@@ -95,15 +95,15 @@ impl Echo {
     /// Computes the results once all arguments have been taken, swaps the sides and answers the waiting reads.
     fn compute(&mut self, number: usize, actions: &mut Actions) {
         let payload = self.calls.payload;
-        let cpu = self.contexts[number].cpu;
+        let cpu_side = self.contexts[number].cpu_side;
         for offset in 0..payload {
             let line = |side| self.calls.line(number as u32, side, offset);
-            let arguments = self.words(line(cpu));
+            let arguments = self.words(line(cpu_side));
             let results = arguments.iter().map(|&word| procedure(word)).collect();
-            self.lines.insert(line(1 - cpu), results);
+            self.lines.insert(line(1 - cpu_side), results);
         }
         let context = &mut self.contexts[number];
-        (context.cpu, context.call) = (1 - cpu, None);
+        (context.cpu_side, context.remaining_arguments) = (1 - cpu_side, None);
         actions.count("calls", 1);
         for line in std::mem::take(&mut self.contexts[number].waiting) {
             let words = self.words(line);
@@ -126,14 +126,14 @@ impl Application for Echo {
             Event::Start { words } => self.words = words,
             Event::Read { line, .. } => {
                 let (number, side) = self.context_and_side(line);
-                if self.contexts[number].cpu == side {
+                if self.contexts[number].cpu_side == side {
                     let words = self.words(line);
                     return actions.answer(line, words);
                 }
                 let context = &mut self.contexts[number];
                 context.waiting.push(line);
-                if context.call.is_none() {
-                    context.call = Some(self.calls.payload);
+                if context.remaining_arguments.is_none() {
+                    context.remaining_arguments = Some(self.calls.payload);
                     for offset in 0..self.calls.payload {
                         let line = self.calls.line(number as u32, 1 - side, offset);
                         actions.local(line, Operation::CleanInvalidate, false);
@@ -147,8 +147,9 @@ impl Application for Echo {
             Event::Done { line, .. } => {
                 let (number, _) = self.context_and_side(line);
                 let context = &mut self.contexts[number];
-                context.call = context.call.map(|remaining| remaining - 1);
-                if context.call == Some(0) {
+                context.remaining_arguments =
+                    context.remaining_arguments.map(|remaining| remaining - 1);
+                if context.remaining_arguments == Some(0) {
                     self.compute(number, actions);
                 }
             }
@@ -161,15 +162,15 @@ impl Application for Echo {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 enum Phase {
     /// Start a call.
-    Rest,
+    StartCall,
     /// Write the arguments in this line of the thread's side.
-    Write(Line),
+    WriteArgument(Line),
     /// Wait until the arguments are in the cache.
     Fence,
     /// Load this line of the results.
-    Read(Line),
+    LoadResult(Line),
     /// Check the loaded result.
-    Judge(Line),
+    CheckResult(Line),
 }
 
 /// A thread that calls repeatedly.
@@ -195,16 +196,16 @@ impl Thread for Caller {
         let argument_line = |offset| self.calls.line(self.context, self.side, offset);
         let result_line = |offset| self.calls.line(self.context, 1 - self.side, offset);
         match self.phase {
-            Phase::Rest if self.remaining == Some(0) => Step::Stop,
-            Phase::Rest => {
+            Phase::StartCall if self.remaining == Some(0) => Step::Stop,
+            Phase::StartCall => {
                 self.remaining = self.remaining.map(|remaining| remaining - 1);
                 self.number += 1;
-                self.phase = Phase::Write(0);
+                self.phase = Phase::WriteArgument(0);
                 Step::Begin
             }
-            Phase::Write(offset) => {
+            Phase::WriteArgument(offset) => {
                 self.phase = match offset + 1 < self.calls.payload {
-                    true => Phase::Write(offset + 1),
+                    true => Phase::WriteArgument(offset + 1),
                     false => Phase::Fence,
                 };
                 Step::Store {
@@ -214,25 +215,25 @@ impl Thread for Caller {
                 }
             }
             Phase::Fence => {
-                self.phase = Phase::Read(0);
+                self.phase = Phase::LoadResult(0);
                 Step::Fence
             }
-            Phase::Read(offset) => {
-                self.phase = Phase::Judge(offset);
+            Phase::LoadResult(offset) => {
+                self.phase = Phase::CheckResult(offset);
                 Step::LoadExclusive {
                     line: result_line(offset),
                     word: 0,
                 }
             }
-            Phase::Judge(offset) => {
+            Phase::CheckResult(offset) => {
                 self.mismatches += u64::from(result != procedure(self.argument(offset)));
                 if offset + 1 < self.calls.payload {
-                    self.phase = Phase::Read(offset + 1);
+                    self.phase = Phase::LoadResult(offset + 1);
                     return self.step(0);
                 }
                 self.side = 1 - self.side;
-                self.phase = Phase::Rest;
-                Step::End { what: "call" }
+                self.phase = Phase::StartCall;
+                Step::End { name: "call" }
             }
         }
     }
@@ -256,8 +257,8 @@ impl Scenario for Calls {
 
     fn application(&self) -> Echo {
         let context = Context {
-            cpu: 0,
-            call: None,
+            cpu_side: 0,
+            remaining_arguments: None,
             waiting: Vec::new(),
         };
         Echo {
@@ -273,7 +274,7 @@ impl Scenario for Calls {
             calls: self.clone(),
             context,
             side: 0,
-            phase: Phase::Rest,
+            phase: Phase::StartCall,
             remaining: self.calls,
             number: 0,
             mismatches: 0,
@@ -289,7 +290,11 @@ impl Scenario for Calls {
         _contents: &dyn Contents,
     ) -> Result<(), String> {
         check_results(threads)?;
-        match application.contexts.iter().position(|c| c.call.is_some()) {
+        match application
+            .contexts
+            .iter()
+            .position(|c| c.remaining_arguments.is_some())
+        {
             Some(context) => Err(format!("the call of context {context} has not ended")),
             None => Ok(()),
         }

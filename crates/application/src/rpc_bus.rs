@@ -25,22 +25,25 @@ pub struct BusCalls {
 }
 
 /// Words of a descriptor: location and number of the argument words.
-const DESCRIPTOR: u32 = 2;
+const DESCRIPTOR_WORDS: u32 = 2;
 
 impl BusCalls {
     /// Returns the first word of a context's memory: descriptor, number of the completed call, arguments, results.
     fn memory(&self, context: u32) -> u32 {
-        context * (DESCRIPTOR + 1 + 2 * self.words)
+        context * (DESCRIPTOR_WORDS + 1 + 2 * self.words)
     }
 
-    fn number(&self, context: u32) -> u32 {
-        self.memory(context) + DESCRIPTOR
+    /// Returns the word with the number of the completed call.
+    fn completed_call(&self, context: u32) -> u32 {
+        self.memory(context) + DESCRIPTOR_WORDS
     }
 
+    /// Returns the first argument word.
     fn arguments(&self, context: u32) -> u32 {
-        self.number(context) + 1
+        self.completed_call(context) + 1
     }
 
+    /// Returns the first result word.
     fn results(&self, context: u32) -> u32 {
         self.arguments(context) + self.words
     }
@@ -53,7 +56,7 @@ pub struct BusEcho {
     /// Last value written to each register.
     registers: BTreeMap<u32, u64>,
     /// Numbers of the calls in progress, by context.
-    numbers: BTreeMap<u32, u64>,
+    active_calls: BTreeMap<u32, u64>,
 }
 
 impl BusEcho {
@@ -64,10 +67,10 @@ impl BusEcho {
             return actions.host_fetch(tag + 1, words[0] as u32, words[1] as u32);
         }
         let results = words.iter().map(|&word| procedure(word)).collect();
-        let number = self.numbers.remove(&context).unwrap_or(0);
+        let number = self.active_calls.remove(&context).unwrap_or(0);
         actions.count("calls", 1);
         actions.host_store(self.calls.results(context), results);
-        actions.host_store(self.calls.number(context), [number].into());
+        actions.host_store(self.calls.completed_call(context), [number].into());
     }
 }
 
@@ -87,8 +90,8 @@ impl Application for BusEcho {
         let last = self.calls.words - 1;
         match event {
             Event::RegisterWritten { register, value } if self.calls.descriptors => {
-                self.numbers.insert(register, value);
-                actions.host_fetch(2 * register, self.calls.memory(register), DESCRIPTOR);
+                self.active_calls.insert(register, value);
+                actions.host_fetch(2 * register, self.calls.memory(register), DESCRIPTOR_WORDS);
             }
             Event::RegisterWritten { register, value } => {
                 self.registers.insert(register, value);
@@ -107,17 +110,20 @@ impl Application for BusEcho {
 /// Next step of a thread.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 enum Phase {
-    Rest,
+    /// Starts a call.
+    StartCall,
     /// Writes this word of the arguments.
-    Write(u32),
+    WriteArgument(u32),
     /// Writes this word of the descriptor.
-    Describe(u32),
-    Ring,
+    WriteDescriptor(u32),
+    /// Writes the register that notifies the device.
+    RingDoorbell,
     /// Polls for the completion of the call.
     Poll,
-    Polled,
+    /// Checks the polled word.
+    CheckPoll,
     /// Reads this word of the results and checks the preceding one.
-    Read(u32),
+    ReadResult(u32),
 }
 
 /// A thread that calls repeatedly.
@@ -144,12 +150,12 @@ impl Thread for BusCaller {
         } = self.calls;
         let context = self.context;
         let (next, step) = match self.phase {
-            Phase::Rest if self.calls.calls == Some(self.number) => return Step::Stop,
-            Phase::Rest => {
+            Phase::StartCall if self.calls.calls == Some(self.number) => return Step::Stop,
+            Phase::StartCall => {
                 self.number += 1;
-                (Phase::Write(0), Step::Begin)
+                (Phase::WriteArgument(0), Step::Begin)
             }
-            Phase::Write(word) => {
+            Phase::WriteArgument(word) => {
                 let value = self.argument(word);
                 let step = match descriptors {
                     true => Step::StoreHost {
@@ -162,50 +168,50 @@ impl Thread for BusCaller {
                     },
                 };
                 let next = match (word + 1 < words, descriptors) {
-                    (true, _) => Phase::Write(word + 1),
-                    (false, true) => Phase::Describe(0),
-                    (false, false) => Phase::Read(0),
+                    (true, _) => Phase::WriteArgument(word + 1),
+                    (false, true) => Phase::WriteDescriptor(0),
+                    (false, false) => Phase::ReadResult(0),
                 };
                 (next, step)
             }
-            Phase::Describe(word) => {
+            Phase::WriteDescriptor(word) => {
                 let descriptor = [self.calls.arguments(context), words];
                 let step = Step::StoreHost {
                     word: self.calls.memory(context) + word,
                     value: descriptor[word as usize].into(),
                 };
-                let has_more_words = word + 1 < DESCRIPTOR;
+                let has_more_words = word + 1 < DESCRIPTOR_WORDS;
                 let next = if has_more_words {
-                    Phase::Describe(word + 1)
+                    Phase::WriteDescriptor(word + 1)
                 } else {
-                    Phase::Ring
+                    Phase::RingDoorbell
                 };
                 (next, step)
             }
-            Phase::Ring => {
+            Phase::RingDoorbell => {
                 let (register, value) = (context, self.number);
                 (Phase::Poll, Step::WriteRegister { register, value })
             }
             Phase::Poll => {
-                let word = self.calls.number(context);
-                (Phase::Polled, Step::LoadHost { word })
+                let word = self.calls.completed_call(context);
+                (Phase::CheckPoll, Step::LoadHost { word })
             }
-            Phase::Polled => {
+            Phase::CheckPoll => {
                 let is_complete = result == self.number;
                 self.phase = if is_complete {
-                    Phase::Read(0)
+                    Phase::ReadResult(0)
                 } else {
                     Phase::Poll
                 };
                 return self.step(0);
             }
-            Phase::Read(word) => {
+            Phase::ReadResult(word) => {
                 if let Some(previous) = word.checked_sub(1) {
                     self.mismatches += u64::from(result != procedure(self.argument(previous)));
                 }
                 if word == words {
-                    self.phase = Phase::Rest;
-                    return Step::End { what: "call" };
+                    self.phase = Phase::StartCall;
+                    return Step::End { name: "call" };
                 }
                 let step = match descriptors {
                     true => Step::LoadHost {
@@ -215,7 +221,7 @@ impl Thread for BusCaller {
                         register: context * words + word,
                     },
                 };
-                (Phase::Read(word + 1), step)
+                (Phase::ReadResult(word + 1), step)
             }
         };
         self.phase = next;
@@ -239,7 +245,7 @@ impl Scenario for BusCalls {
         BusEcho {
             calls: self.clone(),
             registers: BTreeMap::new(),
-            numbers: BTreeMap::new(),
+            active_calls: BTreeMap::new(),
         }
     }
 
@@ -247,7 +253,7 @@ impl Scenario for BusCalls {
         let threads = (0..self.contexts).map(|context| BusCaller {
             calls: self.clone(),
             context,
-            phase: Phase::Rest,
+            phase: Phase::StartCall,
             number: 0,
             mismatches: 0,
         });

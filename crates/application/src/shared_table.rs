@@ -35,18 +35,18 @@ pub struct SharedTable {
 
 impl SharedTable {
     /// Returns the number of contended rows among the first `rows`.
-    fn share(&self, rows: Line) -> u64 {
+    fn contended_rows(&self, rows: Line) -> u64 {
         u64::from(rows) * u64::from(self.contended) / 1000
     }
 
-    /// True if the device also increments this row.
-    fn contends(&self, row: Line) -> bool {
-        self.share(row + 1) > self.share(row)
+    /// Returns true if the device also increments this row.
+    fn is_contended(&self, row: Line) -> bool {
+        self.contended_rows(row + 1) > self.contended_rows(row)
     }
 
-    /// True if the device must make a given number of increments but the table has no contended row.
-    pub fn has_nothing_to_increment(&self) -> bool {
-        self.device.is_some() && self.share(self.rows) == 0
+    /// Returns true if the device must make a given number of increments but the table has no contended row.
+    pub(crate) fn has_nothing_to_increment(&self) -> bool {
+        self.device.is_some() && self.contended_rows(self.rows) == 0
     }
 }
 
@@ -71,7 +71,7 @@ struct Engine {
 
 impl Device {
     /// Starts an increment of an engine's next contended row that is not busy.
-    fn next(&mut self, number: u32, actions: &mut Actions) {
+    fn start_increment(&mut self, number: u32, actions: &mut Actions) {
         let SharedTable { rows, engines, .. } = self.table;
         let engine = &mut self.engines[number as usize];
         if engine.remaining == Some(0) {
@@ -83,7 +83,7 @@ impl Device {
                 true => row + engines,
                 false => number,
             };
-            if self.table.contends(row) && self.busy.insert(row) {
+            if self.table.is_contended(row) && self.busy.insert(row) {
                 engine.remaining = engine.remaining.map(|remaining| remaining - 1);
                 return actions.local(row, Operation::CleanInvalidate, true);
             }
@@ -107,7 +107,7 @@ impl Application for Device {
             Event::Start { .. } => {
                 for _ in 0..self.table.outstanding {
                     for engine in 0..self.table.engines {
-                        self.next(engine, actions);
+                        self.start_increment(engine, actions);
                     }
                 }
             }
@@ -126,7 +126,7 @@ impl Application for Device {
                 self.busy.remove(&tag);
                 actions.count("device increments", 1);
                 actions.unlock(tag);
-                self.next(tag % self.table.engines, actions);
+                self.start_increment(tag % self.table.engines, actions);
             }
             Event::Stop => self
                 .engines
@@ -152,7 +152,7 @@ struct Rows {
 impl Rows {
     /// Returns the scanner's row number `number`.
     fn nth(&self, number: Line) -> Line {
-        // Inverse of `share`: the first row whose inclusion raises the number of rows in the set above `rank`.
+        // Inverse of `contended_rows`: the first row whose inclusion raises the number of rows in the set above `rank`.
         let rank = u64::from(self.first) + u64::from(number) * u64::from(self.step);
         ((rank + 1) * 1000).div_ceil(self.rows_per_thousand.into()) as Line - 1
     }
@@ -189,7 +189,7 @@ impl Thread for Scanner {
         if std::mem::take(&mut self.increment_outstanding) {
             self.increments += 1;
             return Step::Count {
-                what: self.counter,
+                name: self.counter,
                 by: 1,
             };
         }
@@ -222,7 +222,7 @@ impl Scenario for SharedTable {
 
     fn requested_operations(&self) -> Vec<(Operation, bool)> {
         let needs_local_operation =
-            !self.cached && self.share(self.rows) > 0 && self.device != Some(0);
+            !self.cached && self.contended_rows(self.rows) > 0 && self.device != Some(0);
         Vec::from_iter(needs_local_operation.then_some((Operation::CleanInvalidate, true)))
     }
 
@@ -263,7 +263,7 @@ impl Scenario for SharedTable {
             };
             Scanner::new(rows, self.thread, "increments")
         });
-        let (engines, contended_rows) = (self.engines(), self.share(self.rows) as Line);
+        let (engines, contended_rows) = (self.engines(), self.contended_rows(self.rows) as Line);
         let engines = (0..engines).map(|engine| {
             let rows = Rows {
                 first: engine,

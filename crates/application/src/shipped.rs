@@ -8,7 +8,7 @@ use crate::graphs::{Graph, GraphAlgorithm, Graphs};
 use crate::histogram::Histogram;
 use crate::interface::{Application, Line, Scenario, Thread};
 use crate::invalidation::Invalidation;
-use crate::kernel::{Grain, Hosts, Kernels};
+use crate::kernel::{Grain, Hosts, KernelScenario};
 use crate::locks::LockTable;
 use crate::matrix_market::Edges;
 use crate::messages::{Messages, Program};
@@ -43,7 +43,7 @@ pub struct Parameter {
 
 /// A scenario that ships.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Shipped {
+pub struct ShippedScenario {
     /// Name of the scenario.
     pub name: &'static str,
     /// Description of the scenario.
@@ -52,6 +52,7 @@ pub struct Shipped {
     pub parameters: &'static [Parameter],
 }
 
+/// Creates a parameter with its default, its range and its description.
 const fn parameter(
     name: &'static str,
     default: u64,
@@ -69,32 +70,39 @@ const fn parameter(
 
 /// Maximum number of lines of a scenario.
 const MAX_LINES: u64 = 1 << 30;
-const THREADS: (u64, u64) = (1, 4096);
+/// Range of small counts, such as numbers of threads.
+const COUNTS: (u64, u64) = (1, 4096);
 /// Range of repetition counts; 0 means unlimited.
-const UNBOUNDED: (u64, u64) = (0, u64::MAX);
+const REPETITIONS: (u64, u64) = (0, u64::MAX);
 
-const BUS: [Parameter; 3] = [
-    parameter("contexts", 1, THREADS, "threads"),
+/// Parameters of remote calls over a bus.
+const BUS_PARAMETERS: [Parameter; 3] = [
+    parameter("contexts", 1, COUNTS, "threads"),
     parameter("words", 1, (1, 4096), "words of arguments, and of results"),
-    parameter("calls", 0, UNBOUNDED, "calls of each thread; 0: unlimited"),
+    parameter(
+        "calls",
+        0,
+        REPETITIONS,
+        "calls of each thread; 0: unlimited",
+    ),
 ];
 
 /// All scenarios that ship.
-pub const ALL: [Shipped; 23] = [
-    Shipped {
+pub const SCENARIOS: [ShippedScenario; 23] = [
+    ShippedScenario {
         name: "shared-table",
         text: "threads increment all rows of a table, one line each; the device increments some of these rows under its lock",
         parameters: &[
             parameter("rows", 65_536, (1, MAX_LINES), "rows of the table"),
             parameter("contended", 100, (0, 1000), "per thousand rows, the number that the device increments too"),
-            parameter("outstanding", 1, THREADS, "rows that the device works on at a time"),
-            parameter("device", 0, UNBOUNDED, "increments by the device; 0: unlimited"),
-            parameter("threads", 1, THREADS, "threads; each increments an equal part of the rows"),
-            parameter("thread", 0, UNBOUNDED, "increments by each thread; 0: unlimited"),
+            parameter("outstanding", 1, COUNTS, "rows that the device works on at a time"),
+            parameter("device", 0, REPETITIONS, "increments by the device; 0: unlimited"),
+            parameter("threads", 1, COUNTS, "threads; each increments an equal part of the rows"),
+            parameter("thread", 0, REPETITIONS, "increments by each thread; 0: unlimited"),
             parameter("cached", 0, (0, 1), "1: the table is in the CPU's memory and the device caches it"),
         ],
     },
-    Shipped {
+    ShippedScenario {
         name: "prefetcher",
         text: "threads read a region in address order; the device reads ahead into blocks and answers from them",
         parameters: &[
@@ -102,12 +110,12 @@ pub const ALL: [Shipped; 23] = [
             parameter("blocks", 8, (0, 4096), "prefetch blocks; 0: every read goes to memory"),
             parameter("block", 64, (1, 4096), "lines of a block, a power of two"),
             parameter("burst", 32, (1, 4096), "lines that one burst reads"),
-            parameter("threads", 1, THREADS, "threads, each with its own part of the region"),
-            parameter("reads", 0, UNBOUNDED, "lines that each thread reads or writes; 0: unlimited"),
+            parameter("threads", 1, COUNTS, "threads, each with its own part of the region"),
+            parameter("reads", 0, REPETITIONS, "lines that each thread reads or writes; 0: unlimited"),
             parameter("written", 0, (0, 1000), "per thousand lines, the number written instead of read"),
         ],
     },
-    Shipped {
+    ShippedScenario {
         name: "invalidation",
         text: "a thread accesses lines, then the device clean-invalidates all of them",
         parameters: &[
@@ -119,62 +127,62 @@ pub const ALL: [Shipped; 23] = [
             parameter("cached", 0, (0, 1), "1: the lines are in the CPU's memory and the device caches them"),
         ],
     },
-    Shipped {
+    ShippedScenario {
         name: "rpc",
         text: "threads call the device through pairs of lines that both sides pass back and forth",
         parameters: &[
-            parameter("contexts", 1, THREADS, "threads, each with its own pair of lines"),
+            parameter("contexts", 1, COUNTS, "threads, each with its own pair of lines"),
             parameter("payload", 1, (1, 200), "lines of arguments, and of results"),
-            parameter("calls", 0, UNBOUNDED, "calls of each thread; 0: unlimited"),
+            parameter("calls", 0, REPETITIONS, "calls of each thread; 0: unlimited"),
         ],
     },
-    Shipped {
+    ShippedScenario {
         name: "rpc-registers",
         text: "threads call the device through registers on a bus",
-        parameters: &BUS,
+        parameters: &BUS_PARAMETERS,
     },
-    Shipped {
+    ShippedScenario {
         name: "rpc-descriptors",
         text: "threads call the device through descriptors in their memory, which it fetches over a bus",
-        parameters: &BUS,
+        parameters: &BUS_PARAMETERS,
     },
-    Shipped {
+    ShippedScenario {
         name: "locks",
         text: "threads and the device take the locks of a table of records",
         parameters: &[
             parameter("records", 1024, (1, 1 << 24), "records, with a lock each"),
-            parameter("threads", 1, THREADS, "threads, each with one transaction at a time"),
+            parameter("threads", 1, COUNTS, "threads, each with one transaction at a time"),
             parameter("device", 1, (0, 4096), "transactions of the device at a time"),
             parameter("hold", 500, (0, 1 << 30), "nanoseconds for which a lock is held"),
             parameter("pause", 100, (0, 1 << 30), "nanoseconds after which the device tries again"),
-            parameter("transactions", 0, UNBOUNDED, "transactions of each thread and of each slot of the device; 0: unlimited"),
+            parameter("transactions", 0, REPETITIONS, "transactions of each thread and of each slot of the device; 0: unlimited"),
             parameter("messages", 0, (0, 1), "1: threads access the table by messages over a bus; 0: in coherent memory"),
             parameter("cached", 0, (0, 1), "1: the table is in the CPU's memory and the device takes locks in its own cache"),
             parameter("words", 0, (0, 1), "1: the device changes a lock by an atomic operation of its memory; 0: it reads and writes the line"),
         ],
     },
-    Shipped {
+    ShippedScenario {
         name: "gather",
         text: "threads write linked lists into the host's memory; the device traverses them and answers through its own lines",
         parameters: &[
-            parameter("threads", 1, THREADS, "threads, with a list each"),
+            parameter("threads", 1, COUNTS, "threads, with a list each"),
             parameter("nodes", 16, (1, 1 << 16), "nodes of each list"),
-            parameter("queries", 0, UNBOUNDED, "queries of each thread; 0: unlimited"),
+            parameter("queries", 0, REPETITIONS, "queries of each thread; 0: unlimited"),
             parameter("cached", 1, (0, 1), "1: the device caches the lines that it reads and writes there"),
         ],
     },
-    Shipped {
+    ShippedScenario {
         name: "dma",
         text: "after a doorbell, an engine of the device executes descriptors that copy words of the host's memory over a bus",
         parameters: &[
-            parameter("threads", 1, THREADS, "threads, with descriptors and buffers each"),
+            parameter("threads", 1, COUNTS, "threads, with descriptors and buffers each"),
             parameter("words", 64, (1, 1 << 16), "words of a copy"),
             parameter("descriptors", 4, (1, 4096), "descriptors of each ring of the doorbell"),
-            parameter("rings", 0, UNBOUNDED, "rings of each thread; 0: unlimited"),
+            parameter("rings", 0, REPETITIONS, "rings of each thread; 0: unlimited"),
             parameter("interrupts", 0, (0, 1), "1: the engine interrupts the thread on completion; 0: the thread polls"),
         ],
     },
-    Shipped {
+    ShippedScenario {
         name: "view",
         text: "a thread appends rows to TPC-H ORDERS and reads sums per customer, which the device keeps up to date",
         parameters: &[
@@ -183,10 +191,10 @@ pub const ALL: [Shipped; 23] = [
             parameter("transactions", 3, (1, 1 << 30), "transactions"),
             parameter("incremental", 1, (0, 1), "1: the device reads only the new rows; 0: it reads all rows"),
             parameter("words", 16, (1, 1 << 16), "words used of each line"),
-            parameter("outstanding", 64, THREADS, "maximum outstanding local operations"),
+            parameter("outstanding", 64, COUNTS, "maximum outstanding local operations"),
         ],
     },
-    Shipped {
+    ShippedScenario {
         name: "remote-writes",
         text: "a thread stores to the memory of other hosts and periodically releases a flag; the acquiring thread checks the data",
         parameters: &[
@@ -198,7 +206,7 @@ pub const ALL: [Shipped; 23] = [
             parameter("every", 1, (0, 1 << 16), "releases between two checks; 0: one check after the last release"),
         ],
     },
-    Shipped {
+    ShippedScenario {
         name: "broadcast",
         text: "every thread stores a word in the memory of each other host and releases a flag there, in rounds; all check all words",
         parameters: &[
@@ -207,7 +215,7 @@ pub const ALL: [Shipped; 23] = [
             parameter("rounds", 16, (1, 1 << 20), "rounds"),
         ],
     },
-    Shipped {
+    ShippedScenario {
         name: "exchange",
         text: "every thread stores to the memory of other hosts and periodically releases a flag; the acquiring thread checks the values",
         parameters: &[
@@ -219,7 +227,7 @@ pub const ALL: [Shipped; 23] = [
             parameter("releases", 16, (1, 1 << 16), "releases of each thread, all to a flag of the first of these hosts"),
         ],
     },
-    Shipped {
+    ShippedScenario {
         name: "pagerank",
         text: "threads share a graph and rank its vertices: each stores ranks, word by word, in the memory of all hosts with neighbours",
         parameters: &[
@@ -229,10 +237,10 @@ pub const ALL: [Shipped; 23] = [
             parameter("vertices", 4096, (16, 1 << 22), "vertices, in equal parts"),
             parameter("far", 3, (0, 64), "random neighbours of each vertex, in addition to four on a ring"),
             parameter("rounds", 4, (1, 1 << 16), "rounds"),
-            parameter("release", 5120, RELEASE, "bytes of stores between two releases"),
+            parameter("release", 5120, RELEASE_BYTES, "bytes of stores between two releases"),
         ],
     },
-    Shipped {
+    ShippedScenario {
         name: "sssp",
         text: "threads share a graph and find the shortest paths from one vertex: each stores the path lengths that have changed",
         parameters: &[
@@ -241,10 +249,10 @@ pub const ALL: [Shipped; 23] = [
             WORK,
             parameter("vertices", 4096, (16, 1 << 22), "vertices, in equal parts"),
             parameter("far", 1, (0, 64), "random neighbours of each vertex, in addition to four on a ring"),
-            parameter("release", 704, RELEASE, "bytes of stores between two releases"),
+            parameter("release", 704, RELEASE_BYTES, "bytes of stores between two releases"),
         ],
     },
-    Shipped {
+    ShippedScenario {
         name: "padding",
         text: "threads pad the rows of a matrix in place, part by part from its end",
         parameters: &[
@@ -258,7 +266,7 @@ pub const ALL: [Shipped; 23] = [
             parameter("block", 8, (1, 1 << 12), "consecutive lines in one host's memory"),
         ],
     },
-    Shipped {
+    ShippedScenario {
         name: "task-queue",
         text: "threads of one half store tasks in another host's memory; those of the other half take them and count their values",
         parameters: &[
@@ -271,7 +279,7 @@ pub const ALL: [Shipped; 23] = [
             parameter("bins", 64, (1, 1 << 16), "bins of the histogram"),
         ],
     },
-    Shipped {
+    ShippedScenario {
         name: "histogram",
         text: "threads count values and store their counts to the few threads that sum them",
         parameters: &[
@@ -283,10 +291,10 @@ pub const ALL: [Shipped; 23] = [
             parameter("values", 1024, (1, 1 << 20), "values of a thread in a round"),
             parameter("rounds", 8, (1, 1 << 16), "rounds"),
             parameter("atomic", 0, (0, 1), "1: each thread adds its own counts by atomic accesses"),
-            parameter("release", 1024, RELEASE, "bytes of stores between two releases"),
+            parameter("release", 1024, RELEASE_BYTES, "bytes of stores between two releases"),
         ],
     },
-    Shipped {
+    ShippedScenario {
         name: "transpose",
         text: "threads transpose matrices: each stores the elements of its rows, one line each, to the transposed positions",
         parameters: &[
@@ -295,41 +303,45 @@ pub const ALL: [Shipped; 23] = [
             WORK,
             parameter("size", 64, (1, 1 << 12), "rows, and columns"),
             parameter("rounds", 2, (1, 1 << 16), "matrices"),
-            parameter("release", 512, RELEASE, "bytes of stores between two releases"),
+            parameter("release", 512, RELEASE_BYTES, "bytes of stores between two releases"),
         ],
     },
-    Shipped {
+    ShippedScenario {
         name: "mocfe",
         text: "threads pass messages: some words or lines to all others, and sums",
-        parameters: &MESSAGES,
+        parameters: &MESSAGE_PARAMETERS,
     },
-    Shipped {
+    ShippedScenario {
         name: "cmc2d",
         text: "threads pass messages: up to 14 KB to all others, and sums",
-        parameters: &MESSAGES,
+        parameters: &MESSAGE_PARAMETERS,
     },
-    Shipped {
+    ShippedScenario {
         name: "bigfft",
         text: "threads pass messages: 10 KB with one partner after the other, and barriers",
-        parameters: &MESSAGES,
+        parameters: &MESSAGE_PARAMETERS,
     },
-    Shipped {
+    ShippedScenario {
         name: "crystal-router",
         text: "threads pass messages: up to 2 KB with the partners of a hypercube",
-        parameters: &MESSAGES,
+        parameters: &MESSAGE_PARAMETERS,
     },
 ];
 
+/// Number of threads of a kernel.
 const KERNEL_THREADS: Parameter =
     parameter("threads", 8, (2, 4096), "threads, one host after the other");
+/// Computation time of a kernel per value.
 const WORK: Parameter = parameter(
     "work",
     1000,
     (0, 1 << 30),
     "picoseconds of calculation for each value",
 );
-const RELEASE: (u64, u64) = (8, 1 << 30);
-const MESSAGES: [Parameter; 4] = [
+/// Range of the bytes between two releases.
+const RELEASE_BYTES: (u64, u64) = (8, 1 << 30);
+/// Parameters of the message-passing programs.
+const MESSAGE_PARAMETERS: [Parameter; 4] = [
     HOMES,
     KERNEL_THREADS,
     WORK,
@@ -375,7 +387,8 @@ pub const GENERATED_GRAPH_PARAMETERS: [&str; 2] = ["vertices", "far"];
 /// Builds a scenario as [`visit`] does, on the given graph, if any.
 ///
 /// # Errors
-/// As [`visit`] does; also if the scenario takes no graph, or a parameter of generated graphs is set together with a graph.
+/// As [`visit`] does; also if the scenario takes no graph, or a parameter of generated graphs is set together with a
+/// graph.
 pub fn visit_with_graph<V: Visitor>(
     name: &str,
     values: &BTreeMap<String, u64>,
@@ -529,9 +542,9 @@ fn validate_values(
     name: &str,
     values: &BTreeMap<String, u64>,
     graph: bool,
-) -> Result<&'static Shipped, String> {
-    let Some(shipped) = ALL.iter().find(|shipped| shipped.name == name) else {
-        let names = ALL.map(|shipped| shipped.name);
+) -> Result<&'static ShippedScenario, String> {
+    let Some(shipped) = SCENARIOS.iter().find(|shipped| shipped.name == name) else {
+        let names = SCENARIOS.map(|shipped| shipped.name);
         let suggestion = did_you_mean(name, names);
         let names = names.join(", ");
         return Err(format!(
@@ -640,7 +653,7 @@ fn visit_stores<V: Visitor>(
                     "the stores cover {lines} lines, but the maximum is {MAX_LINES}"
                 ));
             }
-            visitor.visit(Kernels(Exchange {
+            visitor.visit(KernelScenario(Exchange {
                 hosts: Hosts {
                     homes: as_line("homes"),
                     threads: as_u32("threads"),
@@ -671,7 +684,7 @@ fn visit_kernel<V: Visitor>(
     };
     let (release_bytes, work) = (as_u32("release"), value("work"));
     Ok(match name {
-        "pagerank" | "sssp" => visitor.visit(Kernels(Graphs::new(Graph {
+        "pagerank" | "sssp" => visitor.visit(KernelScenario(Graphs::new(Graph {
             algorithm: match name {
                 "sssp" => GraphAlgorithm::Paths,
                 _ => GraphAlgorithm::PageRank,
@@ -687,7 +700,7 @@ fn visit_kernel<V: Visitor>(
             release_bytes,
             work,
         }))),
-        "padding" => visitor.visit(Kernels(Padding {
+        "padding" => visitor.visit(KernelScenario(Padding {
             hosts,
             rows: as_u32("rows"),
             columns: as_u32("columns"),
@@ -704,7 +717,7 @@ fn visit_kernel<V: Visitor>(
                 hosts.threads
             ));
         }
-        "task-queue" => visitor.visit(Kernels(TaskQueue {
+        "task-queue" => visitor.visit(KernelScenario(TaskQueue {
             hosts,
             tasks: as_u32("tasks"),
             slots: as_u32("slots"),
@@ -719,7 +732,7 @@ fn visit_kernel<V: Visitor>(
                 as_u32("fanout")
             ));
         }
-        "histogram" => visitor.visit(Kernels(Histogram {
+        "histogram" => visitor.visit(KernelScenario(Histogram {
             hosts,
             fanout: as_u32("fanout"),
             bins: as_u32("bins"),
@@ -729,14 +742,14 @@ fn visit_kernel<V: Visitor>(
             release_bytes,
             work,
         })),
-        "transpose" => visitor.visit(Kernels(Transpose {
+        "transpose" => visitor.visit(KernelScenario(Transpose {
             hosts,
             size: as_u32("size"),
             rounds: as_u32("rounds"),
             release_bytes,
             work,
         })),
-        _ => visitor.visit(Kernels(Messages {
+        _ => visitor.visit(KernelScenario(Messages {
             hosts,
             program: match name {
                 "mocfe" => Program::Mocfe,

@@ -33,6 +33,7 @@ struct Queue {
     next: Array,
 }
 
+/// Memory layout and barriers, the same for all threads.
 struct Plan {
     queues: Vec<Queue>,
     bins: Array,
@@ -76,6 +77,7 @@ impl TaskQueue {
         u64::from(queue) * u64::from(self.tasks) + u64::from(task)
     }
 
+    /// Returns the values of a task, one per line.
     fn values(&self, queue: u32, task: u32) -> impl Iterator<Item = u64> {
         let number = self.number(queue, task);
         let lines = 1 + mix64(number) % u64::from(self.max_lines);
@@ -86,6 +88,7 @@ impl TaskQueue {
         (value % u64::from(self.bins)) as usize
     }
 
+    /// Creates the tasks of a thread.
     async fn produce(&self, core: &Core, plan: &Plan) {
         let queue = &plan.queues[core.number as usize];
         for task in 0..self.tasks {
@@ -101,10 +104,11 @@ impl TaskQueue {
         }
     }
 
+    /// Takes tasks until the queue has no more, and returns the counts of their values.
     async fn consume(&self, core: &Core, plan: &Plan, mismatch: &mut FirstMismatch) -> Vec<u64> {
         let mut counts = vec![0; self.bins as usize];
-        let number = (core.number - self.producers()) % self.producers();
-        let queue = &plan.queues[number as usize];
+        let queue_number = (core.number - self.producers()) % self.producers();
+        let queue = &plan.queues[queue_number as usize];
         loop {
             let task = core.add(queue.next.at(0), 1).await;
             if task >= self.tasks.into() {
@@ -113,10 +117,10 @@ impl TaskQueue {
             let task = task as u32;
             let (slot, turn) = ((task % self.slots) as usize, task / self.slots);
             core.acquire_flag(queue.full[slot], turn + 1).await;
-            for (expected, line) in self.values(number, task).zip(0..) {
+            for (expected, line) in self.values(queue_number, task).zip(0..) {
                 let actual = core.load_value(queue.blocks[slot], line).await;
                 mismatch.check_value(actual, expected, || {
-                    format!("value {line} of task {task} of queue {number}")
+                    format!("value {line} of task {task} of queue {queue_number}")
                 });
                 counts[self.bin(actual)] += 1;
                 core.work(self.work).await;

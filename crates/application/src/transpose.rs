@@ -36,7 +36,7 @@ impl Transpose {
             [(); 2].map(|()| memory.array(host, self.size, Grain::Line))
         };
         let rows = (0..self.size).map(row).collect();
-        let flags = memory.flags(self.hosts.used(), self.hosts.threads);
+        let flags = memory.flags(self.hosts.used_count(), self.hosts.threads);
         Plan {
             rows,
             flags,
@@ -44,11 +44,13 @@ impl Transpose {
         }
     }
 
+    /// Returns the value of an element in a round.
     fn element(&self, round: u32, row: u32, column: u32) -> u64 {
         let size = u64::from(self.size);
         mix64((u64::from(round) * size + u64::from(row)) * size + u64::from(column))
     }
 
+    /// Returns the rows of a thread.
     fn rows(&self, thread: u32) -> impl Iterator<Item = u32> {
         (thread..self.size).step_by(self.hosts.threads as usize)
     }
@@ -66,9 +68,9 @@ impl Kernel for Transpose {
     async fn run(self, core: Core) -> Result<(), String> {
         let plan = self.plan();
         let (me, threads) = (core.number as usize, self.hosts.threads);
-        let host_flags = &plan.flags[self.hosts.of(core.number) as usize];
-        let all_hosts: Vec<u32> = (0..self.hosts.used()).collect();
-        let flags = plan.flags.iter().map(|into| into[me]).collect();
+        let host_flags = &plan.flags[self.hosts.host_of(core.number) as usize];
+        let all_hosts: Vec<u32> = (0..self.hosts.used_count()).collect();
+        let flags = plan.flags.iter().map(|flags| flags[me]).collect();
         let mut stream = Stream::new(&core, flags, self.release_bytes);
         let mut mismatch = FirstMismatch::default();
         core.begin().await;
@@ -81,7 +83,7 @@ impl Kernel for Transpose {
                         plan.rows[column as usize][copy],
                         self.element(round, row, column),
                     );
-                    let host = self.hosts.of(column % threads);
+                    let host = self.hosts.host_of(column % threads);
                     stream.store(host, array, row, value).await;
                 }
             }

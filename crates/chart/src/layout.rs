@@ -25,26 +25,30 @@ pub(crate) struct Row {
 /// Contents of a row.
 pub(crate) enum Item {
     /// A message that is received immediately after it is sent.
-    Arrow { from: End, to: End, message: String },
+    Arrow {
+        from: LifelinePoint,
+        to: LifelinePoint,
+        message: String,
+    },
     /// Sender's end of a flight: index into [`Layout::flights`].
     Departure(usize),
     /// Receiver's end of a flight: index into [`Layout::flights`].
     Arrival(usize),
     /// A received message that no step sends.
     Stray {
-        to: End,
-        left: bool,
+        to: LifelinePoint,
+        from_left: bool,
         message: String,
     },
     /// A local action of an agent.
-    Note { point: End, words: String },
+    Note { point: LifelinePoint, text: String },
     /// New states of one or more agents.
-    States(Vec<(End, String)>),
+    States(Vec<(LifelinePoint, String)>),
 }
 
 /// A point on a lifeline.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(crate) struct End {
+pub(crate) struct LifelinePoint {
     /// Index of the lifeline.
     pub agent: usize,
     /// False if the home cannot observe the step.
@@ -53,13 +57,13 @@ pub(crate) struct End {
 
 /// A message in flight over several rows.
 pub(crate) struct Flight {
-    pub from: End,
-    pub to: End,
+    pub from: LifelinePoint,
+    pub to: LifelinePoint,
     pub message: String,
     /// Row of its departure.
-    pub sent: usize,
+    pub sent_row: usize,
     /// Row of its arrival; `None` if it never arrives.
-    pub received: Option<usize>,
+    pub received_row: Option<usize>,
 }
 
 impl Layout {
@@ -70,7 +74,7 @@ impl Layout {
             .iter()
             .map(|name| replace_control_characters(name))
             .collect();
-        let unknown = sequence.steps.iter().any(|step| {
+        let has_unknown_agent = sequence.steps.iter().any(|step| {
             let partner_agent = match step.action {
                 Action::Send { to, .. } => to,
                 Action::Receive { from, .. } => from,
@@ -79,21 +83,21 @@ impl Layout {
             step.agent.max(partner_agent) >= agent_count
         });
         // All agents missing from the list share one additional lifeline.
-        if unknown {
+        if has_unknown_agent {
             names.push("?".to_string());
         }
-        let mut drawing = Drawing {
+        let mut builder = LayoutBuilder {
             sequence,
-            partners: partners(sequence),
+            receive_steps: receive_steps(sequence),
             rows: Vec::new(),
             flights: Vec::new(),
             flight_of: vec![None; sequence.steps.len()],
             placed: vec![false; sequence.steps.len()],
         };
         for index in 0..sequence.steps.len() {
-            drawing.step(index);
+            builder.add_step(index);
         }
-        let Drawing { rows, flights, .. } = drawing;
+        let LayoutBuilder { rows, flights, .. } = builder;
         Layout {
             has_lines: rows.iter().any(|row| row.line.is_some()),
             names,
@@ -104,10 +108,10 @@ impl Layout {
 }
 
 /// A partly built layout.
-struct Drawing<'s> {
+struct LayoutBuilder<'s> {
     sequence: &'s Sequence,
     /// Per sending step: the receiving step, if any.
-    partners: Vec<Option<usize>>,
+    receive_steps: Vec<Option<usize>>,
     rows: Vec<Row>,
     flights: Vec<Flight>,
     /// Per receiving step: the flight that it ends.
@@ -116,37 +120,37 @@ struct Drawing<'s> {
     placed: Vec<bool>,
 }
 
-impl Drawing<'_> {
+impl LayoutBuilder<'_> {
     /// Adds a step, in a new row or in the last one.
-    fn step(&mut self, index: usize) {
+    fn add_step(&mut self, index: usize) {
         if self.placed[index] {
             return;
         }
         let sequence = self.sequence;
         let step = &sequence.steps[index];
         let lifeline = |agent: usize| agent.min(sequence.agents.len());
-        let point = End {
+        let point = LifelinePoint {
             agent: lifeline(step.agent),
             visible: step.visible,
         };
         let item = match &step.action {
             Action::Send { message, to, .. } if lifeline(*to) == point.agent => Item::Note {
                 point,
-                words: replace_control_characters(&format!("sends itself {message}")),
+                text: replace_control_characters(&format!("sends itself {message}")),
             },
             Action::Receive { message, from, .. } if lifeline(*from) == point.agent => Item::Note {
                 point,
-                words: replace_control_characters(&format!("takes {message} from itself")),
+                text: replace_control_characters(&format!("takes {message} from itself")),
             },
             Action::Send { message, to, .. } => {
-                let partner = self.partners[index];
-                let to = End {
+                let receive_step = self.receive_steps[index];
+                let to = LifelinePoint {
                     agent: lifeline(*to),
-                    visible: partner
+                    visible: receive_step
                         .is_none_or(|receive_step| sequence.steps[receive_step].visible),
                 };
                 let message = replace_control_characters(message);
-                match partner {
+                match receive_step {
                     Some(receive_step) if is_immediate(sequence, index, receive_step) => {
                         self.placed[receive_step] = true;
                         Item::Arrow {
@@ -156,15 +160,15 @@ impl Drawing<'_> {
                         }
                     }
                     _ => {
-                        if let Some(receive_step) = partner {
+                        if let Some(receive_step) = receive_step {
                             self.flight_of[receive_step] = Some(self.flights.len());
                         }
                         self.flights.push(Flight {
                             from: point,
                             to,
                             message,
-                            sent: self.rows.len(),
-                            received: None,
+                            sent_row: self.rows.len(),
+                            received_row: None,
                         });
                         Item::Departure(self.flights.len() - 1)
                     }
@@ -172,18 +176,18 @@ impl Drawing<'_> {
             }
             Action::Receive { message, from, .. } => match self.flight_of[index] {
                 Some(flight) => {
-                    self.flights[flight].received = Some(self.rows.len());
+                    self.flights[flight].received_row = Some(self.rows.len());
                     Item::Arrival(flight)
                 }
                 None => Item::Stray {
                     to: point,
-                    left: lifeline(*from) < point.agent,
+                    from_left: lifeline(*from) < point.agent,
                     message: replace_control_characters(message),
                 },
             },
-            Action::Does { what: words } => Item::Note {
+            Action::Does { what: action } => Item::Note {
                 point,
-                words: replace_control_characters(words),
+                text: replace_control_characters(action),
             },
             Action::Becomes { state } => {
                 let state = replace_control_characters(state);
@@ -215,7 +219,7 @@ impl Layout {
         let line = self.rows[row].line;
         let line_above = row
             .checked_sub(1)
-            .and_then(|line_above| self.rows[line_above].line);
+            .and_then(|row_above| self.rows[row_above].line);
         line.filter(|_| line != line_above)
             .map(|line| format!("line {line}"))
     }
@@ -224,7 +228,7 @@ impl Layout {
 impl Flight {
     /// Label at the departure.
     pub fn label(&self, names: &[String]) -> String {
-        match self.received {
+        match self.received_row {
             Some(_) => self.message.clone(),
             None => format!(
                 "{} to {}, still in flight",
@@ -235,31 +239,31 @@ impl Flight {
 }
 
 /// For each sending step, the step that receives the same message, if any.
-fn partners(sequence: &Sequence) -> Vec<Option<usize>> {
-    let mut partners = vec![None; sequence.steps.len()];
+fn receive_steps(sequence: &Sequence) -> Vec<Option<usize>> {
+    let mut receive_steps = vec![None; sequence.steps.len()];
     for (index, step) in sequence.steps.iter().enumerate() {
         let Action::Receive { from, flight, .. } = step.action else {
             continue;
         };
         let sender = (0..index).rev().find(|&earlier| {
             let send_step = &sequence.steps[earlier];
-            partners[earlier].is_none()
+            receive_steps[earlier].is_none()
                 && send_step.agent == from
                 && matches!(send_step.action, Action::Send { to, flight: sent, .. }
                             if to == step.agent && sent == flight)
         });
         if let Some(sender) = sender {
-            partners[sender] = Some(index);
+            receive_steps[sender] = Some(index);
         }
     }
-    partners
+    receive_steps
 }
 
 /// True if only state changes of other agents lie between sending and receiving.
-fn is_immediate(sequence: &Sequence, sent: usize, received: usize) -> bool {
-    let receiver = sequence.steps[received].agent;
-    sequence.steps[sent].line == sequence.steps[received].line
-        && sequence.steps[sent + 1..received]
+fn is_immediate(sequence: &Sequence, send_step: usize, receive_step: usize) -> bool {
+    let receiver = sequence.steps[receive_step].agent;
+    sequence.steps[send_step].line == sequence.steps[receive_step].line
+        && sequence.steps[send_step + 1..receive_step]
             .iter()
             .all(|step| matches!(step.action, Action::Becomes { .. }) && step.agent != receiver)
 }

@@ -1,15 +1,15 @@
 //! Charts as SVG.
 
-use crate::layout::{End, Item, Layout};
+use crate::layout::{Item, Layout, LifelinePoint};
 use cohkit_base::sequence::Sequence;
 use std::fmt::Write;
 
-/// Layout dimensions in pixels: row height, height of the heading, margin.
-const ROW: f64 = 28.0;
-const HEAD: f64 = 64.0;
+/// Layout dimensions in pixels.
+const ROW_HEIGHT: f64 = 28.0;
+const HEADING_HEIGHT: f64 = 64.0;
 const MARGIN: f64 = 24.0;
 /// Mean character width of the font in pixels. Slightly too large, so that labels do not overlap.
-const CHARACTER: f64 = 7.4;
+const CHARACTER_WIDTH: f64 = 7.4;
 
 const STYLE: &str = "\
 text{font:12px ui-sans-serif,system-ui,'DejaVu Sans',sans-serif;fill:#1f2933}\
@@ -32,10 +32,10 @@ text{font:12px ui-sans-serif,system-ui,'DejaVu Sans',sans-serif;fill:#1f2933}\
 pub fn svg(sequence: &Sequence, title: &str) -> String {
     let layout = Layout::new(sequence);
     let left = MARGIN + if layout.has_lines { 48.0 } else { 0.0 };
-    let (life, right) = lifelines(&layout, left);
-    let height = HEAD + ROW * (layout.rows.len() as f64 + 1.0);
+    let (lifeline_x, right) = lifeline_positions(&layout, left);
+    let height = HEADING_HEIGHT + ROW_HEIGHT * (layout.rows.len() as f64 + 1.0);
     let mut page = Page {
-        life,
+        lifeline_x,
         svg_text: String::new(),
         layout: &layout,
         bottom: height,
@@ -49,22 +49,22 @@ pub fn svg(sequence: &Sequence, title: &str) -> String {
          <title>{title}</title>\n<style>{STYLE}</style>\n\
          <rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>"
     );
-    page.lifelines();
+    page.draw_lifelines();
     // Draw the wires first, so that labels and states cover them.
     for row in 0..layout.rows.len() {
-        page.wires(row);
+        page.draw_wires(row);
     }
     for row in 0..layout.rows.len() {
-        page.labels(row);
+        page.draw_labels(row);
     }
     page.svg_text += "</svg>\n";
     page.svg_text
 }
 
 /// Horizontal position of each lifeline, and the width of the drawing.
-fn lifelines(layout: &Layout, left: f64) -> (Vec<f64>, f64) {
+fn lifeline_positions(layout: &Layout, left: f64) -> (Vec<f64>, f64) {
     let agents = layout.names.len();
-    let text_width = |text: &str| text.chars().count() as f64 * CHARACTER;
+    let text_width = |text: &str| text.chars().count() as f64 * CHARACTER_WIDTH;
     let mut half: Vec<f64> = layout
         .names
         .iter()
@@ -90,8 +90,8 @@ fn lifelines(layout: &Layout, left: f64) -> (Vec<f64>, f64) {
             Item::Stray { to, message, .. } => {
                 notes[to.agent] = notes[to.agent].max(text_width(message) + 40.0)
             }
-            Item::Note { point, words } => {
-                notes[point.agent] = notes[point.agent].max(text_width(words) + 24.0)
+            Item::Note { point, text } => {
+                notes[point.agent] = notes[point.agent].max(text_width(text) + 24.0)
             }
             Item::States(states) => {
                 for (point, state) in states {
@@ -114,33 +114,35 @@ fn lifelines(layout: &Layout, left: f64) -> (Vec<f64>, f64) {
         span.iter_mut().for_each(|gap| *gap += missing);
     }
     let mut x = left + half.first().unwrap_or(&0.0);
-    let mut life = Vec::new();
+    let mut lifeline_x = Vec::new();
     for (agent, half) in half.iter().enumerate() {
-        life.push(x);
+        lifeline_x.push(x);
         x += match gaps.get(agent) {
             Some(gap) => *gap,
             None => half.max(notes[agent]),
         };
     }
-    (life, x + MARGIN)
+    (lifeline_x, x + MARGIN)
 }
 
+/// A document being drawn.
 struct Page<'a> {
     layout: &'a Layout,
-    life: Vec<f64>,
+    lifeline_x: Vec<f64>,
     bottom: f64,
     svg_text: String,
 }
 
 /// Vertical centre of a row.
 fn middle(row: usize) -> f64 {
-    HEAD + ROW * (row as f64 + 0.5)
+    HEADING_HEIGHT + ROW_HEIGHT * (row as f64 + 0.5)
 }
 
 impl Page<'_> {
-    fn lifelines(&mut self) {
-        for (name, x) in self.layout.names.iter().zip(&self.life) {
-            let half = name.chars().count() as f64 * CHARACTER / 2.0 + 10.0;
+    /// Draws the lifelines with their names.
+    fn draw_lifelines(&mut self) {
+        for (name, x) in self.layout.names.iter().zip(&self.lifeline_x) {
+            let half = name.chars().count() as f64 * CHARACTER_WIDTH / 2.0 + 10.0;
             let (box_x, box_w, bottom) = (x - half, 2.0 * half, self.bottom);
             let _ = writeln!(
                 self.svg_text,
@@ -152,66 +154,72 @@ impl Page<'_> {
         }
     }
 
-    fn wires(&mut self, row: usize) {
+    /// Draws the lines of a row.
+    fn draw_wires(&mut self, row: usize) {
         let y = middle(row);
         match &self.layout.rows[row].item {
             Item::Arrow { from, to, .. } => {
-                self.wire((self.x(from), y), (self.x(to), y), to.visible, "");
+                self.draw_wire((self.x(from), y), (self.x(to), y), to.visible, "");
             }
             Item::Departure(index) => {
                 let flight = &self.layout.flights[*index];
                 let (start, end) = (self.x(&flight.from), self.x(&flight.to));
-                match flight.received {
+                match flight.received_row {
                     Some(received) => {
-                        self.wire((start, y), (end, middle(received)), flight.to.visible, "");
+                        self.draw_wire((start, y), (end, middle(received)), flight.to.visible, "");
                     }
                     // A message that never arrives ends between the lifelines.
                     None => {
                         let open_end = start + 40.0 * (end - start).signum();
-                        self.wire((start, y), (open_end, y + 0.7 * ROW), true, " lost");
+                        self.draw_wire((start, y), (open_end, y + 0.7 * ROW_HEIGHT), true, " lost");
                     }
                 }
             }
-            Item::Stray { to, left, .. } => {
+            Item::Stray { to, from_left, .. } => {
                 let end = self.x(to);
-                let start = if *left { end - 26.0 } else { end + 26.0 };
-                self.wire((start, y), (end, y), to.visible, " lost");
+                let start = if *from_left { end - 26.0 } else { end + 26.0 };
+                self.draw_wire((start, y), (end, y), to.visible, " lost");
             }
             Item::Arrival(_) | Item::Note { .. } | Item::States(_) => {}
         }
     }
 
-    fn labels(&mut self, row: usize) {
+    /// Draws the labels, actions and states of a row.
+    fn draw_labels(&mut self, row: usize) {
         let y = middle(row);
         if let Some(line) = self.layout.line_name(row) {
-            self.text("line", "start", (MARGIN, y + 4.0), &line);
+            self.draw_text("line", "start", (MARGIN, y + 4.0), &line);
         }
         let layout = self.layout;
         match &layout.rows[row].item {
             Item::Arrow { from, to, message } => {
                 let middle = (self.x(from) + self.x(to)) / 2.0;
-                self.text("label", "middle", (middle, y - 5.0), message);
-                self.dot(from, y);
-                self.dot(to, y);
+                self.draw_text("label", "middle", (middle, y - 5.0), message);
+                self.draw_dot(from, y);
+                self.draw_dot(to, y);
             }
             Item::Departure(index) => {
                 let flight = &layout.flights[*index];
                 let start = self.x(&flight.from);
                 let label = flight.label(&layout.names);
                 if start < self.x(&flight.to) {
-                    self.text("label", "start", (start + 10.0, y - 4.0), &label);
+                    self.draw_text("label", "start", (start + 10.0, y - 4.0), &label);
                 } else {
-                    self.text("label", "end", (start - 10.0, y - 4.0), &label);
+                    self.draw_text("label", "end", (start - 10.0, y - 4.0), &label);
                 }
-                self.dot(&flight.from, y);
+                self.draw_dot(&flight.from, y);
             }
-            Item::Arrival(index) => self.dot(&layout.flights[*index].to, y),
-            Item::Stray { to, left, message } => {
-                let x = self.x(to) + if *left { 10.0 } else { 32.0 };
-                self.text("label", "start", (x, y + 4.0), message);
-                self.dot(to, y);
+            Item::Arrival(index) => self.draw_dot(&layout.flights[*index].to, y),
+            Item::Stray {
+                to,
+                from_left,
+                message,
+            } => {
+                let x = self.x(to) + if *from_left { 10.0 } else { 32.0 };
+                self.draw_text("label", "start", (x, y + 4.0), message);
+                self.draw_dot(to, y);
             }
-            Item::Note { point, words } => {
+            Item::Note { point, text } => {
                 let x = self.x(point);
                 if point.visible {
                     let _ = writeln!(
@@ -221,12 +229,12 @@ impl Page<'_> {
                         y - 3.5
                     );
                 }
-                self.dot(point, y);
-                self.text("note", "start", (x + 10.0, y + 4.0), words);
+                self.draw_dot(point, y);
+                self.draw_text("note", "start", (x + 10.0, y + 4.0), text);
             }
             Item::States(states) => {
                 for (point, state) in states {
-                    let half = state.chars().count() as f64 * CHARACTER / 2.0 + 8.0;
+                    let half = state.chars().count() as f64 * CHARACTER_WIDTH / 2.0 + 8.0;
                     let x = self.x(point);
                     let _ = writeln!(
                         self.svg_text,
@@ -236,37 +244,43 @@ impl Page<'_> {
                         y - 10.0,
                         2.0 * half
                     );
-                    self.text("value", "middle", (x, y + 4.0), state);
+                    self.draw_text("value", "middle", (x, y + 4.0), state);
                 }
             }
         }
     }
 
     /// Horizontal position of a lifeline.
-    fn x(&self, end: &End) -> f64 {
-        self.life[end.agent]
+    fn x(&self, end: &LifelinePoint) -> f64 {
+        self.lifeline_x[end.agent]
     }
 
-    /// Draws a line with an arrowhead, which keeps clear of a dot at its end.
-    fn wire(&mut self, (x0, y0): (f64, f64), (x1, y1): (f64, f64), visible: bool, class: &str) {
+    /// Draws a line with an arrowhead, which keeps clearance of a dot at its end.
+    fn draw_wire(
+        &mut self,
+        (x0, y0): (f64, f64),
+        (x1, y1): (f64, f64),
+        visible: bool,
+        class: &str,
+    ) {
         let length = (x1 - x0).hypot(y1 - y0).max(1.0);
         let (dx, dy) = ((x1 - x0) / length, (y1 - y0) / length);
-        let clear = if visible { 0.0 } else { 3.5 };
-        let (x1, y1) = (x1 - clear * dx, y1 - clear * dy);
-        let (back_x, back_y) = (x1 - 9.0 * dx, y1 - 9.0 * dy);
+        let clearance = if visible { 0.0 } else { 3.5 };
+        let (x1, y1) = (x1 - clearance * dx, y1 - clearance * dy);
+        let (base_x, base_y) = (x1 - 9.0 * dx, y1 - 9.0 * dy);
         let _ = writeln!(
             self.svg_text,
-            "<path class=\"wire{class}\" d=\"M{x0:.1} {y0:.1}L{back_x:.1} {back_y:.1}\"/>\n\
+            "<path class=\"wire{class}\" d=\"M{x0:.1} {y0:.1}L{base_x:.1} {base_y:.1}\"/>\n\
              <path class=\"tip\" d=\"M{x1:.1} {y1:.1}L{:.1} {:.1}L{:.1} {:.1}Z\"/>",
-            back_x - 4.0 * dy,
-            back_y + 4.0 * dx,
-            back_x + 4.0 * dy,
-            back_y - 4.0 * dx
+            base_x - 4.0 * dy,
+            base_y + 4.0 * dx,
+            base_x + 4.0 * dy,
+            base_y - 4.0 * dx
         );
     }
 
     /// Draws the dot of a step that the home cannot observe.
-    fn dot(&mut self, end: &End, y: f64) {
+    fn draw_dot(&mut self, end: &LifelinePoint, y: f64) {
         if !end.visible {
             let x = self.x(end);
             let _ = writeln!(
@@ -276,7 +290,7 @@ impl Page<'_> {
         }
     }
 
-    fn text(&mut self, class: &str, anchor: &str, (x, y): (f64, f64), text: &str) {
+    fn draw_text(&mut self, class: &str, anchor: &str, (x, y): (f64, f64), text: &str) {
         let text = escape(text);
         let attributes = format!("x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\"");
         // A white halo separates the text from lines below. It is a separate text element, because renderers without

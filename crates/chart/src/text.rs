@@ -1,6 +1,6 @@
 //! Charts as text for terminals.
 
-use crate::layout::{End, Item, Layout};
+use crate::layout::{Item, Layout, LifelinePoint};
 use cohkit_base::sequence::Sequence;
 
 /// Options of text charts.
@@ -14,9 +14,9 @@ pub struct Text {
 }
 
 /// Maximum width of a note that may push lifelines apart, in columns; longer notes are wrapped.
-const NOTE: usize = 24;
+const MAX_NOTE_WIDTH: usize = 24;
 /// Charts with more rows than this repeat the agents' names at the bottom.
-const SCREEN: usize = 24;
+const MAX_ROWS_ON_SCREEN: usize = 24;
 
 /// Draws the sequence as text, with a newline after each row.
 ///
@@ -52,7 +52,7 @@ struct Glyphs {
     down: [char; 2],
     /// Corner of a wire that turns into the receiver, to the right and to the left.
     turn: [char; 2],
-    act: char,
+    action: char,
     hidden: char,
     ellipsis: char,
     ascii: bool,
@@ -69,7 +69,7 @@ const UNICODE: Glyphs = Glyphs {
     leaves_left: '┤',
     down: ['┐', '┌'],
     turn: ['└', '┘'],
-    act: '■',
+    action: '■',
     hidden: '•',
     ellipsis: '…',
     ascii: false,
@@ -86,7 +86,7 @@ const ASCII: Glyphs = Glyphs {
     leaves_left: '+',
     down: ['.', '.'],
     turn: ['\'', '\''],
-    act: '#',
+    action: '#',
     hidden: '*',
     ellipsis: '~',
     ascii: true,
@@ -106,36 +106,30 @@ struct Columns {
     half: Vec<usize>,
 }
 
+/// Width of a text in columns.
 fn width(text: &str) -> usize {
     text.chars().count()
 }
 
-impl Columns {
-    fn new(layout: &Layout, limit: Option<usize>) -> Columns {
-        let agents = layout.names.len();
-        let (lanes, lane_counts) = lanes(layout);
-        let clearance = clearances(layout);
-        // Columns of each gap used by flights to the agents on either side.
-        let busy: Vec<usize> = (0..agents - 1)
-            .map(|gap| {
-                let lanes_width =
-                    |lanes: usize, clearance: usize| (2 * lanes + clearance - 3) * lanes.min(1);
-                lanes_width(lane_counts[gap].1, clearance[gap].1)
-                    + lanes_width(lane_counts[gap + 1].0, clearance[gap + 1].0)
-            })
-            .collect();
+/// Widths of the texts of a chart, in columns.
+struct LabelWidths {
+    /// Half the width of the text centred on each lifeline.
+    half: Vec<usize>,
+    /// Width of the widest note to the right of each lifeline.
+    notes: Vec<usize>,
+    /// Arrow labels: sending agent, receiving agent, and width.
+    spans: Vec<(usize, usize, usize)>,
+}
 
-        // Required width of each gap; labels that span a single gap come first.
-        let mut gaps = vec![0; agents - 1];
-        let min_gaps: Vec<usize> = busy.iter().map(|busy| 6 + busy).collect();
-        let mut right = 2 * lane_counts[agents - 1].1;
+impl LabelWidths {
+    fn new(layout: &Layout) -> LabelWidths {
         let mut half: Vec<usize> = layout
             .names
             .iter()
             .map(|name| width(name).div_ceil(2))
             .collect();
         let mut spans = Vec::new();
-        let mut notes = vec![0; agents];
+        let mut notes = vec![0; layout.names.len()];
         for row in &layout.rows {
             match &row.item {
                 Item::Arrow { from, to, message } => {
@@ -153,8 +147,8 @@ impl Columns {
                 Item::Stray { to, message, .. } => {
                     notes[to.agent] = notes[to.agent].max(width(message) + 4);
                 }
-                Item::Note { point, words } => {
-                    notes[point.agent] = notes[point.agent].max(width(words).min(NOTE));
+                Item::Note { point, text } => {
+                    notes[point.agent] = notes[point.agent].max(width(text).min(MAX_NOTE_WIDTH));
                 }
                 Item::States(states) => {
                     for (end, state) in states {
@@ -163,18 +157,72 @@ impl Columns {
                 }
             }
         }
+        LabelWidths { half, notes, spans }
+    }
+}
+
+/// Columns of the vertical parts of flights.
+fn lane_positions(
+    layout: &Layout,
+    life: &[usize],
+    lanes: &[usize],
+    clearance: &[(usize, usize)],
+) -> Vec<usize> {
+    layout
+        .flights
+        .iter()
+        .zip(lanes)
+        .map(|(flight, lane)| {
+            let to = life[flight.to.agent];
+            let (left, right) = clearance[flight.to.agent];
+            if flight.from.agent < flight.to.agent {
+                to - left - 2 * lane
+            } else {
+                to + right + 2 * lane
+            }
+        })
+        .collect()
+}
+
+impl Columns {
+    fn new(layout: &Layout, limit: Option<usize>) -> Columns {
+        let agents = layout.names.len();
+        let (lanes, lane_counts) = lanes(layout);
+        let clearance = clearances(layout);
+        // Columns of each gap used by flights to the agents on either side.
+        let flight_columns: Vec<usize> = (0..agents - 1)
+            .map(|gap| {
+                let lanes_width =
+                    |lanes: usize, clearance: usize| (2 * lanes + clearance - 3) * lanes.min(1);
+                lanes_width(lane_counts[gap].1, clearance[gap].1)
+                    + lanes_width(lane_counts[gap + 1].0, clearance[gap + 1].0)
+            })
+            .collect();
+
+        // Required width of each gap; labels that span a single gap come first.
+        let mut gaps = vec![0; agents - 1];
+        let min_gaps: Vec<usize> = flight_columns
+            .iter()
+            .map(|flight_columns| 6 + flight_columns)
+            .collect();
+        let mut right = 2 * lane_counts[agents - 1].1;
+        let LabelWidths {
+            half,
+            notes,
+            mut spans,
+        } = LabelWidths::new(layout);
         for gap in 0..agents - 1 {
             gaps[gap] = min_gaps[gap]
                 .max(half[gap] + half[gap + 1] + 3)
-                .max(notes[gap] + 4 + busy[gap]);
+                .max(notes[gap] + 4 + flight_columns[gap]);
         }
         right += half[agents - 1].max(notes[agents - 1] + 2);
         spans.sort_by_key(|&(from, to, _)| from.abs_diff(to));
         for (from, to, label) in spans {
             let span = from.min(to)..from.max(to);
             let available: usize = gaps[span.clone()].iter().sum();
-            let busy: usize = busy[span.clone()].iter().sum();
-            let missing = (label + 6 + busy).saturating_sub(available);
+            let flight_columns: usize = flight_columns[span.clone()].iter().sum();
+            let missing = (label + 6 + flight_columns).saturating_sub(available);
             let share = missing.div_ceil(span.len());
             for gap in &mut gaps[span] {
                 *gap += share;
@@ -192,10 +240,10 @@ impl Columns {
             let fixed =
                 gutter + smallest_start + min_gaps.iter().sum::<usize>() + 1 + smallest_right;
             if total > limit {
-                let keep = limit.saturating_sub(fixed);
+                let spare_width = limit.saturating_sub(fixed);
                 let excess = (total - fixed).max(1);
                 let shrink = |preferred: usize, minimum: usize| {
-                    minimum + (preferred - minimum) * keep.min(excess) / excess
+                    minimum + (preferred - minimum) * spare_width.min(excess) / excess
                 };
                 for (gap, min_gap) in gaps.iter_mut().zip(&min_gaps) {
                     *gap = shrink(*gap, *min_gap);
@@ -209,20 +257,7 @@ impl Columns {
         for gap in &gaps {
             life.push(life[life.len() - 1] + gap);
         }
-        let lane = layout
-            .flights
-            .iter()
-            .zip(&lanes)
-            .map(|(flight, lane)| {
-                let to = life[flight.to.agent];
-                let (left, right) = clearance[flight.to.agent];
-                if flight.from.agent < flight.to.agent {
-                    to - left - 2 * lane
-                } else {
-                    to + right + 2 * lane
-                }
-            })
-            .collect();
+        let lane = lane_positions(layout, &life, &lanes, &clearance);
         Columns {
             life,
             lane,
@@ -245,7 +280,9 @@ fn lanes(layout: &Layout) -> (Vec<usize>, Vec<(usize, usize)>) {
                 let earlier_flight = &layout.flights[earlier];
                 earlier_flight.to.agent == flight.to.agent
                     && (earlier_flight.from.agent < earlier_flight.to.agent) == from_left
-                    && earlier_flight.received.is_none_or(|row| row >= flight.sent)
+                    && earlier_flight
+                        .received_row
+                        .is_none_or(|row| row >= flight.sent_row)
             })
             .map(|earlier| lanes[earlier])
             .collect();
@@ -262,11 +299,11 @@ fn lanes(layout: &Layout) -> (Vec<usize>, Vec<(usize, usize)>) {
 /// in the meantime.
 fn clearances(layout: &Layout) -> Vec<(usize, usize)> {
     // At larger distances, a flight passes behind the state.
-    const FAR: usize = 10;
+    const MAX_CLEARANCE: usize = 10;
     let mut clearance = vec![(3, 3); layout.names.len()];
     for flight in &layout.flights {
-        let end = flight.received.unwrap_or(layout.rows.len());
-        for row in &layout.rows[flight.sent..end] {
+        let end = flight.received_row.unwrap_or(layout.rows.len());
+        for row in &layout.rows[flight.sent_row..end] {
             let Item::States(states) = &row.item else {
                 continue;
             };
@@ -276,8 +313,8 @@ fn clearances(layout: &Layout) -> Vec<(usize, usize)> {
             {
                 let (left, right) = &mut clearance[flight.to.agent];
                 let half = width(state).div_ceil(2);
-                *left = (*left).max(half + 2).min(FAR);
-                *right = (*right).max(half + 3).min(FAR);
+                *left = (*left).max(half + 2).min(MAX_CLEARANCE);
+                *right = (*right).max(half + 3).min(MAX_CLEARANCE);
             }
         }
     }
@@ -295,18 +332,19 @@ struct Page<'a> {
 }
 
 impl Page<'_> {
+    /// Draws the whole chart.
     fn draw(mut self) -> String {
-        self.names();
+        self.write_names();
         self.draw_lifelines(0);
         for row in 0..self.layout.rows.len() {
-            self.row(row);
+            self.draw_row(row);
         }
         let end = self.layout.rows.len();
         if end > 0 {
             self.draw_lifelines(end);
         }
-        if end > SCREEN {
-            self.names();
+        if end > MAX_ROWS_ON_SCREEN {
+            self.write_names();
         }
         let indent = |line: &Vec<char>| line.iter().take_while(|&&c| c == ' ').count();
         let margin = self.lines.iter().map(indent).min().unwrap_or(0);
@@ -317,7 +355,9 @@ impl Page<'_> {
             text.push('\n');
         }
         let flights = self.layout.flights.iter();
-        let lost_flights: Vec<_> = flights.filter(|flight| flight.received.is_none()).collect();
+        let lost_flights: Vec<_> = flights
+            .filter(|flight| flight.received_row.is_none())
+            .collect();
         if !lost_flights.is_empty() {
             text += "\nstill in flight:";
             for (index, flight) in lost_flights.iter().enumerate() {
@@ -344,11 +384,11 @@ impl Page<'_> {
     }
 
     /// Writes the names of the agents.
-    fn names(&mut self) {
+    fn write_names(&mut self) {
         let mut line = Vec::new();
         for agent in 0..self.layout.names.len() {
             let name = self.shorten(&self.layout.names[agent], self.max_text_width(agent));
-            put(
+            overwrite(
                 &mut line,
                 centred_start(self.columns.life[agent], &name),
                 &name,
@@ -388,17 +428,18 @@ impl Page<'_> {
     fn draw_lifelines(&mut self, row: usize) {
         let mut line = Vec::new();
         for (flight, &lane) in self.layout.flights.iter().zip(&self.columns.lane) {
-            if flight.sent < row && flight.received.is_none_or(|received| received >= row) {
-                put(&mut line, lane, &self.glyphs.flight.to_string());
+            if flight.sent_row < row && flight.received_row.is_none_or(|received| received >= row) {
+                overwrite(&mut line, lane, &self.glyphs.flight.to_string());
             }
         }
         for &life in &self.columns.life {
-            put(&mut line, life, &self.glyphs.life.to_string());
+            overwrite(&mut line, life, &self.glyphs.life.to_string());
         }
         self.lines.push(line);
     }
 
-    fn row(&mut self, row: usize) {
+    /// Draws a row of the layout.
+    fn draw_row(&mut self, row: usize) {
         self.draw_lifelines(row);
         let (layout, glyphs) = (self.layout, self.glyphs);
         if let Some(name) = layout.line_name(row) {
@@ -406,29 +447,36 @@ impl Page<'_> {
         }
         match &layout.rows[row].item {
             Item::Arrow { from, to, message } => {
-                let (start, end) = (self.life(from), self.life(to));
+                let (start, end) = (self.lifeline_column(from), self.lifeline_column(to));
                 self.draw_wire(start, end, message);
                 self.draw_tail(start, end, from);
                 self.draw_head(start, end, to);
             }
             Item::Departure(index) => {
                 let flight = &layout.flights[*index];
-                let (start, end) = (self.life(&flight.from), self.columns.lane[*index]);
+                let (start, end) = (
+                    self.lifeline_column(&flight.from),
+                    self.columns.lane[*index],
+                );
                 self.draw_wire(start, end, &flight.message);
                 self.draw_tail(start, end, &flight.from);
                 self.write_char(end, glyphs.down[usize::from(start > end)]);
             }
             Item::Arrival(index) => {
                 let flight = &layout.flights[*index];
-                let (start, end) = (self.columns.lane[*index], self.life(&flight.to));
+                let (start, end) = (self.columns.lane[*index], self.lifeline_column(&flight.to));
                 self.draw_wire(start, end, "");
                 self.write_char(start, glyphs.turn[usize::from(start > end)]);
                 self.draw_head(start, end, &flight.to);
                 self.write_note(row, &flight.to, &flight.message);
             }
-            Item::Stray { to, left, message } => {
-                let end = self.life(to);
-                let start = if *left {
+            Item::Stray {
+                to,
+                from_left,
+                message,
+            } => {
+                let end = self.lifeline_column(to);
+                let start = if *from_left {
                     end.saturating_sub(3)
                 } else {
                     end + 3
@@ -438,20 +486,20 @@ impl Page<'_> {
                 self.draw_head(start, end, to);
                 self.write_note(row, to, message);
             }
-            Item::Note { point, words } => {
+            Item::Note { point, text } => {
                 let mark = if point.visible {
-                    glyphs.act
+                    glyphs.action
                 } else {
                     glyphs.hidden
                 };
-                self.write_char(self.life(point), mark);
-                self.write_note(row, point, words);
+                self.write_char(self.lifeline_column(point), mark);
+                self.write_note(row, point, text);
             }
             Item::States(states) => {
                 for (point, state) in states {
                     let available = self.max_text_width(point.agent).saturating_sub(3);
                     let state = format!("[{}]", self.shorten(state, available));
-                    let column = centred_start(self.life(point), &state);
+                    let column = centred_start(self.lifeline_column(point), &state);
                     self.write(column, &state);
                     if !point.visible {
                         self.write_char(column + width(&state), glyphs.hidden);
@@ -462,12 +510,12 @@ impl Page<'_> {
     }
 
     /// Column of a lifeline.
-    fn life(&self, end: &End) -> usize {
+    fn lifeline_column(&self, end: &LifelinePoint) -> usize {
         self.columns.life[end.agent]
     }
 
     /// Line being written.
-    fn line(&mut self) -> &mut Vec<char> {
+    fn current_line(&mut self) -> &mut Vec<char> {
         if self.lines.is_empty() {
             self.lines.push(Vec::new());
         }
@@ -476,11 +524,11 @@ impl Page<'_> {
     }
 
     fn write(&mut self, column: usize, text: &str) {
-        put(self.line(), column, text);
+        overwrite(self.current_line(), column, text);
     }
 
     fn write_char(&mut self, column: usize, glyph: char) {
-        put(self.line(), column, glyph.encode_utf8(&mut [0; 4]));
+        overwrite(self.current_line(), column, glyph.encode_utf8(&mut [0; 4]));
     }
 
     /// Draws a horizontal line between two columns, exclusive, with a label.
@@ -488,7 +536,10 @@ impl Page<'_> {
         let (left, right) = (start.min(end) + 1, start.max(end));
         let glyphs = self.glyphs;
         for column in left..right {
-            let crossed = self.line().get(column).is_some_and(|&glyph| glyph != ' ');
+            let crossed = self
+                .current_line()
+                .get(column)
+                .is_some_and(|&glyph| glyph != ' ');
             self.write_char(column, if crossed { glyphs.cross } else { glyphs.wire });
         }
         if label.is_empty() {
@@ -518,7 +569,7 @@ impl Page<'_> {
     }
 
     /// Draws the mark where a message leaves a lifeline.
-    fn draw_tail(&mut self, start: usize, end: usize, point: &End) {
+    fn draw_tail(&mut self, start: usize, end: usize, point: &LifelinePoint) {
         let mark = match (point.visible, start < end) {
             (false, _) => self.glyphs.hidden,
             (true, true) => self.glyphs.leaves_right,
@@ -528,7 +579,7 @@ impl Page<'_> {
     }
 
     /// Draws the arrowhead before a lifeline, and a dot if the home cannot observe the arrival.
-    fn draw_head(&mut self, start: usize, end: usize, point: &End) {
+    fn draw_head(&mut self, start: usize, end: usize, point: &LifelinePoint) {
         if start < end {
             self.write_char(end - 1, self.glyphs.right);
         } else {
@@ -540,8 +591,8 @@ impl Page<'_> {
     }
 
     /// Writes a note to the right of a lifeline, wrapped if necessary.
-    fn write_note(&mut self, row: usize, point: &End, words: &str) {
-        let life = self.life(point);
+    fn write_note(&mut self, row: usize, point: &LifelinePoint, text: &str) {
+        let life = self.lifeline_column(point);
         let next = match self.columns.life.get(point.agent + 1) {
             Some(next) => *next,
             None => life + self.columns.right + 1,
@@ -550,8 +601,8 @@ impl Page<'_> {
         let flights = self.layout.flights.iter().zip(&self.columns.lane);
         let start = flights
             .filter(|(flight, &lane)| {
-                flight.sent <= row
-                    && flight.received.is_none_or(|received| received >= row)
+                flight.sent_row <= row
+                    && flight.received_row.is_none_or(|received| received >= row)
                     && lane > life
                     && flight.to.agent == point.agent
             })
@@ -559,18 +610,25 @@ impl Page<'_> {
             .chain(self.note_start(row, life))
             .fold(life + 2, usize::max);
         let available = next.saturating_sub(start + 1).max(4);
-        for (index, part) in wrap(words, available).iter().enumerate() {
+        for (index, line) in wrap(text, available).iter().enumerate() {
             if index > 0 {
                 self.draw_lifelines(row + 1);
             }
-            let part = self.shorten(part, available);
-            self.write(start, &part);
+            let line = self.shorten(line, available);
+            self.write(start, &line);
         }
     }
 
     /// Start column of a note beside a message of unknown origin from the right.
     fn note_start(&self, row: usize, life: usize) -> Option<usize> {
-        matches!(self.layout.rows[row].item, Item::Stray { left: false, .. }).then_some(life + 5)
+        matches!(
+            self.layout.rows[row].item,
+            Item::Stray {
+                from_left: false,
+                ..
+            }
+        )
+        .then_some(life + 5)
     }
 
     /// Shortens a name to fit, and records the full name for the list below the chart.
@@ -594,7 +652,7 @@ fn centred_start(life: usize, text: &str) -> usize {
 }
 
 /// Overwrites a line from a column on.
-fn put(line: &mut Vec<char>, column: usize, text: &str) {
+fn overwrite(line: &mut Vec<char>, column: usize, text: &str) {
     for (column, c) in (column..).zip(text.chars()) {
         if line.len() <= column {
             line.resize(column + 1, ' ');
@@ -604,9 +662,9 @@ fn put(line: &mut Vec<char>, column: usize, text: &str) {
 }
 
 /// Wraps words into lines of at most `max_width` characters; no word may be longer.
-fn wrap(words: &str, max_width: usize) -> Vec<String> {
+fn wrap(text: &str, max_width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
-    for word in words.split(' ') {
+    for word in text.split(' ') {
         match lines.last_mut() {
             Some(line) if width(line) + 1 + width(word) <= max_width => {
                 line.push(' ');

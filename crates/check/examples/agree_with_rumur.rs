@@ -48,8 +48,12 @@ fn main() {
         };
         let report = check(&model, &every_state).expect("the model is valid");
         let folder = tempfile::tempdir().expect("a folder for the generated checker");
-        let (rumur_verified, rumur_states, _) =
-            rumur::rumur(&model, Style::Plain, rumur::Compiled::Well, folder.path());
+        let (rumur_verified, rumur_states, _) = rumur::rumur(
+            &model,
+            Style::Plain,
+            rumur::Compiled::Optimised,
+            folder.path(),
+        );
         let verified = report.outcome == Outcome::Verified;
         let agrees =
             verified == rumur_verified && (!verified || report.states == u128::from(rumur_states));

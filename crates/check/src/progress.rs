@@ -83,145 +83,205 @@ pub fn progress(
     system_options: &system::Options,
     options: &Options,
 ) -> Result<Progress, ProgressError> {
-    let remotes = remotes.into();
-    let with_outcome = |outcome| Progress {
-        outcome,
-        modelled: None,
-        never: Vec::new(),
-        absent: Vec::new(),
-        notes: Vec::new(),
-        unfinished: None,
+    let searches = Searches {
+        protocol,
+        home,
+        size: (remotes.into(), lines_of(protocol, lines)),
+        system_options,
+        options,
     };
-    let unfinished_with = |question: String, report: Report| Progress {
-        unfinished: Some(Unfinished {
-            question,
-            states: report.states,
-        }),
-        ..with_outcome(report.outcome)
-    };
-    let size = (remotes, lines_of(protocol, lines));
-    for kind in unproven_kinds(protocol, home) {
+    match searches.verified() {
+        Ok(progress) => Ok(progress),
+        Err(Ending::Undecided(progress)) => Ok(*progress),
+        Err(Ending::Failed(error)) => Err(error),
+    }
+}
+
+impl Progress {
+    fn with_outcome(outcome: Outcome) -> Progress {
+        Progress {
+            outcome,
+            modelled: None,
+            never: Vec::new(),
+            absent: Vec::new(),
+            notes: Vec::new(),
+            unfinished: None,
+        }
+    }
+}
+
+/// End of the check at a search that verifies nothing.
+enum Ending {
+    /// A property is violated, or a limit ended the search.
+    Undecided(Box<Progress>),
+    Failed(ProgressError),
+}
+
+impl Ending {
+    /// A violation or exceeded capacity in a model.
+    fn with_model(outcome: Outcome, modelled: Modelled) -> Ending {
+        Ending::Undecided(Box::new(Progress {
+            modelled: Some(modelled),
+            ..Progress::with_outcome(outcome)
+        }))
+    }
+
+    /// A limit ended the search for this question.
+    fn unfinished(question: String, report: Report) -> Ending {
+        Ending::Undecided(Box::new(Progress {
+            unfinished: Some(Unfinished {
+                question,
+                states: report.states,
+            }),
+            ..Progress::with_outcome(report.outcome)
+        }))
+    }
+}
+
+impl From<ProgressError> for Ending {
+    fn from(error: ProgressError) -> Ending {
+        Ending::Failed(error)
+    }
+}
+
+/// The searches of a progress check.
+struct Searches<'a, 'o> {
+    protocol: &'a Protocol,
+    home: &'a Controller,
+    /// Number of remotes and lines.
+    size: (Remotes, u8),
+    system_options: &'a system::Options,
+    options: &'a Options<'o>,
+}
+
+impl Searches<'_, '_> {
+    /// Makes all searches. Returns the verdict if progress is verified.
+    fn verified(&self) -> Result<Progress, Ending> {
+        for kind in unproven_kinds(self.protocol, self.home) {
+            self.check_performed(kind)?;
+        }
+        Ok(Progress {
+            never: self.accesses_never_begun()?,
+            notes: self.notes()?,
+            absent: (absent(self.protocol).into_iter())
+                .map(Access::name)
+                .collect(),
+            ..Progress::with_outcome(Outcome::Verified)
+        })
+    }
+
+    /// Checks that an access or operation can be performed whenever it is wanted.
+    fn check_performed(&self, kind: Kind) -> Result<(), Ending> {
+        let (protocol, home, size) = (self.protocol, self.home, self.size);
         let model = |system_options: &_| watching(protocol, home, size, kind, system_options);
-        let (modelled, report) = search_model(&model, system_options, options)?;
+        let (modelled, report) = self.search(&model)?;
         match report.outcome {
-            Outcome::Verified => {}
-            Outcome::Violated {
-                property,
-                message,
-                trace,
-            } => {
-                let (property, message) = match property {
-                    Property::Liveness(_) => {
-                        let message =
-                            describe_violation(protocol, home, size, kind, &modelled, &trace);
-                        (PROGRESS, message)
-                    }
-                    _ => (property, message),
-                };
-                return Ok(Progress {
-                    modelled: Some(modelled),
-                    ..with_outcome(Outcome::Violated {
-                        property,
-                        message,
-                        trace,
-                    })
-                });
-            }
-            outcome @ Outcome::Exceeded { .. } => {
-                return Ok(Progress {
-                    modelled: Some(modelled),
-                    ..with_outcome(outcome)
-                })
-            }
-            Outcome::Undecided { .. } => {
-                let question = format!("progress of {}", kind.name(home));
-                return Ok(unfinished_with(question, report));
-            }
-        }
-    }
-    let mut never = Vec::new();
-    for access in conditional_accesses(protocol) {
-        let model = |system_options: &_| beginning(protocol, home, size, access, system_options);
-        let report = search_model(&model, system_options, options)?.1;
-        match report.outcome {
-            Outcome::Verified => never.push(access.name()),
-            Outcome::Violated { .. } => {}
-            Outcome::Undecided { .. } | Outcome::Exceeded { .. } => {
-                let question = format!("states in which {} begins", with_article(access.name()));
-                return Ok(unfinished_with(question, report));
-            }
-        }
-    }
-    let mut notes = Vec::new();
-    let all_accesses: Vec<Access> = core_accesses(&protocol.remote).collect();
-    let single_accesses = all_accesses.iter().map(std::slice::from_ref);
-    for accesses in std::iter::once(&all_accesses[..]).chain(single_accesses) {
-        // A line that is never accessed again has one note only.
-        if !notes.is_empty() && accesses.len() == 1 || !may_stop(protocol, accesses) {
-            continue;
-        }
-        let model = |system_options: &_| restarting(protocol, home, size, accesses, system_options);
-        let (modelled, report) = search_model(&model, system_options, options)?;
-        match report.outcome {
-            Outcome::Verified => {}
+            Outcome::Verified => Ok(()),
             Outcome::Violated {
                 property: Property::Liveness(_),
                 trace,
                 ..
-            } => notes.extend(describe_stopped(&modelled, accesses, &trace)),
-            Outcome::Violated {
-                property,
-                message,
-                trace,
             } => {
-                return Ok(Progress {
-                    modelled: Some(modelled),
-                    ..with_outcome(Outcome::Violated {
-                        property,
-                        message,
-                        trace,
-                    })
-                })
+                let message = describe_violation(protocol, home, size, kind, &modelled, &trace);
+                let outcome = Outcome::Violated {
+                    property: PROGRESS,
+                    message,
+                    trace,
+                };
+                Err(Ending::with_model(outcome, modelled))
             }
-            Outcome::Undecided { .. } | Outcome::Exceeded { .. } => {
-                let question = format!("whether each remote can {} again", access_verb(accesses));
-                return Ok(unfinished_with(question, report));
+            outcome @ (Outcome::Violated { .. } | Outcome::Exceeded { .. }) => {
+                Err(Ending::with_model(outcome, modelled))
+            }
+            Outcome::Undecided { .. } => {
+                let question = format!("progress of {}", kind.name(home));
+                Err(Ending::unfinished(question, report))
             }
         }
     }
-    let absent = absent(protocol);
-    Ok(Progress {
-        notes,
-        never,
-        absent: absent.into_iter().map(Access::name).collect(),
-        ..with_outcome(Outcome::Verified)
-    })
-}
 
-/// Returns a model and the report on it. If the trial capacity is exceeded, the search is repeated with the full
-/// capacity.
-fn search_model(
-    model: &dyn Fn(&system::Options) -> Result<Modelled, SystemError>,
-    system_options: &system::Options,
-    options: &Options,
-) -> Result<(Modelled, Report), ProgressError> {
-    let options = Options {
-        checkpoint_sink: None,
-        decompose: false,
-        ..*options
-    };
-    let search = |system_options: &_| {
-        let modelled = model(system_options).map_err(ProgressError::System)?;
-        let report = check(&modelled.model, &options).map_err(ProgressError::Check)?;
-        Ok((modelled, report))
-    };
-    let result = search(system_options)?;
-    match result.1.outcome {
-        Outcome::Exceeded { .. } if system_options.trial.is_some() => search(&system::Options {
-            trial: None,
-            ..system_options.clone()
-        }),
-        _ => Ok(result),
+    /// Returns the accesses that the protocol file describes and that begin in no state.
+    fn accesses_never_begun(&self) -> Result<Vec<&'static str>, Ending> {
+        let (protocol, home, size) = (self.protocol, self.home, self.size);
+        let mut never = Vec::new();
+        for access in conditional_accesses(protocol) {
+            let model =
+                |system_options: &_| beginning(protocol, home, size, access, system_options);
+            let report = self.search(&model)?.1;
+            match report.outcome {
+                Outcome::Verified => never.push(access.name()),
+                Outcome::Violated { .. } => {}
+                Outcome::Undecided { .. } | Outcome::Exceeded { .. } => {
+                    let question =
+                        format!("states in which {} begins", with_article(access.name()));
+                    return Err(Ending::unfinished(question, report));
+                }
+            }
+        }
+        Ok(never)
+    }
+
+    /// Returns notes on lines that a remote can never access again.
+    fn notes(&self) -> Result<Vec<String>, Ending> {
+        let (protocol, home, size) = (self.protocol, self.home, self.size);
+        let mut notes = Vec::new();
+        let all_accesses: Vec<Access> = core_accesses(&protocol.remote).collect();
+        let single_accesses = all_accesses.iter().map(std::slice::from_ref);
+        for accesses in std::iter::once(&all_accesses[..]).chain(single_accesses) {
+            // A line that is never accessed again has one note only.
+            if !notes.is_empty() && accesses.len() == 1 || !may_stop(protocol, accesses) {
+                continue;
+            }
+            let model =
+                |system_options: &_| restarting(protocol, home, size, accesses, system_options);
+            let (modelled, report) = self.search(&model)?;
+            match report.outcome {
+                Outcome::Verified => {}
+                Outcome::Violated {
+                    property: Property::Liveness(_),
+                    trace,
+                    ..
+                } => notes.extend(describe_stopped(&modelled, accesses, &trace)),
+                outcome @ Outcome::Violated { .. } => {
+                    return Err(Ending::with_model(outcome, modelled))
+                }
+                Outcome::Undecided { .. } | Outcome::Exceeded { .. } => {
+                    let question =
+                        format!("whether each remote can {} again", access_verb(accesses));
+                    return Err(Ending::unfinished(question, report));
+                }
+            }
+        }
+        Ok(notes)
+    }
+
+    /// Returns a model and the report on it. If the trial capacity is exceeded, the search is repeated with the full
+    /// capacity.
+    fn search(
+        &self,
+        model: &dyn Fn(&system::Options) -> Result<Modelled, SystemError>,
+    ) -> Result<(Modelled, Report), ProgressError> {
+        let options = Options {
+            checkpoint_sink: None,
+            decompose: false,
+            ..*self.options
+        };
+        let search = |system_options: &_| {
+            let modelled = model(system_options).map_err(ProgressError::System)?;
+            let report = check(&modelled.model, &options).map_err(ProgressError::Check)?;
+            Ok((modelled, report))
+        };
+        let system_options = self.system_options;
+        let result = search(system_options)?;
+        match result.1.outcome {
+            Outcome::Exceeded { .. } if system_options.trial.is_some() => {
+                search(&system::Options {
+                    trial: None,
+                    ..system_options.clone()
+                })
+            }
+            _ => Ok(result),
+        }
     }
 }
 

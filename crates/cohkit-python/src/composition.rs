@@ -16,13 +16,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// File that a composition uses: its name in the composition, its path, and its text.
-type Use = (String, String, String);
+type UsedFileTuple = (String, String, String);
 
 /// A composition of protocols, with the files that it uses.
 #[pyclass(frozen, module = "cohkit._cohkit")]
 pub(crate) struct Composition {
     text: String,
-    composed: Arc<CompositionSource>,
+    source_files: Arc<CompositionSource>,
 }
 
 #[pymethods]
@@ -34,19 +34,19 @@ impl Composition {
         py: Python<'_>,
         text: String,
         file: String,
-        uses: Option<Vec<Use>>,
+        uses: Option<Vec<UsedFileTuple>>,
     ) -> PyResult<Composition> {
         let uses = uses.unwrap_or_default().into_iter();
-        let given_files = uses.map(|(file, path, text)| UsedFile {
+        let provided_files = uses.map(|(file, path, text)| UsedFile {
             file,
             path: path.into(),
             text,
         });
-        let given_files: Vec<UsedFile> = given_files.collect();
-        match py.detach(|| CompositionSource::parse(Path::new(&file), &text, &given_files)) {
-            Ok(composed) => Ok(Composition {
+        let provided_files: Vec<UsedFile> = provided_files.collect();
+        match py.detach(|| CompositionSource::parse(Path::new(&file), &text, &provided_files)) {
+            Ok(source_files) => Ok(Composition {
                 text,
-                composed: Arc::new(composed),
+                source_files: Arc::new(source_files),
             }),
             Err(diagnostics) => Err(text_error(&diagnostics_json(&diagnostics, &file, &text))),
         }
@@ -64,7 +64,9 @@ impl Composition {
     }
 
     /// Pickles the text, the path, and the files used.
-    fn __reduce__(slf: &Bound<'_, Composition>) -> (Py<PyType>, (String, String, Vec<Use>)) {
+    fn __reduce__(
+        slf: &Bound<'_, Composition>,
+    ) -> (Py<PyType>, (String, String, Vec<UsedFileTuple>)) {
         let composition = slf.get();
         let values = (
             composition.text.clone(),
@@ -77,13 +79,13 @@ impl Composition {
     /// Name of the composition.
     #[getter]
     fn name(&self) -> &str {
-        &self.composed.composition().name
+        &self.source_files.composition().name
     }
 
     /// Path of the text.
     #[getter]
     fn file(&self) -> String {
-        self.composed.path().display().to_string()
+        self.source_files.path().display().to_string()
     }
 
     /// Text of the composition.
@@ -94,8 +96,8 @@ impl Composition {
 
     /// Files used: name in the composition, path, and text.
     #[getter]
-    fn uses(&self) -> Vec<Use> {
-        let uses = self.composed.uses().into_iter();
+    fn uses(&self) -> Vec<UsedFileTuple> {
+        let uses = self.source_files.used_files().into_iter();
         uses.map(|used| (used.file, used.path.display().to_string(), used.text))
             .collect()
     }
@@ -103,14 +105,14 @@ impl Composition {
     /// Names of the spaces, one for each file used.
     #[getter]
     fn spaces(&self) -> Vec<String> {
-        let spaces = self.composed.composition().spaces.iter();
+        let spaces = self.source_files.composition().spaces.iter();
         spaces.map(|space| space.name.clone()).collect()
     }
 
     /// Names of the systems to check.
     #[getter]
     fn systems(&self) -> Vec<String> {
-        let systems = self.composed.composition().systems.iter();
+        let systems = self.source_files.composition().systems.iter();
         systems.map(|system| system.name.clone()).collect()
     }
 
@@ -121,35 +123,37 @@ impl Composition {
 
 /// Verdicts on all parts of a composition's systems, as JSON text like that of `cohkit check --json`.
 #[pyfunction]
-#[pyo3(signature = (composition, *, systems, capacity, looking))]
+#[pyo3(signature = (composition, *, systems, capacity, search_options))]
 pub(crate) fn check_composition(
     py: Python<'_>,
     composition: &Composition,
     systems: Option<Vec<String>>,
     capacity: Option<u8>,
-    looking: SearchOptions,
+    search_options: SearchOptions,
 ) -> PyResult<String> {
-    let composed = Arc::clone(&composition.composed);
+    let source_files = Arc::clone(&composition.source_files);
     let result = interruptible(
         py,
         move |cancel| -> Result<String, Box<(Option<Source>, InputError)>> {
             let composition_error = |error: InputError| Box::new((None, error));
             let selected = match &systems {
-                None => composed.composition().systems.iter().collect(),
-                Some(names) => composed.named_systems(names).map_err(composition_error)?,
+                None => source_files.composition().systems.iter().collect(),
+                Some(names) => source_files
+                    .named_systems(names)
+                    .map_err(composition_error)?,
             };
             let mut verdicts = Verdicts {
                 values: Vec::new(),
-                checkpoints: (looking.checkpoints())
+                checkpoints: (search_options.checkpoints())
                     .map_err(|failure| composition_error(failure.into()))?,
             };
             for system in selected {
-                for source in composed.parts(system) {
-                    let request = looking.request(Systems::Declared, capacity, cancel);
+                for source in source_files.parts(system) {
+                    let request = search_options.request(Systems::Declared, capacity, cancel);
                     judge(source.clone(), &request, &mut verdicts)
                         .map_err(|error| Box::new((Some(source), error)))?;
                 }
-                let levels = composed.levels_json(system, looking.max_states, cancel);
+                let levels = source_files.levels_json(system, search_options.max_states, cancel);
                 verdicts.values.extend(levels);
             }
             Ok(Value::Array(verdicts.values).to_string())
@@ -158,7 +162,7 @@ pub(crate) fn check_composition(
     result.map_err(|sourced_error| match *sourced_error {
         (Some(source), error) => check_error(&source, error),
         (None, error) => input_error(&one_line_message(
-            &error.failure(composition.composed.path()),
+            &error.failure(composition.source_files.path()),
         )),
     })
 }
@@ -171,23 +175,25 @@ pub(crate) fn composes(text: &str) -> bool {
 
 /// Protocols that a machine executes: one, or a composition.
 #[derive(FromPyObject)]
-pub(crate) enum Executed<'py> {
+pub(crate) enum ExecutableProtocol<'py> {
     #[pyo3(transparent)]
-    One(PyRef<'py, Protocol>),
+    Single(PyRef<'py, Protocol>),
     #[pyo3(transparent)]
-    Several(PyRef<'py, Composition>),
+    Composed(PyRef<'py, Composition>),
 }
 
-impl Executed<'_> {
+impl ExecutableProtocol<'_> {
     /// Returns the protocols.
     ///
     /// # Errors
     /// No machine executes this kind of composition.
     pub(crate) fn machine_protocols(&self) -> PyResult<MachineProtocols> {
         match self {
-            Executed::One(protocol) => Ok(MachineProtocols::One(Source::clone(&protocol.source))),
-            Executed::Several(composition) => composition
-                .composed
+            ExecutableProtocol::Single(protocol) => {
+                Ok(MachineProtocols::Single(Source::clone(&protocol.source)))
+            }
+            ExecutableProtocol::Composed(composition) => composition
+                .source_files
                 .machine_protocols()
                 .map_err(|failure| input_error(&one_line_message(&failure))),
         }
@@ -196,8 +202,8 @@ impl Executed<'_> {
     /// Path of the protocol or composition.
     pub(crate) fn file(&self) -> String {
         match self {
-            Executed::One(protocol) => protocol.file(),
-            Executed::Several(composition) => composition.file(),
+            ExecutableProtocol::Single(protocol) => protocol.file(),
+            ExecutableProtocol::Composed(composition) => composition.file(),
         }
     }
 }

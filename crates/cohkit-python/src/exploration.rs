@@ -40,9 +40,12 @@ impl Exploration {
             Err(ExplorerError::Input(InputError::Refused(refusal))) => {
                 Err(text_error(&json!([source.refusal_json(&refusal)])))
             }
-            Err(ExplorerError::Input(InputError::Input { what, help })) => {
+            Err(ExplorerError::Input(InputError::Input { message, help })) => {
                 let help = help.map_or(String::new(), |help| format!("; {help}"));
-                Err(input_error(&format!("{}: {what}{help}", protocol.file())))
+                Err(input_error(&format!(
+                    "{}: {message}{help}",
+                    protocol.file()
+                )))
             }
             Err(ExplorerError::Input(InputError::Failure(failure))) => {
                 Err(input_error(&failure.message))
@@ -51,15 +54,17 @@ impl Exploration {
     }
 
     /// State at the end of a path, as JSON text.
-    fn view(&self, py: Python<'_>, way: Vec<usize>) -> PyResult<String> {
-        let view = py.detach(|| self.explorer.view(&way));
+    fn view(&self, py: Python<'_>, path: Vec<usize>) -> PyResult<String> {
+        let view = py.detach(|| self.explorer.view(&path));
         view.map(|view| view.to_string())
             .map_err(|reason| input_error(&reason))
     }
 
-    /// Shortest path to a violation, searching at most `most` states, as JSON text.
-    fn nearest_wrong(&self, py: Python<'_>, most: usize) -> PyResult<String> {
+    /// Shortest path to a violation, searching at most `max_states` states, as JSON text.
+    fn nearest_violation(&self, py: Python<'_>, max_states: usize) -> PyResult<String> {
         let explorer = Arc::clone(&self.explorer);
-        interruptible(py, move |_| explorer.nearest_wrong(most).to_string())
+        interruptible(py, move |_| {
+            explorer.nearest_violation(max_states).to_string()
+        })
     }
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// Interval between checks for signals.
-const LOOK: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Runs work on its own thread while other Python threads continue; Ctrl-C immediately raises `KeyboardInterrupt`.
 ///
@@ -18,13 +18,13 @@ pub(crate) fn interruptible<T: Send + 'static>(
     py: Python<'_>,
     work: impl FnOnce(&AtomicBool) -> T + Send + 'static,
 ) -> PyResult<T> {
-    watched(py, |_| Ok(()), work)
+    interruptible_with_callback(py, |_| Ok(()), work)
 }
 
-/// Like [`interruptible`], but calls `watch` regularly; an exception of `watch` ends the work too.
-pub(crate) fn watched<T: Send + 'static>(
+/// Like [`interruptible`], but calls `callback` regularly; an exception of `callback` ends the work too.
+pub(crate) fn interruptible_with_callback<T: Send + 'static>(
     py: Python<'_>,
-    mut watch: impl FnMut(Python<'_>) -> PyResult<()>,
+    mut callback: impl FnMut(Python<'_>) -> PyResult<()>,
     work: impl FnOnce(&AtomicBool) -> T + Send + 'static,
 ) -> PyResult<T> {
     let cancel = Arc::new(AtomicBool::new(false));
@@ -42,7 +42,7 @@ pub(crate) fn watched<T: Send + 'static>(
     loop {
         let received;
         (receiver, received) = py.detach(move || {
-            let received = receiver.recv_timeout(LOOK);
+            let received = receiver.recv_timeout(POLL_INTERVAL);
             (receiver, received)
         });
         match received {
@@ -54,7 +54,7 @@ pub(crate) fn watched<T: Send + 'static>(
                 ));
             }
         }
-        if let Err(exception) = py.check_signals().and_then(|()| watch(py)) {
+        if let Err(exception) = py.check_signals().and_then(|()| callback(py)) {
             cancel.store(true, Ordering::SeqCst);
             return Err(exception);
         }

@@ -3,8 +3,8 @@
 //! Its functions and classes, such as `check`, `table` and `Protocol`, return the JSON of the command's `--json` as
 //! text, made by the same functions. Long work runs outside of the interpreter, which continues and can be interrupted.
 //!
-//! The crate does not know `cohkit`, the command, or the exceptions, frames and experiments of the public package: these are plain Python, in
-//! `python/cohkit`.
+//! The crate does not know `cohkit`, the command, or the exceptions, frames and experiments of the public package:
+//! these are plain Python, in `python/cohkit`.
 //!
 //! The module runs only in an interpreter, so no Rust doctest can link it. The tests of the Python package run this
 //! example:
@@ -29,8 +29,8 @@ mod scenario;
 mod shipped;
 mod simulation;
 
-use cohkit_api::controller_table::{construction, tabulate, Agent, Table};
-use cohkit_api::model_check::{judge_model, model_diagnostics_json, Reading};
+use cohkit_api::controller_table::{construction_json, tabulate, Agent, Table};
+use cohkit_api::model_check::{judge_model, model_diagnostics_json, ModelReadOptions};
 use cohkit_api::protocol_check::{judge, simulation, Listener, Request, Systems};
 use cohkit_api::{
     diagnostics_json, Checkpoints, Failure, GuaranteeVerdict, InputError, Source, Verdict,
@@ -236,14 +236,14 @@ impl SearchOptions {
 
 /// Verdicts on the systems of a protocol, as JSON text like that of `cohkit check --json`.
 #[pyfunction]
-#[pyo3(signature = (protocol, *, systems, size, capacity, looking))]
+#[pyo3(signature = (protocol, *, systems, size, capacity, search_options))]
 fn check(
     py: Python<'_>,
     protocol: &Protocol,
     systems: Option<Vec<String>>,
     size: Option<(u16, u8)>,
     capacity: Option<u8>,
-    looking: SearchOptions,
+    search_options: SearchOptions,
 ) -> PyResult<String> {
     let source = Arc::clone(&protocol.source);
     let systems = match (systems, size) {
@@ -252,10 +252,10 @@ fn check(
         (None, None) => Systems::Declared,
     };
     let result = interruptible(py, move |cancel| -> Result<String, InputError> {
-        let request = looking.request(systems, capacity, cancel);
+        let request = search_options.request(systems, capacity, cancel);
         let mut verdicts = Verdicts {
             values: Vec::new(),
-            checkpoints: looking.checkpoints()?,
+            checkpoints: search_options.checkpoints()?,
         };
         judge(Source::clone(&source), &request, &mut verdicts)?;
         Ok(Value::Array(verdicts.values).to_string())
@@ -267,9 +267,9 @@ fn check(
 fn check_error(source: &Source, error: InputError) -> PyErr {
     match error {
         InputError::Refused(refusal) => text_error(&json!([source.refusal_json(&refusal)])),
-        InputError::Input { what, help } => {
+        InputError::Input { message, help } => {
             let help = help.map_or(String::new(), |help| format!("; {help}"));
-            input_error(&format!("{}: {what}{help}", source.path.display()))
+            input_error(&format!("{}: {message}{help}", source.path.display()))
         }
         InputError::Failure(failure) => input_error(&failure.message),
     }
@@ -277,39 +277,39 @@ fn check_error(source: &Source, error: InputError) -> PyErr {
 
 /// Verdict on a Murphi model given as text, as JSON text like that of `cohkit check --json`.
 #[pyfunction]
-#[pyo3(signature = (text, *, file, dialect, deadlock, looking))]
+#[pyo3(signature = (text, *, file, dialect, deadlock, search_options))]
 fn check_model(
     py: Python<'_>,
     text: String,
     file: String,
     dialect: Option<String>,
     deadlock: String,
-    looking: SearchOptions,
+    search_options: SearchOptions,
 ) -> PyResult<String> {
     let unknown_value =
         |category: &str, name: &str| input_error(&format!("there is no {category} `{name}`"));
-    let reading = Reading {
+    let read_options = ModelReadOptions {
         dialect: match dialect.as_deref() {
             None => Dialect::Any,
             Some("cmurphi") => Dialect::CMurphi,
             Some("rumur") => Dialect::Rumur,
-            Some(other) => return Err(unknown_value("dialect", other)),
+            Some(unknown) => return Err(unknown_value("dialect", unknown)),
         },
         deadlock: match deadlock.as_str() {
             "stuttering" => Deadlock::Stuttering,
             "stuck" => Deadlock::Stuck,
             "off" => Deadlock::Off,
-            other => return Err(unknown_value("kind of deadlock", other)),
+            unknown => return Err(unknown_value("kind of deadlock", unknown)),
         },
     };
     let result = interruptible(
         py,
         move |cancel| -> Result<String, Result<Failure, Value>> {
             let path = Path::new(&file);
-            let (model, _) = (reading.read(path, &text))
+            let (model, _) = (read_options.read(path, &text))
                 .map_err(|errors| Err(model_diagnostics_json(&errors, &file, &text)))?;
-            let request = looking.request(Systems::Declared, None, cancel);
-            let checkpoints = looking.checkpoints().map_err(Ok)?;
+            let request = search_options.request(Systems::Declared, None, cancel);
+            let checkpoints = search_options.checkpoints().map_err(Ok)?;
             let result = judge_model(&model, path, &request, &|_| (), checkpoints.as_ref());
             Ok(result.map_err(Ok)?.json(&model).to_string())
         },
@@ -352,14 +352,14 @@ fn table(py: Python<'_>, protocol: &Protocol, home: bool, merged: bool) -> PyRes
 #[pyfunction]
 fn construct(py: Python<'_>, protocol: &Protocol) -> PyResult<Option<String>> {
     let source = Arc::clone(&protocol.source);
-    let result = interruptible(py, move |cancel| construction(&source, cancel))?;
+    let result = interruptible(py, move |cancel| construction_json(&source, cancel))?;
     match result {
         Ok(value) => Ok(value.map(|value| value.to_string())),
         Err(error) => Err(no_home_error(&protocol.source, error)),
     }
 }
 
-fn sequence(json: &str) -> PyResult<Sequence> {
+fn parse_sequence(json: &str) -> PyResult<Sequence> {
     serde_json::from_str(json)
         .map_err(|error| PyValueError::new_err(format!("this is not a message sequence: {error}")))
 }
@@ -369,7 +369,7 @@ fn sequence(json: &str) -> PyResult<Sequence> {
 #[pyo3(signature = (json, *, width, ascii_only))]
 fn chart_text(json: &str, width: Option<usize>, ascii_only: bool) -> PyResult<String> {
     Ok(cohkit_chart::text(
-        &sequence(json)?,
+        &parse_sequence(json)?,
         &Text {
             width,
             ascii: ascii_only,
@@ -381,13 +381,13 @@ fn chart_text(json: &str, width: Option<usize>, ascii_only: bool) -> PyResult<St
 #[pyfunction]
 #[pyo3(signature = (json, *, title))]
 fn chart_svg(json: &str, title: &str) -> PyResult<String> {
-    Ok(cohkit_chart::svg(&sequence(json)?, title))
+    Ok(cohkit_chart::svg(&parse_sequence(json)?, title))
 }
 
 /// Start of a help text for an unknown name: the similar name that may be meant, if any.
 #[pyfunction]
-fn did_you_mean(wrong: &str, names: Vec<String>) -> String {
-    cohkit_base::words::did_you_mean(wrong, names.iter().map(String::as_str))
+fn did_you_mean(unknown_name: &str, names: Vec<String>) -> String {
+    cohkit_base::words::did_you_mean(unknown_name, names.iter().map(String::as_str))
 }
 
 /// The compiled half of the package `cohkit`.
@@ -409,7 +409,7 @@ mod _cohkit {
     #[pymodule_export]
     use crate::litmus::{litmus, Litmus};
     #[pymodule_export]
-    use crate::shipped::shipped;
+    use crate::shipped::{experiments, shipped};
     #[pymodule_export]
     use crate::simulation::{platforms, play, simulate, Machine, Play, Simulation};
 

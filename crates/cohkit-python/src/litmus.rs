@@ -1,10 +1,12 @@
 //! Litmus tests.
 
-use crate::composition::Executed;
+use crate::composition::ExecutableProtocol;
 use crate::interruptible::interruptible;
 use crate::{input_error, no_home_error, text_error};
 use cohkit_api::composition::MachineProtocols;
-use cohkit_api::litmus::{answer, LitmusRequest, MemorySystem, NotJudged, OutcomeBasis, Test};
+use cohkit_api::litmus::{
+    run_test_json, LitmusRequest, MemorySystem, OutcomeBasis, Test, TestError,
+};
 use cohkit_api::named_value::NamedValue;
 use cohkit_api::Failure;
 use pyo3::prelude::*;
@@ -55,12 +57,12 @@ pub(crate) struct LitmusOptions {
 
 /// JSON text of `cohkit litmus --json` for one test.
 #[pyfunction]
-#[pyo3(signature = (test, *, protocol, how))]
+#[pyo3(signature = (test, *, protocol, options))]
 pub(crate) fn litmus(
     py: Python<'_>,
     test: &Litmus,
-    protocol: Option<Executed<'_>>,
-    how: LitmusOptions,
+    protocol: Option<ExecutableProtocol<'_>>,
+    options: LitmusOptions,
 ) -> PyResult<String> {
     let mut test = test.test.clone();
     let file = protocol
@@ -71,7 +73,7 @@ pub(crate) fn litmus(
         .transpose()?
     {
         None => (None, None),
-        Some(MachineProtocols::One(source)) => (Some(source), None),
+        Some(MachineProtocols::Single(source)) => (Some(source), None),
         Some(MachineProtocols::Levels(upper, lower)) => (Some(upper), Some(lower)),
         Some(MachineProtocols::Directions(device, host)) => {
             return Err(input_error(&format!(
@@ -81,7 +83,7 @@ pub(crate) fn litmus(
         )))
         }
     };
-    let source = match (source, &how.system) {
+    let source = match (source, &options.system) {
         (Some(_), Some(name)) if lower.is_some() => {
             return Err(input_error(&format!(
                 "`system` is {name}: two-level systems have no sizes of their own"
@@ -90,7 +92,7 @@ pub(crate) fn litmus(
         (Some(source), Some(name)) => Some(source.with_sizes_of(name).map_err(to_exception)?),
         (source, _) => source,
     };
-    if let (Some(kinds), Some(lower)) = (&how.kinds, &lower) {
+    if let (Some(kinds), Some(lower)) = (&options.kinds, &lower) {
         let (kind, text) = (&lower.protocol.kinds[0].name, &lower.protocol.name);
         return Err(input_error(&format!(
             "`kinds` is {kinds}: threads on a two-level protocol run on `{kind}` of {text}"
@@ -98,7 +100,7 @@ pub(crate) fn litmus(
     }
     if let (Some(source), None) = (&source, &lower) {
         let placements = test
-            .with_kinds(how.kinds.as_deref(), &source.protocol)
+            .with_kinds(options.kinds.as_deref(), &source.protocol)
             .map_err(to_exception)?;
         let count = placements.len();
         let [single_test] = <[_; 1]>::try_from(placements).map_err(|_| {
@@ -109,21 +111,23 @@ pub(crate) fn litmus(
         })?;
         test = single_test;
     }
-    if let (Some(stores), Some(source)) = (&how.stores, lower.as_ref().or(source.as_ref())) {
-        let mixes = test.mixes(stores, &source.protocol).map_err(to_exception)?;
+    if let (Some(stores), Some(source)) = (&options.stores, lower.as_ref().or(source.as_ref())) {
+        let mixes = test
+            .with_store_variants(stores, &source.protocol)
+            .map_err(to_exception)?;
         // Letters describe one mix, whereas `every` gives several.
         let [single_test] = <[_; 1]>::try_from(mixes)
             .map_err(|_| input_error("`stores` needs one letter per write of a single test"))?;
         test = single_test;
     }
     let request = LitmusRequest {
-        cores: named_value(how.cores.as_deref())?,
-        model: named_value(how.model.as_deref())?,
-        gives_up: how.gives_up,
-        max_states: how.max_states,
-        chart: how.chart,
-        simulate: how.simulate,
-        basis: named_value(how.expect.as_deref())?.unwrap_or(OutcomeBasis::Condition),
+        cores: named_value(options.cores.as_deref())?,
+        model: named_value(options.model.as_deref())?,
+        max_spontaneous_evictions: options.gives_up,
+        max_states: options.max_states,
+        chart: options.chart,
+        simulate: options.simulate,
+        basis: named_value(options.expect.as_deref())?.unwrap_or(OutcomeBasis::Condition),
     };
     let result = interruptible(py, move |cancel| {
         let memory_system = MemorySystem {
@@ -131,12 +135,12 @@ pub(crate) fn litmus(
             lower: lower.as_ref(),
             file: file.as_deref(),
         };
-        answer(&test, memory_system, &request, cancel)
+        run_test_json(&test, memory_system, &request, cancel)
     })?;
     match result {
         Ok(value) => Ok(value.to_string()),
-        Err(NotJudged::NoHome(source, error)) => Err(no_home_error(&source, error)),
-        Err(NotJudged::Failure(failure)) => Err(to_exception(failure)),
+        Err(TestError::NoHome(source, error)) => Err(no_home_error(&source, error)),
+        Err(TestError::Failure(failure)) => Err(to_exception(failure)),
     }
 }
 

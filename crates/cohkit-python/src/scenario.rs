@@ -3,10 +3,10 @@
 //! An exception stops them; the caller of the run raises it.
 
 use cohkit_application::interface::{
-    Action, Actions, Application, Contents, Event, Line, Operation, Placement, Refused, Step,
+    Action, Actions, Application, Contents, Event, Line, Operation, PageFault, Placement, Step,
     Table, Update, Words,
 };
-use cohkit_protocol::protocol::Right;
+use cohkit_protocol::protocol::Permission;
 use cohkit_sim::scenario::{Playable, ScenarioRun};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -47,7 +47,7 @@ pub(crate) struct PyScenario {
     pub lines: Line,
     pub host_words: u32,
     pub ends: bool,
-    pub raised: PendingException,
+    pub pending_exception: PendingException,
 }
 
 /// Result of `begin`: name, range of lines served, event handler, threads, and function that checks the final state.
@@ -80,7 +80,7 @@ impl Playable for PyScenario {
     fn begin(&self) -> Box<dyn ScenarioRun> {
         let result: PyResult<InitialScenario> =
             Python::attach(|py| self.begin.bind(py).call0()?.extract());
-        let result = self.raised.record(result);
+        let result = self.pending_exception.record(result);
         let (name, lines_served, handler, threads, judge) = match result {
             Some((name, lines_served, handler, threads, judge)) => {
                 (name, lines_served, Some(handler), threads, Some(judge))
@@ -97,13 +97,13 @@ impl Playable for PyScenario {
                 },
                 handler,
                 words: 0,
-                raised: self.raised.clone(),
+                pending_exception: self.pending_exception.clone(),
             },
             threads,
             judge,
             lines,
             host_words: self.host_words,
-            raised: self.raised.clone(),
+            pending_exception: self.pending_exception.clone(),
         })
     }
 }
@@ -114,7 +114,7 @@ struct PyScenarioRun {
     judge: Option<Py<PyAny>>,
     lines: Line,
     host_words: u32,
-    raised: PendingException,
+    pending_exception: PendingException,
 }
 
 impl ScenarioRun for PyScenarioRun {
@@ -127,7 +127,7 @@ impl ScenarioRun for PyScenarioRun {
     }
 
     fn step(&mut self, thread: usize, result: u64) -> Step {
-        if self.raised.is_set() {
+        if self.pending_exception.is_set() {
             return Step::Stop;
         }
         let step = Python::attach(|py| {
@@ -137,11 +137,11 @@ impl ScenarioRun for PyScenarioRun {
                 false => step(&result),
             }
         });
-        self.raised.record(step).unwrap_or(Step::Stop)
+        self.pending_exception.record(step).unwrap_or(Step::Stop)
     }
 
-    fn refused(&mut self, thread: usize, refusal: Refused) -> Option<Step> {
-        if self.raised.is_set() {
+    fn handle_page_fault(&mut self, thread: usize, refusal: PageFault) -> Option<Step> {
+        if self.pending_exception.is_set() {
             return Some(Step::Stop);
         }
         let step = Python::attach(|py| {
@@ -155,11 +155,13 @@ impl ScenarioRun for PyScenarioRun {
                 Err(_) => step(&result).map(Some),
             }
         });
-        self.raised.record(step).unwrap_or(Some(Step::Stop))
+        self.pending_exception
+            .record(step)
+            .unwrap_or(Some(Step::Stop))
     }
 
     fn verify(&self, contents: &dyn Contents) -> Result<(), String> {
-        let (Some(judge), false) = (&self.judge, self.raised.is_set()) else {
+        let (Some(judge), false) = (&self.judge, self.pending_exception.is_set()) else {
             return Ok(());
         };
         let words = self.application.words;
@@ -178,7 +180,7 @@ impl ScenarioRun for PyScenarioRun {
         let arguments = (current, initial, host.unwrap_or_default());
         let reason: PyResult<Option<String>> =
             Python::attach(|py| judge.bind(py).call1(arguments)?.extract());
-        match self.raised.record(reason).flatten() {
+        match self.pending_exception.record(reason).flatten() {
             Some(reason) => Err(reason),
             None => Ok(()),
         }
@@ -195,7 +197,7 @@ struct PyApplication {
     handler: Option<Py<PyAny>>,
     /// Number of words in a line.
     words: u16,
-    raised: PendingException,
+    pending_exception: PendingException,
 }
 
 impl Application for PyApplication {
@@ -211,7 +213,7 @@ impl Application for PyApplication {
         if let Event::Start { words } = event {
             self.words = words;
         }
-        let (Some(handler), false) = (&self.handler, self.raised.is_set()) else {
+        let (Some(handler), false) = (&self.handler, self.pending_exception.is_set()) else {
             return;
         };
         let result = Python::attach(|py| -> PyResult<Vec<Action>> {
@@ -219,17 +221,17 @@ impl Application for PyApplication {
             let returned = handler.bind(py).call1((kind, values))?;
             returned.try_iter()?.map(|item| action(&item?)).collect()
         });
-        for action in self.raised.record(result).into_iter().flatten() {
+        for action in self.pending_exception.record(result).into_iter().flatten() {
             actions.push(action);
         }
     }
 }
 
-fn permission_name(permission: Right) -> &'static str {
+fn permission_name(permission: Permission) -> &'static str {
     match permission {
-        Right::None => "none",
-        Right::Read => "read",
-        Right::Write => "write",
+        Permission::None => "none",
+        Permission::Read => "read",
+        Permission::Write => "write",
     }
 }
 
@@ -283,9 +285,9 @@ fn event_values(py: Python<'_>, event: Event) -> PyResult<(&'static str, Bound<'
             ("coherent_loaded", (tag, words(loaded)).into_pyobject(py)?)
         }
         Event::CoherentStored { tag } => ("coherent_stored", (tag,).into_pyobject(py)?),
-        Event::Refused { tag, word, why } => (
+        Event::PageFault { tag, word, fault } => (
             "refused",
-            (tag, word, why.write, permission_name(why.permits)).into_pyobject(py)?,
+            (tag, word, fault.write, permission_name(fault.permits)).into_pyobject(py)?,
         ),
         Event::Stop => ("stop", PyTuple::empty(py)),
     })
@@ -452,14 +454,14 @@ fn action(object: &Bound<'_, PyAny>) -> PyResult<Action> {
             Action::Begin { tag }
         }
         "End" => {
-            let (tag, what) = values.extract()?;
-            let what = leak_name(what);
-            Action::End { tag, what }
+            let (tag, name) = values.extract()?;
+            let name = leak_name(name);
+            Action::End { tag, name }
         }
         "Count" => {
-            let (what, amount) = values.extract()?;
-            let what = leak_name(what);
-            Action::Count { what, by: amount }
+            let (name, amount) = values.extract()?;
+            let name = leak_name(name);
+            Action::Count { name, by: amount }
         }
         unknown_kind => return Err(unknown_error("action", unknown_kind)),
     })
@@ -510,7 +512,7 @@ fn step(object: &Bound<'_, PyAny>) -> PyResult<Step> {
         }
         "Hint" => {
             let (line,) = values.extract()?;
-            Step::Hint { line }
+            Step::Prefetch { line }
         }
         "ReadRegister" => {
             let (register,) = values.extract()?;
@@ -534,15 +536,15 @@ fn step(object: &Bound<'_, PyAny>) -> PyResult<Step> {
         }
         "Fence" => Step::Fence,
         "Count" => {
-            let (what, amount) = values.extract()?;
-            let what = leak_name(what);
-            Step::Count { what, by: amount }
+            let (name, amount) = values.extract()?;
+            let name = leak_name(name);
+            Step::Count { name, by: amount }
         }
         "Begin" => Step::Begin,
         "End" => {
-            let (what,) = values.extract()?;
-            let what = leak_name(what);
-            Step::End { what }
+            let (name,) = values.extract()?;
+            let name = leak_name(name);
+            Step::End { name }
         }
         unknown_kind => return Err(unknown_error("step", unknown_kind)),
     })

@@ -1,6 +1,6 @@
-//! Files of the repository that the package contains, so that it needs no other folder.
+//! Files of the repository that the package contains, so that it needs no other folder; and its experiments.
 
-use cohkit_api::shipped::{LIBRARY, PROTOCOLS};
+use cohkit_api::shipped::{EXPERIMENTS, LIBRARY, PROTOCOLS};
 use pyo3::prelude::*;
 
 macro_rules! files {
@@ -29,4 +29,10 @@ const FILES: &[(&str, &str)] = files![
 pub(crate) fn shipped() -> Vec<(&'static str, &'static str)> {
     let shipped_files = FILES.iter().chain(LIBRARY).chain(PROTOCOLS);
     shipped_files.copied().collect()
+}
+
+/// Experiments: `(name, title)`, in order.
+#[pyfunction]
+pub(crate) fn experiments() -> Vec<(&'static str, &'static str)> {
+    EXPERIMENTS.to_vec()
 }

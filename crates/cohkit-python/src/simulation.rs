@@ -1,7 +1,7 @@
 //! Platforms and simulations.
 
-use crate::composition::Executed;
-use crate::interruptible::{interruptible, watched};
+use crate::composition::ExecutableProtocol;
+use crate::interruptible::{interruptible, interruptible_with_callback};
 use crate::scenario::{PendingException, PyScenario};
 use crate::{input_error, no_home_error, one_line_message, text_error, Protocol, RefusedError};
 use cohkit_api::application_run::{self, play_all};
@@ -23,10 +23,7 @@ use std::sync::{Arc, PoisonError};
 /// Converts the reason to an exception.
 fn to_exception(error: StartError) -> PyErr {
     match error {
-        StartError::Input {
-            what: message,
-            help,
-        } => {
+        StartError::Input { message, help } => {
             let help = help.map_or(String::new(), |help| format!("; {help}"));
             input_error(&format!("{message}{help}"))
         }
@@ -71,7 +68,7 @@ impl Machine {
     }
 
     /// Combines a device and a host to one machine with two spaces.
-    fn beside(&self, host: &Machine) -> PyResult<Machine> {
+    fn with_host(&self, host: &Machine) -> PyResult<Machine> {
         let device = self.platform.clone();
         let result = device.with_host(host.platform.clone());
         let platform = result.map_err(|reason| input_error(&reason))?;
@@ -99,13 +96,13 @@ fn construct_home(py: Python<'_>, source: Source, remotes: u16) -> PyResult<Cont
     home.map_err(|error| no_home_error(&source, error))
 }
 
-impl Executed<'_> {
+impl ExecutableProtocol<'_> {
     /// Returns the controller of the first protocol's home for this number of remotes; caches that of a single
     /// protocol.
     fn home(&self, py: Python<'_>, first: &Source, remotes: u16) -> PyResult<Controller> {
         match self {
-            Executed::One(protocol) => protocol.home(py, remotes),
-            Executed::Several(_) => construct_home(py, first.clone(), remotes),
+            ExecutableProtocol::Single(protocol) => protocol.home(py, remotes),
+            ExecutableProtocol::Composed(_) => construct_home(py, first.clone(), remotes),
         }
     }
 }
@@ -133,7 +130,7 @@ pub(crate) struct Simulation {
 impl Simulation {
     /// Creates a simulation.
     #[new]
-    #[pyo3(signature = (machine, workload, *, protocol, region, recorded, accesses, cores, outstanding, prefetch, by, settings, seed, oracle, explain))]
+    #[pyo3(signature = (machine, workload, *, protocol, region, trace, accesses, cores, outstanding, prefetch, by, settings, seed, oracle, explain))]
     #[expect(
         clippy::too_many_arguments,
         reason = "each is a keyword of the public function"
@@ -142,9 +139,9 @@ impl Simulation {
         py: Python<'_>,
         machine: &Machine,
         workload: &str,
-        protocol: Executed<'_>,
+        protocol: ExecutableProtocol<'_>,
         region: Option<String>,
-        recorded: Option<(String, PyBackedBytes)>,
+        trace: Option<(String, PyBackedBytes)>,
         accesses: Option<u64>,
         cores: Option<u32>,
         outstanding: Option<u32>,
@@ -155,7 +152,7 @@ impl Simulation {
         oracle: bool,
         explain: bool,
     ) -> PyResult<Simulation> {
-        let work = match recorded {
+        let work = match trace {
             None => Work::named(workload).map_err(to_exception)?,
             Some((kind, bytes)) => Work::bytes(workload, &kind, &bytes).map_err(to_exception)?,
         };
@@ -166,7 +163,7 @@ impl Simulation {
             cores,
             outstanding,
             prefetch,
-            by,
+            kind_workloads: by,
             settings,
             seed,
             oracle,
@@ -211,7 +208,7 @@ pub(crate) fn simulate(
         }
         None => Ok(()),
     };
-    let results = watched(py, report_progress, move |cancel| {
+    let results = interruptible_with_callback(py, report_progress, move |cancel| {
         let handles: Vec<_> = handles.iter().map(|handle| &**handle).collect();
         run_all(&handles, threads, cancel, &performed)
     })?;
@@ -224,16 +221,16 @@ pub(crate) fn simulate(
 #[pyclass(frozen)]
 pub(crate) struct Play {
     play: Arc<application_run::Play>,
-    raised: PendingException,
+    pending_exception: PendingException,
 }
 
 #[pymethods]
 impl Play {
-    /// Sets up an application on a machine: the shipped one of this name, or the custom one `own`. Its parts are a
+    /// Sets up an application on a machine: the shipped one of this name, or the custom one `scenario`. Its parts are a
     /// function that starts a new run, the number of lines, the number of words of host memory, and true if the
     /// application ends by itself.
     #[new]
-    #[pyo3(signature = (machine, application, *, own, protocol, numbers, time, warm_up, settings, sizes, seed, oracle, tables))]
+    #[pyo3(signature = (machine, application, *, scenario, protocol, parameters, time, warm_up, settings, sizes, seed, oracle, tables))]
     #[expect(
         clippy::too_many_arguments,
         reason = "each is a keyword of the public function"
@@ -241,9 +238,9 @@ impl Play {
     fn new(
         machine: &Machine,
         application: String,
-        own: Option<(Py<PyAny>, u32, u32, bool)>,
-        protocol: Executed<'_>,
-        numbers: Vec<String>,
+        scenario: Option<(Py<PyAny>, u32, u32, bool)>,
+        protocol: ExecutableProtocol<'_>,
+        parameters: Vec<String>,
         time: Option<String>,
         warm_up: String,
         settings: Vec<String>,
@@ -254,7 +251,7 @@ impl Play {
     ) -> PyResult<Play> {
         let request = application_run::Request {
             application,
-            with: numbers,
+            parameters,
             time,
             warm_up,
             settings,
@@ -266,7 +263,7 @@ impl Play {
         let mut platform = machine.platform.clone();
         cohkit_api::simulation::set(&mut platform, &request.settings).map_err(to_exception)?;
         let (source, host) = match protocol.machine_protocols()? {
-            MachineProtocols::One(source) => (source, None),
+            MachineProtocols::Single(source) => (source, None),
             MachineProtocols::Directions(device, host) => (device, Some(host)),
             MachineProtocols::Levels(..) => {
                 return Err(input_error(&format!(
@@ -276,32 +273,35 @@ impl Play {
                 )))
             }
         };
-        let raised = PendingException::default();
-        let play = match own {
+        let pending_exception = PendingException::default();
+        let play = match scenario {
             None => application_run::Play::new(source, host, platform, request),
             Some((begin, lines, host_words, ends)) => {
-                let raised = raised.clone();
-                let scenario = PyScenario {
+                let pending_exception = pending_exception.clone();
+                let py_scenario = PyScenario {
                     begin,
                     lines,
                     host_words,
                     ends,
-                    raised,
+                    pending_exception,
                 };
                 application_run::Play::with_scenario(
                     source,
                     host,
                     platform,
                     request,
-                    Arc::new(scenario),
+                    Arc::new(py_scenario),
                 )
             }
         };
-        if let Some(exception) = raised.take() {
+        if let Some(exception) = pending_exception.take() {
             return Err(exception);
         }
         let play = Arc::new(play.map_err(to_exception)?);
-        Ok(Play { play, raised })
+        Ok(Play {
+            play,
+            pending_exception,
+        })
     }
 }
 
@@ -319,7 +319,10 @@ pub(crate) fn play(
         .iter()
         .map(|handle| Arc::clone(&handle.play))
         .collect();
-    let exceptions: Vec<_> = plays.iter().map(|handle| handle.raised.clone()).collect();
+    let exceptions: Vec<_> = plays
+        .iter()
+        .map(|handle| handle.pending_exception.clone())
+        .collect();
     let total = handles.len();
     let completed = Arc::new(AtomicU64::new(0));
     let completed_count = Arc::clone(&completed);
@@ -330,7 +333,7 @@ pub(crate) fn play(
         }
         None => Ok(()),
     };
-    let results = watched(py, report_progress, move |cancel| {
+    let results = interruptible_with_callback(py, report_progress, move |cancel| {
         let handles: Vec<_> = handles.iter().map(|handle| &**handle).collect();
         play_all(&handles, threads, cancel, &completed)
     })?;

@@ -22,7 +22,7 @@ const SYSTEMS: [(&str, u8, u8); 7] = [
 ];
 
 fn main() {
-    let wanted: Vec<String> = std::env::args()
+    let name_filters: Vec<String> = std::env::args()
         .skip(1)
         .filter(|argument| !argument.starts_with('-'))
         .collect();
@@ -33,7 +33,8 @@ fn main() {
     let mut slow = 0;
     for (protocol, remotes, lines) in SYSTEMS {
         let name = format!("{protocol} remotes {remotes} lines {lines}");
-        if !wanted.is_empty() && !wanted.iter().any(|part| name.contains(part.as_str())) {
+        if !name_filters.is_empty() && !name_filters.iter().any(|part| name.contains(part.as_str()))
+        {
             continue;
         }
         let text = format!(

@@ -5,11 +5,11 @@ use crate::check_request::{
 };
 use crate::console::Console;
 use crate::options::Check;
-use crate::progress::Line;
+use crate::progress::SearchStatusLine;
 use crate::{deliver, graph, replay};
 use cohkit_api::checkpoints::Checkpoints;
 use cohkit_api::composition::CompositionSource;
-use cohkit_api::coverage::{SystemCoverage, UntakenRows};
+use cohkit_api::coverage::{SystemCoverage, UncoveredRows};
 use cohkit_api::guarantee::GuaranteeVerdict;
 use cohkit_api::model_check::{input_error, judge_model, text, trace};
 use cohkit_api::outcome::{ExitStatus, Failure};
@@ -73,7 +73,7 @@ pub(crate) fn once(options: &Check, console: &mut Console) -> Result<ExitStatus,
         outcome: ExitStatus::default(),
         values: Vec::new(),
         text: String::new(),
-        untaken_rows: UntakenRows::default(),
+        uncovered_rows: UncoveredRows::default(),
         limits: Vec::new(),
         part_results: Vec::new(),
     };
@@ -83,8 +83,8 @@ pub(crate) fn once(options: &Check, console: &mut Console) -> Result<ExitStatus,
             Input::Protocol(source) => {
                 source.and_then(|source| batch.check(source, systems(options), console))
             }
-            Input::Composition(composed) => {
-                composed.and_then(|composed| batch.check_composed(&composed, console))
+            Input::Composition(composition) => {
+                composition.and_then(|composition| batch.check_composed(&composition, console))
             }
             Input::Model(file) => batch.check_model(file, console),
         };
@@ -247,7 +247,7 @@ struct Batch<'a> {
     /// Text collected for a file, which is printed immediately otherwise.
     text: String,
     /// Rows of the current protocol file, with those that no system takes.
-    untaken_rows: UntakenRows,
+    uncovered_rows: UncoveredRows,
     /// Limitations of the verified verdicts on the current file, without repetition.
     limits: Vec<String>,
     /// Outcome and number of states of each system or part so far.
@@ -276,33 +276,33 @@ impl Batch<'_> {
         };
         judge(source.clone(), &request, &mut reporter)
             .map_err(|error| source.failure(error, colour))?;
-        let untaken_rows = std::mem::take(&mut self.untaken_rows);
+        let uncovered_rows = std::mem::take(&mut self.uncovered_rows);
         match options.output.form.json {
             true => Ok(()),
-            false => self.print(&untaken_rows.text(&source.protocol.name), console),
+            false => self.print(&uncovered_rows.text(&source.protocol.name), console),
         }
     }
 
     /// Checks each part of each system of a composition.
     fn check_composed(
         &mut self,
-        composed: &CompositionSource,
+        composition: &CompositionSource,
         console: &mut Console,
     ) -> Result<(), Failure> {
-        for system in composition_systems(self.options, composed)? {
+        for system in composition_systems(self.options, composition)? {
             self.part_results.clear();
-            for source in composed.parts(system) {
+            for source in composition.parts(system) {
                 self.check(source, Systems::Declared, console)?;
             }
-            for levels in composed.levels(system, self.options.max_states, console.interrupted) {
+            for levels in composition.levels(system, self.options.max_states, console.interrupted) {
                 self.part_results
                     .push((levels.outcome(), levels.states as u128));
-                let (json, text) = (|| levels.json(composed.path()), || levels.text());
+                let (json, text) = (|| levels.json(composition.path()), || levels.text());
                 self.report_outcome(levels.outcome(), json, text, console)?;
             }
             if !self.options.output.form.json && !console.is_interrupted() {
                 self.print(
-                    &composed.product_summary(system, &self.part_results),
+                    &composition.product_summary(system, &self.part_results),
                     console,
                 )?;
             }
@@ -364,7 +364,7 @@ impl Batch<'_> {
                 .extend(limit.filter(|limit| !self.limits.contains(limit)));
         }
         if let Some(coverage) = &verdict.coverage {
-            self.untaken_rows.add(coverage);
+            self.uncovered_rows.add(coverage);
         }
         let charts = self.charts;
         let command = reproduce_command(self.options);
@@ -435,7 +435,7 @@ impl Listener for VerdictReporter<'_, '_, '_, '_> {
 
     fn progress(&self, source: &Source, system: &System) -> Box<dyn Fn(&Progress) + Sync> {
         let name = format!("{} {}", source.protocol.name, system.name);
-        let line = Line::new(name, &self.console.terminal);
+        let line = SearchStatusLine::new(name, &self.console.terminal);
         Box::new(move |progress| line.show(progress))
     }
 
@@ -461,7 +461,7 @@ impl Batch<'_> {
             files::make_folder(folder)?;
             files::write(&folder.join(format!("{}.m", model.name)), &text)?;
         }
-        let line = Line::new(model.name.clone(), &console.terminal);
+        let line = SearchStatusLine::new(model.name.clone(), &console.terminal);
         let progress = |progress: &Progress| line.show(progress);
         let request = request(options, console);
         let model_result = judge_model(&model, path, &request, &progress, self.checkpoints)?;

@@ -5,13 +5,13 @@ use crate::options::{Check, DeadlockOption, DialectOption, SymmetryOption};
 use cohkit_api::checkpoints::Checkpoints;
 use cohkit_api::composition::CompositionSource;
 use cohkit_api::files;
-use cohkit_api::model_check::Reading;
+use cohkit_api::model_check::ModelReadOptions;
 use cohkit_api::outcome::{ExitStatus, Failure};
 use cohkit_api::protocol_check::{simulation, Request, Systems};
 use cohkit_api::shell_word::quoted;
 use cohkit_engine::model::{Deadlock, Model};
 use cohkit_murphi::Dialect;
-use cohkit_protocol::composition::Joint;
+use cohkit_protocol::composition::JointSystem;
 use std::path::Path;
 use std::time::Duration;
 
@@ -72,7 +72,7 @@ pub(crate) fn systems(options: &Check) -> Systems {
 pub(crate) fn composition_systems<'c>(
     options: &Check,
     composition: &'c CompositionSource,
-) -> Result<Vec<&'c Joint>, Failure> {
+) -> Result<Vec<&'c JointSystem>, Failure> {
     reject_unsuitable_options(options, composition.path())?;
     if options.systems.is_empty() {
         return Ok(composition.composition().systems.iter().collect());
@@ -140,8 +140,8 @@ pub(crate) fn read_model(
 }
 
 /// Dialect and deadlock rule for reading Murphi models; by default any dialect, and stuttering.
-fn reading(options: &Check) -> Reading {
-    Reading {
+fn reading(options: &Check) -> ModelReadOptions {
+    ModelReadOptions {
         dialect: match options.dialect {
             None => Dialect::Any,
             Some(DialectOption::Cmurphi) => Dialect::CMurphi,

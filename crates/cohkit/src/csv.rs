@@ -4,10 +4,10 @@ use cohkit_sim::statistics::Definition;
 use serde_json::{Map, Value};
 
 /// Keys of the lists that are a command's main result.
-const TABLES: [&str; 3] = ["rows", "quantities", "tools"];
+const MAIN_LISTS: [&str; 3] = ["rows", "quantities", "tools"];
 
 /// Keys that name the members of lists.
-const NAMES: [&str; 2] = ["name", "what"];
+const NAME_KEYS: [&str; 2] = ["name", "what"];
 
 /// Converts results to CSV, with a row per result. A column is a value that occurs in any result, named by its keys
 /// from the outside in, joined by dots. Values that depend on the machine are left out.
@@ -76,7 +76,9 @@ fn results(value: &Value) -> Vec<Map<String, Value>> {
     match value {
         Value::Array(list) => objects(list).unwrap_or_default(),
         Value::Object(object) => {
-            let main_list = TABLES.iter().find_map(|name| object.get(*name)?.as_array());
+            let main_list = MAIN_LISTS
+                .iter()
+                .find_map(|name| object.get(*name)?.as_array());
             if let Some(rows) = main_list.and_then(|list| objects(list)) {
                 return rows;
             }
@@ -123,7 +125,7 @@ fn add_cells(name: &str, value: &Value, cells: &mut Vec<(String, String)>) {
 /// Adds columns for a list whose members have names; repeated names are numbered.
 fn add_named_columns(name: &str, list: &[Value], cells: &mut Vec<(String, String)>) {
     let name_of = |item: &Value| {
-        NAMES
+        NAME_KEYS
             .iter()
             .find_map(|key| Some(item[key].as_str()?.to_string()))
     };
@@ -139,7 +141,7 @@ fn add_named_columns(name: &str, list: &[Value], cells: &mut Vec<(String, String
             _ => format!("{item_name} {}", repeats + 1),
         };
         let fields = item.as_object().into_iter().flatten();
-        for (key, value) in fields.filter(|(key, _)| !NAMES.contains(&key.as_str())) {
+        for (key, value) in fields.filter(|(key, _)| !NAME_KEYS.contains(&key.as_str())) {
             add_cells(&format!("{name}.{item_name}.{key}"), value, cells);
         }
     }

@@ -16,7 +16,7 @@ use std::thread;
 use std::time::Duration;
 
 /// Time limit for each program to print its version.
-const LIMIT: Duration = Duration::from_secs(10);
+const VERSION_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Width of the text, in columns: the narrowest common terminal.
 const WIDTH: usize = 80;
@@ -25,27 +25,27 @@ const WIDTH: usize = 80;
 const INDENT: usize = 22;
 
 /// Maximum length of a program's output that is quoted if it contains no version, in characters.
-const MOST: usize = 40;
+const MAX_QUOTED_CHARACTERS: usize = 40;
 
 /// Python program that prints the versions of those distributions among its arguments that are installed.
-const PROBE: &str = "\
+const VERSION_SCRIPT: &str = "\
 import importlib.metadata, json, sys
-told = {'python': sys.version.split()[0]}
+versions = {'python': sys.version.split()[0]}
 for name in sys.argv[1:]:
     try:
-        told[name] = importlib.metadata.version(name)
+        versions[name] = importlib.metadata.version(name)
     except importlib.metadata.PackageNotFoundError:
         pass
-print(json.dumps(told))";
+print(json.dumps(versions))";
 
 /// Versions of the parts of a tool, and the reason why it is unusable, if it is.
-type Found = (Vec<(String, String)>, Option<String>);
+type ToolStatus = (Vec<(String, String)>, Option<String>);
 
 pub(crate) fn run(options: &Doctor, console: &mut Console) -> Result<ExitStatus, Failure> {
     let path = tool::search_path();
     // Concurrently: a program that does not answer delays no other.
-    let results: Vec<Found> = thread::scope(|scope| {
-        let modules = scope.spawn(modules);
+    let results: Vec<ToolStatus> = thread::scope(|scope| {
+        let modules = scope.spawn(installed_modules);
         let programs = TOOLS.iter().map(|tool| {
             let handles = tool.programs.iter().map(|program| {
                 let path = &path;
@@ -54,10 +54,10 @@ pub(crate) fn run(options: &Doctor, console: &mut Console) -> Result<ExitStatus,
             handles.collect::<Vec<_>>()
         });
         let programs: Vec<Vec<_>> = programs.collect();
-        let modules = modules.join().expect("it does not panic");
+        let modules = modules.join().expect("the thread does not panic");
         let answers = programs.into_iter().map(|tool_answers| {
             let answers = tool_answers.into_iter();
-            answers.map(|answer| answer.join().expect("it does not panic"))
+            answers.map(|answer| answer.join().expect("the thread does not panic"))
         });
         let answers: Vec<Vec<_>> = answers.map(Iterator::collect).collect();
         let tools = TOOLS.iter().zip(answers);
@@ -69,7 +69,7 @@ pub(crate) fn run(options: &Doctor, console: &mut Console) -> Result<ExitStatus,
         let tools = TOOLS
             .iter()
             .zip(&results)
-            .map(|(tool, found)| json(tool, found));
+            .map(|(tool, status)| json(tool, status));
         options.output.form.format_output(
             json!({
                 "tools": tools.collect::<Value>(),
@@ -79,7 +79,7 @@ pub(crate) fn run(options: &Doctor, console: &mut Console) -> Result<ExitStatus,
         )
     } else {
         let tools = TOOLS.iter().zip(&results);
-        let tools = tools.map(|(tool, found)| text(tool, found));
+        let tools = tools.map(|(tool, status)| text(tool, status));
         let heading = format!("{:13}  there  purpose; version, or problem\n", "tool");
         heading + &tools.collect::<String>()
     };
@@ -87,7 +87,7 @@ pub(crate) fn run(options: &Doctor, console: &mut Console) -> Result<ExitStatus,
     Ok(ExitStatus::Success)
 }
 
-fn json(tool: &Tool, (versions, problem): &Found) -> Value {
+fn json(tool: &Tool, (versions, problem): &ToolStatus) -> Value {
     let programs = tool
         .programs
         .iter()
@@ -107,7 +107,7 @@ fn json(tool: &Tool, (versions, problem): &Found) -> Value {
     })
 }
 
-fn text(tool: &Tool, (versions, problem): &Found) -> String {
+fn text(tool: &Tool, (versions, problem): &ToolStatus) -> String {
     let last_line = match problem {
         Some(problem) => format!("{problem}; install {}", tool.installed_by),
         None => {
@@ -145,7 +145,7 @@ fn inspect_tool(
     tool: &Tool,
     programs: Vec<Result<(String, String), String>>,
     modules: &Result<BTreeMap<String, String>, String>,
-) -> Found {
+) -> ToolStatus {
     let mut versions = Vec::new();
     let mut problems = Vec::new();
     for program in programs {
@@ -176,10 +176,10 @@ fn inspect_tool(
 fn find_program(program: &Program, path: &OsStr) -> Result<(String, String), String> {
     let mut problem = None;
     for name in program.names {
-        let reason = match tool::version(name, program.arguments, path, LIMIT) {
+        let reason = match tool::version(name, program.arguments, path, VERSION_TIMEOUT) {
             VersionAnswer::Absent => continue,
             VersionAnswer::Fails(reason) => reason.lines().next().unwrap_or_default().to_string(),
-            VersionAnswer::Output(output) => match version(&output) {
+            VersionAnswer::Output(output) => match find_version(&output) {
                 Some((version, number)) if number >= program.oldest => {
                     return Ok((name.to_string(), version.to_string()))
                 }
@@ -195,12 +195,12 @@ fn find_program(program: &Program, path: &OsStr) -> Result<(String, String), Str
         };
         problem.get_or_insert(reason);
     }
-    let absent = || format!("there is no `{}`", program.names.join("` and no `"));
-    Err(problem.unwrap_or_else(absent))
+    let no_program = || format!("there is no `{}`", program.names.join("` and no `"));
+    Err(problem.unwrap_or_else(no_program))
 }
 
 /// First dotted number in the first two lines: all of it, and its first two parts.
-fn version(output: &str) -> Option<(&str, (u32, u32))> {
+fn find_version(output: &str) -> Option<(&str, (u32, u32))> {
     let mut words = output.lines().take(2).flat_map(str::split_whitespace);
     words.find_map(|word| {
         let word = word.trim_start_matches(|sign: char| !sign.is_ascii_digit());
@@ -223,24 +223,28 @@ fn quote_output(output: &str) -> String {
         return "nothing".to_string();
     }
     let printable = |sign: char| if sign.is_control() { '\u{fffd}' } else { sign };
-    let is_cut = line.chars().count() > MOST;
-    let line: String = line.chars().take(MOST).map(printable).collect();
+    let is_cut = line.chars().count() > MAX_QUOTED_CHARACTERS;
+    let line: String = line
+        .chars()
+        .take(MAX_QUOTED_CHARACTERS)
+        .map(printable)
+        .collect();
     format!("`{line}`{}", if is_cut { "..." } else { "" })
 }
 
 /// Versions of the installed distributions, for the Python that has the package, or else for the first that runs.
-fn modules() -> Result<BTreeMap<String, String>, String> {
-    let (python, has_package) = python::find(LIMIT)?;
+fn installed_modules() -> Result<BTreeMap<String, String>, String> {
+    let (python, has_package) = python::find_python(VERSION_TIMEOUT)?;
     let names = TOOLS.iter().flat_map(|tool| tool.modules);
     let mut command = Command::new(&python);
-    command.args(["-P", "-c", PROBE]).args(names);
+    command.args(["-P", "-c", VERSION_SCRIPT]).args(names);
     let python_path = python.display();
-    let output = match tool::within(&mut command, LIMIT) {
+    let output = match tool::within(&mut command, VERSION_TIMEOUT) {
         Ok(Some(output)) => output,
         Ok(None) => {
             return Err(format!(
                 "`{python_path}` does not answer within {} seconds",
-                LIMIT.as_secs()
+                VERSION_TIMEOUT.as_secs()
             ))
         }
         Err(error) => return Err(format!("`{python_path}` cannot be run: {error}")),

@@ -3,14 +3,14 @@
 use crate::console::Console;
 use crate::deliver;
 use crate::options::Play as Options;
-use cohkit_api::application_run::{endless, values, Play};
+use cohkit_api::application_run::{bounding_options, parse_parameters, Play};
 use cohkit_api::outcome::{ExitStatus, Failure};
 use cohkit_api::simulation::StartError;
 use cohkit_application::interface::{Line, Scenario, Thread};
 use cohkit_application::shipped::{visit, Visitor};
 use cohkit_base::words::counted;
 use cohkit_play::{explore_while, Ending, ExplorationModel};
-use cohkit_protocol::construct::rights::KnownRights;
+use cohkit_protocol::construct::permissions::KnownPermissions;
 use serde_json::{json, Map, Value};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -31,7 +31,7 @@ impl Visitor for SizeCheck<'_> {
             application, with, ..
         } = self.0;
         if !scenario.terminates() {
-            let help = match endless(application, with, 2) {
+            let help = match bounding_options(application, with, 2) {
                 numbers if numbers.is_empty() => "`--with help` lists its parameters".into(),
                 numbers => format!("`{numbers}` ends it"),
             };
@@ -54,8 +54,8 @@ impl Visitor for SizeCheck<'_> {
 /// Explores an application.
 struct ApplicationExplorer<'a> {
     play: &'a Play,
-    rights: &'a KnownRights,
-    most_states: usize,
+    permissions: &'a KnownPermissions,
+    max_states: usize,
     should_continue: &'a mut dyn FnMut() -> bool,
 }
 
@@ -77,7 +77,7 @@ impl Visitor for ApplicationExplorer<'_> {
         let model = ExplorationModel {
             protocol: &setup.protocol,
             home: &setup.home,
-            rights: self.rights,
+            permissions: self.permissions,
             scenario: &scenario,
             remotes: platform.remotes,
             lines,
@@ -85,7 +85,7 @@ impl Visitor for ApplicationExplorer<'_> {
             units: units.min(lines.max(1).into()) as u32,
             waiting: home.waiting.value as usize,
             reads: home.reads.as_ref().map_or(1, |reads| reads.value) as usize,
-            max_states: self.most_states,
+            max_states: self.max_states,
         };
         explore_while(&model, self.should_continue)
     }
@@ -94,14 +94,14 @@ impl Visitor for ApplicationExplorer<'_> {
 /// Checks the request before anything is constructed.
 pub(crate) fn check_size(options: &Options) -> Result<(), StartError> {
     let input_error = |reason| StartError::Input {
-        what: reason,
+        message: reason,
         help: None,
     };
     if options.application.contains('+') {
         let message = "`--exhaustive` explores one application, but several are given";
         return Err(input_error(message.into()));
     }
-    let values = values(&options.with)?;
+    let values = parse_parameters(&options.with)?;
     visit(&options.application, &values, SizeCheck(options)).map_err(input_error)?
 }
 
@@ -111,17 +111,17 @@ pub(crate) fn run(
     options: &Options,
     console: &mut Console,
 ) -> Result<ExitStatus, Failure> {
-    let values: BTreeMap<String, u64> = (play.numbers.iter()).cloned().collect();
-    let rights = play.setup.play.as_ref();
-    let Some(rights) = rights.and_then(|play| play.rights.as_ref()) else {
+    let values: BTreeMap<String, u64> = (play.parameter_values.iter()).cloned().collect();
+    let permissions = play.setup.play.as_ref();
+    let Some(permissions) = permissions.and_then(|play| play.permissions.as_ref()) else {
         let error = "error: `--exhaustive` supports only homes that are written as a policy";
         return Err(Failure::new(ExitStatus::BadInput, error));
     };
     let start = Instant::now();
     let explorer = ApplicationExplorer {
         play,
-        rights,
-        most_states: options.max_states,
+        permissions,
+        max_states: options.max_states,
         should_continue: &mut || !console.is_interrupted(),
     };
     let ending = visit(&options.application, &values, explorer);
@@ -137,10 +137,10 @@ pub(crate) fn run(
         ));
     }
     let text = match options.output.form.json {
-        true => options
-            .output
-            .form
-            .format_output(value(play, &ending, start.elapsed().as_secs_f64()), console),
+        true => options.output.form.format_output(
+            result_json(play, &ending, start.elapsed().as_secs_f64()),
+            console,
+        ),
         false => report(play, &ending),
     };
     deliver(&text, &options.output, console)?;
@@ -154,8 +154,8 @@ pub(crate) fn run(
 
 /// Result as text.
 fn report(play: &Play, ending: &Ending) -> String {
-    let numbers = play.numbers.iter();
-    let numbers: Vec<String> = numbers
+    let parameters = play.parameter_values.iter();
+    let parameters: Vec<String> = parameters
         .map(|(name, value)| format!("{name}={value}"))
         .collect();
     let setup = &play.setup;
@@ -164,7 +164,7 @@ fn report(play: &Play, ending: &Ending) -> String {
         setup.protocol.name,
         setup.platform.name,
         play.request.application,
-        numbers.join(" ")
+        parameters.join(" ")
     );
     let _ = match ending {
         Ending::Verified { states, ends } => {
@@ -194,9 +194,9 @@ fn report(play: &Play, ending: &Ending) -> String {
 }
 
 /// Result as JSON, described in `docs/output.md`.
-fn value(play: &Play, ending: &Ending, seconds: f64) -> Value {
-    let numbers = play.numbers.iter();
-    let numbers: Map<String, Value> = numbers
+fn result_json(play: &Play, ending: &Ending, seconds: f64) -> Value {
+    let parameters = play.parameter_values.iter();
+    let parameters: Map<String, Value> = parameters
         .map(|(name, value)| (name.clone(), json!(value)))
         .collect();
     let (outcome, states, ends, violation) = match ending {
@@ -216,7 +216,7 @@ fn value(play: &Play, ending: &Ending, seconds: f64) -> Value {
         "platform": play.setup.platform.name,
         "application": play.request.application,
         "settings": play.request.settings,
-        "numbers": numbers,
+        "numbers": parameters,
         "outcome": outcome,
         "states": states,
         "ends": ends,

@@ -16,7 +16,7 @@ const MAX_STATES: usize = 10_000;
 
 /// File format of a graph.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Form {
+enum GraphFormat {
     Dot,
     Json,
 }
@@ -27,15 +27,15 @@ pub(crate) fn reject_unsuitable_options(options: &Check, file: &Path) -> Result<
         let reason = "is for one state graph, but several files are given";
         return Err(input_error(file, reason, "check them one by one"));
     }
-    form(file)?;
+    graph_format(file)?;
     files::try_file(file)
 }
 
 /// Format that the extension of the file selects.
-fn form(file: &Path) -> Result<Form, Failure> {
+fn graph_format(file: &Path) -> Result<GraphFormat, Failure> {
     match file.extension().and_then(|extension| extension.to_str()) {
-        Some("dot") => Ok(Form::Dot),
-        Some("json") => Ok(Form::Json),
+        Some("dot") => Ok(GraphFormat::Dot),
+        Some("json") => Ok(GraphFormat::Json),
         _ => Err(input_error(
             file,
             "ends in neither `.dot` nor `.json`",
@@ -77,14 +77,14 @@ fn input_error(file: &Path, reason: &str, help: &str) -> Failure {
 
 /// Writes the state graph of a model, with the steps of `trace` marked.
 pub(crate) fn write(file: &Path, model: &Model, trace: Option<&Trace>) -> Result<(), Failure> {
-    let form = form(file)?;
+    let form = graph_format(file)?;
     let graph: Graph = graph(model, MAX_STATES, trace).map_err(|reason| {
         let reason = format!("{reason}; nothing was written");
         input_error(file, &reason, "a smaller system has fewer states")
     })?;
     let text = match form {
-        Form::Dot => graph.dot(),
-        Form::Json => {
+        GraphFormat::Dot => graph.dot(),
+        GraphFormat::Json => {
             let value = serde_json::to_value(&graph).expect("a graph has only string keys");
             format!("{value:#}\n")
         }

@@ -6,7 +6,7 @@ use cohkit_api::outcome::{ExitStatus, Failure};
 use cohkit_base::words::did_you_mean;
 use cohkit_nearmemory::FOLDER;
 use cohkit_riscv::elf::{self, Image};
-use cohkit_riscv::system::{Errno, Open, Place, World};
+use cohkit_riscv::system::{Errno, FilePosition, OpenMode, World};
 use cohkit_riscv::Exception;
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -14,7 +14,7 @@ use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 /// Maximum bytes of an unfinished output line before it is printed.
-const LONGEST: usize = 1 << 13;
+const MAX_LINE_BYTES: usize = 1 << 13;
 
 /// Position of a core: the address, the instruction if it is readable, and the function and source line if they are
 /// known. For inlined code, the calling lines follow.
@@ -36,9 +36,9 @@ pub(crate) fn jump_origin(
     exception: &Exception,
     from: Option<u64>,
 ) -> String {
-    use Exception::{FetchFault, FetchUnmapped, Illegal};
+    use Exception::{FetchFault, FetchPageFault, IllegalInstruction};
     match (exception, from) {
-        (FetchFault(_) | FetchUnmapped(_) | Illegal(_), Some(from)) => {
+        (FetchFault(_) | FetchPageFault(_) | IllegalInstruction(_), Some(from)) => {
             format!(
                 "\n  jumped to from {}",
                 describe_place(file, image, from, "")
@@ -60,7 +60,7 @@ pub(crate) fn stack_size(exception: &Exception, memory: u64) -> String {
 
 /// Function at an address, with the lines of its source if they are known.
 pub(crate) fn source(file: &[u8], image: &Image, pc: u64) -> Option<String> {
-    let (name, offset) = image.name(pc)?;
+    let (name, offset) = image.symbol_at(pc)?;
     let mut source = format!("{name} + {offset}");
     for (number, (file, line)) in elf::lines(file, pc).iter().enumerate() {
         let call_text = if number > 0 { "called at " } else { "" };
@@ -191,7 +191,7 @@ fn errno(error: io::Error) -> Errno {
 }
 
 impl World for GuestIo<'_, '_> {
-    fn open(&mut self, name: &str, mode: Open) -> Result<u32, Errno> {
+    fn open(&mut self, name: &str, mode: OpenMode) -> Result<u32, Errno> {
         if let Some(channel) = name.strip_prefix(FOLDER) {
             self.unknown_program.get_or_insert(channel.to_string());
             return Err(Errno::NotFound);
@@ -236,17 +236,17 @@ impl World for GuestIo<'_, '_> {
         };
         buffer.extend(bytes);
         // C libraries may write each byte separately.
-        if bytes.contains(&b'\n') || buffer.len() > LONGEST {
+        if bytes.contains(&b'\n') || buffer.len() > MAX_LINE_BYTES {
             self.flush();
         }
         Ok(bytes.len())
     }
 
-    fn seek(&mut self, file: u32, offset: Place) -> Result<u64, Errno> {
+    fn seek(&mut self, file: u32, offset: FilePosition) -> Result<u64, Errno> {
         let offset = match offset {
-            Place::Start(position) => SeekFrom::Start(position),
-            Place::Current(distance) => SeekFrom::Current(distance),
-            Place::End(distance) => SeekFrom::End(distance),
+            FilePosition::Start(position) => SeekFrom::Start(position),
+            FilePosition::Current(distance) => SeekFrom::Current(distance),
+            FilePosition::End(distance) => SeekFrom::End(distance),
         };
         self.file(file)?.seek(offset).map_err(errno)
     }

@@ -8,10 +8,10 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 /// Time that work has to stop by itself and to report its progress.
-const GRACE: Duration = Duration::from_secs(1);
+const GRACE_PERIOD: Duration = Duration::from_secs(1);
 
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
-static REPORTED: AtomicBool = AtomicBool::new(false);
+static INTERRUPT_REPORTED: AtomicBool = AtomicBool::new(false);
 static CLEANUP_GUARDS: AtomicUsize = AtomicUsize::new(0);
 
 /// Guard that keeps the process alive: work under it stops by itself once the flag of [`watch`] is set, and then
@@ -42,8 +42,8 @@ pub fn watch() -> Result<&'static AtomicBool, ctrlc::Error> {
         INTERRUPTED.store(true, Ordering::SeqCst);
         let mut last_count = files::written_count();
         loop {
-            std::thread::sleep(GRACE);
-            files::between_writes(|| {
+            std::thread::sleep(GRACE_PERIOD);
+            files::with_write_lock(|| {
                 // Work that has just written a checkpoint gets the time to report it.
                 let wrote_checkpoint = std::mem::replace(&mut last_count, files::written_count())
                     != files::written_count();
@@ -63,7 +63,7 @@ pub fn watch() -> Result<&'static AtomicBool, ctrlc::Error> {
 /// Returns true for the first caller after an interrupt, and for every caller without one: a command that ends just as
 /// the handler ends the process reports the interrupt once.
 pub(crate) fn may_report() -> bool {
-    !INTERRUPTED.load(Ordering::SeqCst) || !REPORTED.swap(true, Ordering::SeqCst)
+    !INTERRUPTED.load(Ordering::SeqCst) || !INTERRUPT_REPORTED.swap(true, Ordering::SeqCst)
 }
 
 /// Returns a flag that is never set.

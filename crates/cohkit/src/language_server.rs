@@ -38,24 +38,26 @@ pub(crate) fn run(console: &mut Console) -> Result<ExitStatus, Failure> {
         Failure::new(ExitStatus::BadInput, message)
     };
     let mut input = std::io::stdin().lock();
-    let mut stage = Stage::Begins;
+    let mut stage = Stage::Uninitialized;
     let mut documents = Documents::default();
     while let Some(body) = messages::read(&mut input).map_err(protocol_error)? {
-        let answers = match messages::parse(&body) {
+        let responses = match messages::parse(&body) {
             Ok(Message::Request { id, method, params }) => {
-                let result = stage.enter(&method).and_then(|handled| match handled {
-                    Some(result) => Ok(result),
-                    None => documents.result(&method, params, console.interrupted),
-                });
+                let result = stage
+                    .handle_lifecycle(&method)
+                    .and_then(|handled| match handled {
+                        Some(result) => Ok(result),
+                        None => documents.result(&method, params, console.interrupted),
+                    });
                 vec![match result {
-                    Ok(result) => messages::answer(&id, result),
-                    Err((code, message)) => messages::refusal(&id, code, &message),
+                    Ok(result) => messages::response(&id, result),
+                    Err((code, message)) => messages::error_response(&id, code, &message),
                 }]
             }
             Ok(Message::Notification { method, .. }) if method == Exit::METHOD => {
-                return stage.end();
+                return stage.exit_status();
             }
-            Ok(Message::Notification { method, params }) if stage == Stage::Serves => {
+            Ok(Message::Notification { method, params }) if stage == Stage::Running => {
                 documents.handle_notification(&method, params)
             }
             // The server sends no requests, so responses are ignored; so are notifications before `initialize` or after
@@ -63,55 +65,55 @@ pub(crate) fn run(console: &mut Console) -> Result<ExitStatus, Failure> {
             Ok(Message::Notification { .. } | Message::Response) => Vec::new(),
             Err(refusal) => vec![refusal],
         };
-        for answer in answers {
-            console.print(&messages::with_header(&answer))?;
+        for response in responses {
+            console.print(&messages::with_header(&response))?;
         }
     }
     Ok(ExitStatus::Success)
 }
 
 /// Rejection of a request: error code of the protocol, and a sentence.
-type Refused = (i32, String);
+type RequestError = (i32, String);
 
 /// Stage of a connection: documents are handled between the requests `initialize` and `shutdown`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Stage {
-    Begins,
-    Serves,
-    Ends,
+    Uninitialized,
+    Running,
+    ShutDown,
 }
 
 impl Stage {
     /// Handles `initialize` and `shutdown`. Returns `None` for other requests that this stage allows.
-    fn enter(&mut self, method: &str) -> Result<Option<Value>, Refused> {
+    fn handle_lifecycle(&mut self, method: &str) -> Result<Option<Value>, RequestError> {
         let invalid = |message: &str| Err((messages::INVALID_REQUEST, message.to_string()));
         match (*self, method) {
-            (Stage::Begins, Initialize::METHOD) => {
-                *self = Stage::Serves;
+            (Stage::Uninitialized, Initialize::METHOD) => {
+                *self = Stage::Running;
                 Ok(Some(json!({
                     "capabilities": capabilities(),
                     "serverInfo": { "name": "cohkit", "version": env!("CARGO_PKG_VERSION") },
                 })))
             }
-            (Stage::Begins, _) => {
+            (Stage::Uninitialized, _) => {
                 let message = "the first request must be `initialize`".to_string();
-                Err((messages::NOT_INITIALIZED, message))
+                Err((messages::SERVER_NOT_INITIALIZED, message))
             }
-            (Stage::Serves, Initialize::METHOD) => invalid("`initialize` was already received"),
-            (Stage::Serves, Shutdown::METHOD) => {
-                *self = Stage::Ends;
+            (Stage::Running, Initialize::METHOD) => invalid("`initialize` was already received"),
+            (Stage::Running, Shutdown::METHOD) => {
+                *self = Stage::ShutDown;
                 Ok(Some(Value::Null))
             }
-            (Stage::Serves, _) => Ok(None),
-            (Stage::Ends, _) => invalid("`shutdown` was already received"),
+            (Stage::Running, _) => Ok(None),
+            (Stage::ShutDown, _) => invalid("`shutdown` was already received"),
         }
     }
 
     /// Outcome of the command after the notification `exit`.
-    fn end(self) -> Result<ExitStatus, Failure> {
+    fn exit_status(self) -> Result<ExitStatus, Failure> {
         match self {
-            Stage::Ends => Ok(ExitStatus::Success),
-            Stage::Begins | Stage::Serves => Err(Failure::new(
+            Stage::ShutDown => Ok(ExitStatus::Success),
+            Stage::Uninitialized | Stage::Running => Err(Failure::new(
                 // The protocol requires exit code 1.
                 ExitStatus::Violated,
                 "error: the editor exited without `shutdown`",
@@ -189,7 +191,7 @@ impl Documents {
         let path = document.path().to_path_buf();
         let mut notifications = vec![diagnostics_notification(&document, version)];
         self.0.insert(uri.as_str().to_string(), (document, version));
-        notifications.extend(self.reread_users(&path));
+        notifications.extend(self.reanalyse_dependents(&path));
         notifications
     }
 
@@ -202,7 +204,7 @@ impl Documents {
             json!(cleared),
         )];
         if let Some((document, _)) = closed {
-            notifications.extend(self.reread_users(document.path()));
+            notifications.extend(self.reanalyse_dependents(document.path()));
         }
         notifications
     }
@@ -216,11 +218,16 @@ impl Documents {
     }
 
     /// Reads the open documents that use the file at a path again. Returns diagnostics for those where they changed.
-    fn reread_users(&mut self, path: &Path) -> Vec<Value> {
+    fn reanalyse_dependents(&mut self, path: &Path) -> Vec<Value> {
         let mut notifications = Vec::new();
-        let users = self.0.values().filter(|(user, _)| user.uses(path));
-        let users: Vec<Uri> = users.map(|(user, _)| user.uri().clone()).collect();
-        for uri in users {
+        let dependents = self
+            .0
+            .values()
+            .filter(|(dependent, _)| dependent.uses(path));
+        let dependents: Vec<Uri> = dependents
+            .map(|(dependent, _)| dependent.uri().clone())
+            .collect();
+        for uri in dependents {
             let Some((old_document, version)) = self.0.get(uri.as_str()) else {
                 continue;
             };
@@ -235,43 +242,48 @@ impl Documents {
     }
 
     /// Result of a request; `null` if there is nothing to return.
-    fn result(&self, method: &str, params: Value, cancel: &AtomicBool) -> Result<Value, Refused> {
+    fn result(
+        &self,
+        method: &str,
+        params: Value,
+        cancel: &AtomicBool,
+    ) -> Result<Value, RequestError> {
         let result = match method {
             GotoDefinition::METHOD => {
-                let target: TextDocumentPositionParams = parameters(params)?;
+                let target: TextDocumentPositionParams = decode_parameters(params)?;
                 json!(self
                     .find(&target.text_document.uri)?
                     .definition(target.position))
             }
             HoverRequest::METHOD => {
-                let target: TextDocumentPositionParams = parameters(params)?;
+                let target: TextDocumentPositionParams = decode_parameters(params)?;
                 json!(self
                     .find(&target.text_document.uri)?
                     .hover(target.position, cancel))
             }
             Completion::METHOD => {
-                let target: CompletionParams = parameters(params)?;
+                let target: CompletionParams = decode_parameters(params)?;
                 let target = target.text_document_position;
                 json!(self
                     .find(&target.text_document.uri)?
                     .completions(target.position))
             }
             References::METHOD => {
-                let request: ReferenceParams = parameters(params)?;
+                let request: ReferenceParams = decode_parameters(params)?;
                 let target = request.text_document_position;
                 let document = self.find(&target.text_document.uri)?;
                 json!(document.references(target.position, request.context.include_declaration))
             }
             PrepareRenameRequest::METHOD => {
-                let target: TextDocumentPositionParams = parameters(params)?;
+                let target: TextDocumentPositionParams = decode_parameters(params)?;
                 let document = self.find(&target.text_document.uri)?;
-                let name = document.renamed_name(target.position);
+                let name = document.name_at(target.position);
                 json!(name.map(
                     |(span, name)| json!({ "range": document.range(span), "placeholder": name })
                 ))
             }
             Rename::METHOD => {
-                let request: RenameParams = parameters(params)?;
+                let request: RenameParams = decode_parameters(params)?;
                 let target = request.text_document_position;
                 let uri = &target.text_document.uri;
                 let edits = self.find(uri)?.rename(target.position, &request.new_name);
@@ -279,31 +291,31 @@ impl Documents {
                 json!({ "changes": { uri.as_str(): edits } })
             }
             Formatting::METHOD => {
-                let request: DocumentFormattingParams = parameters(params)?;
+                let request: DocumentFormattingParams = decode_parameters(params)?;
                 let edit = self.find(&request.text_document.uri)?.formatting();
                 json!(edit.into_iter().collect::<Vec<_>>())
             }
             SemanticTokensFullRequest::METHOD => {
-                let request: SemanticTokensParams = parameters(params)?;
+                let request: SemanticTokensParams = decode_parameters(params)?;
                 json!(self.find(&request.text_document.uri)?.tokens())
             }
             DocumentSymbolRequest::METHOD => {
-                let request: DocumentSymbolParams = parameters(params)?;
+                let request: DocumentSymbolParams = decode_parameters(params)?;
                 json!(self.find(&request.text_document.uri)?.symbols())
             }
             _ => {
                 let message = format!("unsupported request `{method}` here");
-                return Err((messages::NO_SUCH_METHOD, message));
+                return Err((messages::METHOD_NOT_FOUND, message));
             }
         };
         Ok(result)
     }
 
-    fn find(&self, uri: &Uri) -> Result<&Document, Refused> {
+    fn find(&self, uri: &Uri) -> Result<&Document, RequestError> {
         let document = self.0.get(uri.as_str()).map(|(document, _)| document);
         document.ok_or_else(|| {
             let message = format!("`{}` is not open", uri.as_str());
-            (messages::INVALID_PARAMETERS, message)
+            (messages::INVALID_PARAMS, message)
         })
     }
 }
@@ -316,7 +328,7 @@ fn diagnostics_notification(document: &Document, version: i32) -> Value {
 }
 
 /// Decodes the parameters of a request.
-fn parameters<P: serde::de::DeserializeOwned>(params: Value) -> Result<P, Refused> {
+fn decode_parameters<P: serde::de::DeserializeOwned>(params: Value) -> Result<P, RequestError> {
     let result = serde_json::from_value(params);
-    result.map_err(|error| (messages::INVALID_PARAMETERS, error.to_string()))
+    result.map_err(|error| (messages::INVALID_PARAMS, error.to_string()))
 }

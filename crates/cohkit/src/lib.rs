@@ -66,7 +66,7 @@ where
     let arguments: Vec<OsString> = arguments.into_iter().map(Into::into).collect();
     console.command = command_line(&arguments);
     if let Some(forwarded) = python::sweep_arguments(&arguments) {
-        return python::hand_over("sweep", forwarded).unwrap_or_else(|failure| {
+        return python::run_in_python("sweep", forwarded).unwrap_or_else(|failure| {
             console.say(&failure.message);
             failure.outcome
         });
@@ -91,15 +91,21 @@ where
             Command::List(options) => list::run(&options, console),
             Command::Library(options) => library::run(&options, console),
             Command::Doctor(options) => doctor::run(&options, console),
-            Command::Platform(options) => list::show(&options, console),
-            Command::Reproduce(options) => python::hand_over("reproduce", &options.given.arguments),
+            Command::Platform(options) => list::show_platform(&options, console),
+            Command::Reproduce(options) => {
+                python::run_in_python("reproduce", &options.forwarded.arguments)
+            }
             Command::Completions(options) => console
                 .print(&completions(options.shell))
                 .map(|()| ExitStatus::Success),
             Command::LanguageServer(_) => language_server::run(console),
-            Command::Sweep(options) => python::hand_over("sweep", &options.given.arguments),
-            Command::Report(options) => python::hand_over("report", &options.given.arguments),
-            Command::Explore(options) => python::hand_over("explore", &options.given.arguments),
+            Command::Sweep(options) => python::run_in_python("sweep", &options.forwarded.arguments),
+            Command::Report(options) => {
+                python::run_in_python("report", &options.forwarded.arguments)
+            }
+            Command::Explore(options) => {
+                python::run_in_python("explore", &options.forwarded.arguments)
+            }
         },
         Err(parser_error) if parser_error.use_stderr() => {
             let message = parser_error.render();

@@ -1,4 +1,4 @@
-//! `cohkit library`: writes the C library for cores beside far memory and their hosts, which the command contains.
+//! `cohkit library`: writes the C library for near-memory cores and their hosts, which the command contains.
 
 use crate::console::Console;
 use crate::options::Library;
@@ -32,9 +32,9 @@ pub(crate) fn run(options: &Library, console: &mut Console) -> Result<ExitStatus
         .iter()
         .map(|(path, text)| (path.as_path(), *text))
         .collect();
-    files::write_together(&file_refs)?;
+    files::write_atomically(&file_refs)?;
     console.print(&format!(
-        "{} files are in {}; run the commands of docs/nearmemory.md there:\n\n{NEXT}",
+        "{} files are in {}; run the commands of docs/nearmemory.md there:\n\n{NEXT_COMMANDS}",
         files.len(),
         folder.display()
     ))?;
@@ -42,7 +42,7 @@ pub(crate) fn run(options: &Library, console: &mut Console) -> Result<ExitStatus
 }
 
 /// Next commands for the user.
-const NEXT: &str = "\
+const NEXT_COMMANDS: &str = "\
   riscv64-unknown-elf-gcc @nearmemory/host.flags \\
     docs/riscv/accumulator/host.c -o host.elf
   riscv64-unknown-elf-gcc @nearmemory/channel.flags \\

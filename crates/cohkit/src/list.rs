@@ -7,177 +7,25 @@ use crate::options::{List, ShowPlatform, WorkParser};
 use crate::sim::platform;
 use clap::builder::TypedValueParser;
 use cohkit_api::outcome::{ExitStatus, Failure};
-use cohkit_api::shipped::{self, PROTOCOLS};
-use cohkit_application::shipped::ALL;
+use cohkit_api::shipped::{self, EXPERIMENTS, PROTOCOLS};
+use cohkit_application::shipped::SCENARIOS;
 use cohkit_base::words::did_you_mean;
 use cohkit_protocol::text::title;
-use cohkit_sim::platform::{units, Platform};
+use cohkit_sim::platform::Platform;
+use cohkit_units as units;
 use serde_json::{json, Value};
 use std::fmt::Write;
 use std::path::Path;
 
-/// Experiments of the Python package; a test compares them with this list.
-const EXPERIMENTS: [(&str, &str); 38] = [
-    ("eci-home", "the home of ECI, constructed from its policy"),
-    (
-        "cckit-table2",
-        "latency of a read, one at a time, each line of 1 GiB once or as many drawn at random",
-    ),
-    (
-        "cckit-fig6",
-        "throughput of reads and writes, each line of 1 GiB once or as many drawn at random",
-    ),
-    (
-        "cckit-table3",
-        "clean-invalidates by the device: latency of one, and rate of many",
-    ),
-    (
-        "cckit-fig7",
-        "increments of a shared table by a CPU thread, by the share of rows that the other side increments too",
-    ),
-    (
-        "cckit-fig8",
-        "sequential reads of memory behind the home, with a prefetcher and without",
-    ),
-    (
-        "cckit-fig9",
-        "response time of a materialised view, against rows that a transaction appends",
-    ),
-    (
-        "cckit-fig10",
-        "latency of calls through pairs of lines, and over a bus",
-    ),
-    (
-        "rpc-payload",
-        "calls through pairs of lines, and over a bus, by the size of arguments and results",
-    ),
-    (
-        "locktable",
-        "record locks of both sides, by parallelism",
-    ),
-    (
-        "eci-link",
-        "uncached coherent transfers of an FPGA over ECI, by their size, and two sockets beside them",
-    ),
-    (
-        "ccix-exp1",
-        "uncached transfers of a card over CCIX and by DMA, by their size",
-    ),
-    (
-        "ccix-exp2",
-        "cost of address translation for a card over CCIX",
-    ),
-    (
-        "ccix-exp3",
-        "a hit in the system cache of a card on CCIX, and a miss",
-    ),
-    (
-        "ccix-exp4",
-        "host and card access and modify the same lines at the same time over CCIX",
-    ),
-    (
-        "ccix-locktable",
-        "record locks of a host and a card in the host's memory over CCIX, by parallelism",
-    ),
-    (
-        "cord-fig8",
-        "stores to other hosts' memory, ordered in three ways, relative to stores ordered at directories",
-    ),
-    (
-        "cord-fig9",
-        "time of stores ordered at their source, relative to ordering at directories, by latency between hosts",
-    ),
-    (
-        "cord-fig10",
-        "stores ordered by epochs and counters, by their bits, relative to sequence numbers of 40 and 8 bits",
-    ),
-    (
-        "cord-fig2",
-        "cost of waiting for store acknowledgements in programs whose stores are ordered at their source",
-    ),
-    (
-        "cord-fig7",
-        "programs whose stores are ordered in three ways, relative to stores ordered at directories",
-    ),
-    (
-        "cord-fig13",
-        "the same programs under total store order",
-    ),
-    (
-        "cord-fig11",
-        "the smallest tables of cores and directories that cost programs no time, by the number of hosts",
-    ),
-    (
-        "cord-fig12",
-        "the same for a broadcast from all to all, by table, with buffers for releases that wait",
-    ),
-    (
-        "cord-table3",
-        "area and power of the published tables, estimated from their bits",
-    ),
-    (
-        "cord-scale",
-        "stores by all cores to the memory of other hosts, by the number of hosts behind switches in two levels",
-    ),
-    (
-        "symmetric-vs-asymmetric",
-        "a shared table and an invalidation engine over ECI, CXL.mem, its bias and CXL.cache, with their lines and framing",
-    ),
-    (
-        "symmetric-vs-asymmetric-64",
-        "the same with lines of 64 bytes over a pipe",
-    ),
-    (
-        "proxics-table1",
-        "latency and bandwidth of far memory, to the host and to a core beside it",
-    ),
-    (
-        "proxics-bulk",
-        "memory set, cleared and copied by the host and by a core beside far memory, by size",
-    ),
-    (
-        "proxics-gups",
-        "random updates of a table in local and in far memory, by its size",
-    ),
-    (
-        "proxics-pipes",
-        "words to a core beside far memory by pipes of lines and of registers, by their number",
-    ),
-    (
-        "proxics-spawn",
-        "starting a program on a core beside far memory, by its length, verified or trusted",
-    ),
-    (
-        "proxics-sum",
-        "the sum of a column of a table in local and in far memory, by the bytes of a row",
-    ),
-    (
-        "proxics-filter",
-        "rows below a balance of a table in far memory, copied there or streamed, by how many there are",
-    ),
-    (
-        "proxics-compute",
-        "a mixture of instructions like that of Dhrystone, by a core of the host and by one beside far memory",
-    ),
-    (
-        "proxics-uts",
-        "search of unbalanced trees in far memory, by the host and by one and four cores beside it",
-    ),
-    (
-        "proxics-pagerank",
-        "PageRank that pulls, on five shapes of graphs, with scores added up by the host or beside far memory",
-    ),
-];
-
 /// A kind of shipped items: its key, the command that uses one, and the items with their descriptions.
-struct Shelf {
+struct Category {
     key: &'static str,
-    used: &'static str,
+    usage: &'static str,
     items: Vec<(String, String)>,
 }
 
 /// Returns all shipped items by kind.
-fn shelves() -> Vec<Shelf> {
+fn categories() -> Vec<Category> {
     let owned_pair = |(name, text): (&str, &str)| (name.to_string(), text.to_string());
     let protocols = PROTOCOLS
         .iter()
@@ -187,25 +35,26 @@ fn shelves() -> Vec<Shelf> {
         let help = value.get_help().map(ToString::to_string);
         (value.get_name().to_string(), help.unwrap_or_default())
     });
-    let shelf = |key, used, items| Shelf { key, used, items };
+    let category = |key, usage, items| Category { key, usage, items };
     vec![
-        shelf("protocols", "cohkit check FILE", protocols.collect()),
-        shelf(
+        category("protocols", "cohkit check FILE", protocols.collect()),
+        category(
             "platforms",
             "cohkit platform NAME",
             Platform::shipped_names()
                 .map(|name| owned_pair((name, Platform::description(name).unwrap_or_default())))
                 .collect(),
         ),
-        shelf("workloads", "cohkit sim PLATFORM NAME", workloads.collect()),
-        shelf(
+        category("workloads", "cohkit sim PLATFORM NAME", workloads.collect()),
+        category(
             "applications",
             "cohkit play PLATFORM NAME; its numbers: --with help",
-            ALL.iter()
+            SCENARIOS
+                .iter()
                 .map(|shipped| owned_pair((shipped.name, shipped.text)))
                 .collect(),
         ),
-        shelf(
+        category(
             "experiments",
             "cohkit reproduce NAME; by the Python package",
             EXPERIMENTS.iter().copied().map(owned_pair).collect(),
@@ -214,20 +63,20 @@ fn shelves() -> Vec<Shelf> {
 }
 
 /// Contents of the shipped protocol or platform of this name.
-fn text_of(name: &Path) -> Result<&'static str, Failure> {
+fn shipped_file(name: &Path) -> Result<&'static str, Failure> {
     let name_text = name.display().to_string();
     let platform = || Platform::shipped_text(&name_text);
     if let Some(text) = shipped::protocol(name).or_else(platform) {
         return Ok(text);
     }
-    let shelves = shelves();
-    let names = || shelves.iter().flat_map(|shelf| &shelf.items);
+    let categories = categories();
+    let names = || categories.iter().flat_map(|category| &category.items);
     let message = match names().any(|(known_name, _)| *known_name == name_text) {
         true => format!("`{name_text}` has no file to print; protocols and platforms have"),
         false => {
             let known_names: Vec<&str> =
                 names().map(|(known_name, _)| known_name.as_str()).collect();
-            let kinds = shelves.iter().map(|shelf| shelf.key);
+            let kinds = categories.iter().map(|category| category.key);
             let known_names = known_names
                 .into_iter()
                 .chain(kinds)
@@ -243,35 +92,37 @@ fn text_of(name: &Path) -> Result<&'static str, Failure> {
 }
 
 pub(crate) fn run(options: &List, console: &mut Console) -> Result<ExitStatus, Failure> {
-    let mut shelves = shelves();
+    let mut categories = categories();
     if let Some(name) = &options.name {
-        let has_key = |shelf: &Shelf| Path::new(shelf.key) == name;
-        if !shelves.iter().any(has_key) {
-            deliver(text_of(name)?, &options.output, console)?;
+        let has_key = |category: &Category| Path::new(category.key) == name;
+        if !categories.iter().any(has_key) {
+            deliver(shipped_file(name)?, &options.output, console)?;
             return Ok(ExitStatus::Success);
         }
-        shelves.retain(has_key);
+        categories.retain(has_key);
     }
     let text = if options.output.form.json {
-        let items = |shelf: &Shelf| -> Value {
-            let items = shelf.items.iter();
+        let items = |category: &Category| -> Value {
+            let items = category.items.iter();
             items
                 .map(|(name, text)| json!({ "name": name, "text": text }))
                 .collect()
         };
-        let values = shelves.iter().map(|shelf| (shelf.key.into(), items(shelf)));
+        let values = categories
+            .iter()
+            .map(|category| (category.key.into(), items(category)));
         options
             .output
             .form
             .format_output(Value::Object(values.collect()), console)
     } else {
-        let names = shelves.iter().flat_map(|shelf| &shelf.items);
+        let names = categories.iter().flat_map(|category| &category.items);
         let width = names.map(|(name, _)| name.len()).max().unwrap_or(0);
         let mut text = String::new();
-        for shelf in &shelves {
+        for category in &categories {
             let gap = if text.is_empty() { "" } else { "\n" };
-            let _ = writeln!(text, "{gap}{} ({})", shelf.key, shelf.used);
-            for (name, description) in &shelf.items {
+            let _ = writeln!(text, "{gap}{} ({})", category.key, category.usage);
+            for (name, description) in &category.items {
                 let _ = writeln!(text, "  {name:width$}  {description}");
             }
         }
@@ -281,7 +132,10 @@ pub(crate) fn run(options: &List, console: &mut Console) -> Result<ExitStatus, F
     Ok(ExitStatus::Success)
 }
 
-pub(crate) fn show(options: &ShowPlatform, console: &mut Console) -> Result<ExitStatus, Failure> {
+pub(crate) fn show_platform(
+    options: &ShowPlatform,
+    console: &mut Console,
+) -> Result<ExitStatus, Failure> {
     let platform = platform(&options.platform, console.terminal.colour)?;
     let (name, remotes, lines) = (platform.name.clone(), platform.remotes, platform.lines);
     let lower_remotes = platform.below.as_ref().map(|lower| lower.remotes);

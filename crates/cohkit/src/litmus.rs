@@ -3,9 +3,9 @@
 use crate::console::Console;
 use crate::deliver;
 use crate::options::Litmus as Options;
-use crate::sim::levels;
+use crate::sim::read_levels;
 use cohkit_api::files;
-use cohkit_api::litmus::{run_test, LitmusRequest, MemorySystem, NotJudged, Report, Test};
+use cohkit_api::litmus::{run_test, LitmusRequest, MemorySystem, Report, Test, TestError};
 use cohkit_api::outcome::{ExitStatus, Failure};
 use serde_json::Value;
 use std::path::Path;
@@ -16,7 +16,7 @@ pub(crate) fn run(options: &Options, console: &mut Console) -> Result<ExitStatus
     }
     let (source, lower) = match &options.protocol {
         Some(path) => {
-            let (source, lower) = levels(path, console.terminal.colour)?;
+            let (source, lower) = read_levels(path, console.terminal.colour)?;
             match (&options.system, &lower) {
                 (None, _) => (Some(source), lower),
                 (Some(name), None) => (Some(source.with_sizes_of(name)?), None),
@@ -38,7 +38,7 @@ pub(crate) fn run(options: &Options, console: &mut Console) -> Result<ExitStatus
     let request = LitmusRequest {
         cores: options.cores,
         model: options.model,
-        gives_up: options.gives_up,
+        max_spontaneous_evictions: options.gives_up,
         max_states: options.max_states,
         chart: options.chart,
         simulate: options.simulate.map(|runs| (options.seed, runs)),
@@ -48,15 +48,15 @@ pub(crate) fn run(options: &Options, console: &mut Console) -> Result<ExitStatus
     let mut outcome = ExitStatus::Success;
     let mut tests = Vec::new();
     for file in &options.files {
-        match test(file, console) {
+        match read_test(file, console) {
             Ok(test) => tests.push(test),
             Err(failure) => outcome = outcome.max(report_failure(&failure, console)),
         }
     }
     if !(tests.is_empty() || tests.len() == options.files.len()) {
-        let (unread_count, file_count) = (options.files.len() - tests.len(), options.files.len());
+        let (failed_count, file_count) = (options.files.len() - tests.len(), options.files.len());
         console.say(&format!(
-            "{unread_count} of {file_count} tests are undecided: they could not be read"
+            "{failed_count} of {file_count} tests are undecided: they could not be read"
         ));
     }
     if options.shapes {
@@ -85,7 +85,7 @@ pub(crate) fn run(options: &Options, console: &mut Console) -> Result<ExitStatus
         tests = expand_tests(tests, &place, (&mut outcome, console));
     }
     if let (Some(stores), Some(source)) = (&options.stores, lower.as_ref().or(source.as_ref())) {
-        let mix = |test: Test| test.mixes(stores, &source.protocol);
+        let mix = |test: Test| test.with_store_variants(stores, &source.protocol);
         tests = expand_tests(tests, &mix, (&mut outcome, console));
     }
     let mut reports = Vec::new();
@@ -137,11 +137,11 @@ fn report_test(
     let charts = options.output.charts(console.terminal);
     let mut should_continue = || !console.is_interrupted();
     let report = run_test(test, memory_system, request, &charts, &mut should_continue);
-    report.map_err(|not_judged| match not_judged {
-        NotJudged::NoHome(source, error) => {
+    report.map_err(|error| match error {
+        TestError::NoHome(source, error) => {
             source.no_home(&error, &charts, console.terminal.colour)
         }
-        NotJudged::Failure(failure) => failure,
+        TestError::Failure(failure) => failure,
     })
 }
 
@@ -152,7 +152,7 @@ fn report_failure(failure: &Failure, console: &mut Console) -> ExitStatus {
 }
 
 /// Reads a test. A plain name without the extension `.litmus` is the name of a shape, unless such a file exists.
-fn test(file: &Path, console: &Console) -> Result<Test, Failure> {
+fn read_test(file: &Path, console: &Console) -> Result<Test, Failure> {
     let name = file.display().to_string();
     let file = files::input_path(file);
     if !file.exists() && file.extension() != Some("litmus".as_ref()) && !name.contains('/') {

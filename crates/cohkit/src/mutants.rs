@@ -27,7 +27,7 @@ pub(crate) fn run(
         Failure::new(ExitStatus::BadInput, message)
     };
     let mutants = mutants(&source.text);
-    let numbers = match options.number {
+    let indices = match options.number {
         Some(number) if number < mutants.len() => vec![number],
         Some(number) => {
             let range = mutants.len().checked_sub(1);
@@ -41,7 +41,7 @@ pub(crate) fn run(
             .collect(),
     };
     if options.print {
-        let text: String = (numbers.iter())
+        let text: String = (indices.iter())
             .map(|&number| {
                 format!(
                     "# {number}: {}\n{}",
@@ -58,13 +58,13 @@ pub(crate) fn run(
              help: `cohkit check` reports the details"
         ))
     })?;
-    let Some(verdicts) = verdicts_on(options, &judge, &mutants, &numbers, console) else {
+    let Some(verdicts) = verdicts_on(options, &judge, &mutants, &indices, console) else {
         return Err(Failure::new(
             ExitStatus::Interrupted,
             "interrupted; nothing was written",
         ));
     };
-    let results: Vec<(usize, &Mutant, MutantVerdict)> = (numbers.iter().zip(verdicts))
+    let results: Vec<(usize, &Mutant, MutantVerdict)> = (indices.iter().zip(verdicts))
         .map(|(&number, verdict)| (number, &mutants[number], verdict))
         .collect();
     let result = if options.output.form.json {
@@ -106,7 +106,7 @@ fn verdicts_on(
     options: &options::Mutants,
     judge: &Judge,
     mutants: &[Mutant],
-    numbers: &[usize],
+    indices: &[usize],
     console: &Console,
 ) -> Option<Vec<MutantVerdict>> {
     let threads = options.threads.map_or_else(
@@ -117,24 +117,24 @@ fn verdicts_on(
     let verdicts = Mutex::new(BTreeMap::new());
     let bar = ProgressLine::new(
         options.file.display().to_string(),
-        numbers.len() as u64,
+        indices.len() as u64,
         "mutants",
         &console.terminal,
     );
     let flag = console.interrupted;
     let interrupted = || flag.load(Ordering::SeqCst);
     std::thread::scope(|scope| {
-        for _ in 0..threads.min(numbers.len()) {
+        for _ in 0..threads.min(indices.len()) {
             scope.spawn(|| {
                 while !interrupted() {
                     let index = next_index.fetch_add(1, Ordering::Relaxed);
-                    let Some(&number) = numbers.get(index) else {
+                    let Some(&number) = indices.get(index) else {
                         return;
                     };
                     let verdict = judge.verdict(&mutants[number]);
                     verdicts
                         .lock()
-                        .expect("nobody panics")
+                        .expect("no thread panics")
                         .insert(index, verdict);
                     judged_count.fetch_add(1, Ordering::Relaxed);
                 }
@@ -142,14 +142,14 @@ fn verdicts_on(
         }
         while console.terminal.progress
             && !interrupted()
-            && judged_count.load(Ordering::Relaxed) < numbers.len()
+            && judged_count.load(Ordering::Relaxed) < indices.len()
         {
             bar.show(judged_count.load(Ordering::Relaxed) as u64);
             std::thread::sleep(PROGRESS_INTERVAL);
         }
     });
-    let verdicts = verdicts.into_inner().expect("nobody panics");
-    (verdicts.len() == numbers.len()).then(|| verdicts.into_values().collect())
+    let verdicts = verdicts.into_inner().expect("no thread panics");
+    (verdicts.len() == indices.len()).then(|| verdicts.into_values().collect())
 }
 
 /// Numbers of verdicts in total and by kind of change, then each mutant that survives or is undecided.
@@ -162,14 +162,14 @@ fn text(
     let mut text = format!(
         "{name}: {} of {mutant_count}: {}\n",
         counted(results.len() as u64, "mutant"),
-        sums(results.iter().map(|(.., verdict)| *verdict))
+        verdict_counts(results.iter().map(|(.., verdict)| *verdict))
     );
     let mut kinds: BTreeMap<&str, Vec<MutantVerdict>> = BTreeMap::new();
     for (_, mutant, verdict) in results {
         kinds.entry(mutant.kind).or_default().push(*verdict);
     }
     for (kind, verdicts) in kinds {
-        let _ = writeln!(text, "  {kind}: {}", sums(verdicts.into_iter()));
+        let _ = writeln!(text, "  {kind}: {}", verdict_counts(verdicts.into_iter()));
     }
     for (number, mutant, verdict) in results {
         if outcome(*verdict) != ExitStatus::Success {
@@ -179,7 +179,7 @@ fn text(
     text
 }
 
-fn sums(verdicts: impl Iterator<Item = MutantVerdict>) -> String {
+fn verdict_counts(verdicts: impl Iterator<Item = MutantVerdict>) -> String {
     let mut counts = BTreeMap::new();
     for verdict in verdicts {
         *counts.entry(verdict).or_insert(0u64) += 1;
@@ -198,7 +198,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_survivor_wins_over_an_undecided_mutant() {
+    fn surviving_mutant_outranks_undecided_ones() {
         let outcome_of = |verdicts: [MutantVerdict; 3]| verdicts.map(outcome).into_iter().max();
         let open = outcome_of([
             MutantVerdict::Undecided,

@@ -1,15 +1,15 @@
 //! Reports on a run beside its result, as text: latency breakdown, and timelines.
 
-use crate::options::{Drawn, ReportOptions};
+use crate::options::{ReportOptions, TimelineOptions};
 use crate::streaming_file::{self, StreamingFile};
 use crate::table::wrap;
 use cohkit_api::latency_breakdown::{mean, nanoseconds};
 use cohkit_api::outcome::Failure;
 use cohkit_api::simulation::StartError;
 use cohkit_sim::attribution::{Explanation, Part, Step};
-use cohkit_sim::platform::{units, Unit};
 use cohkit_sim::statistics::Statistics;
-use cohkit_sim::timeline::{Filter, Recorded};
+use cohkit_timeline::{Filter, Recorded};
+use cohkit_units::{self as units, Unit};
 use std::fmt::Write;
 
 impl ReportOptions {
@@ -17,11 +17,11 @@ impl ReportOptions {
     pub fn given_option(&self) -> Option<&'static str> {
         self.explain
             .then_some("--explain")
-            .or(self.drawn.given_option())
+            .or(self.timeline_options.given_option())
     }
 }
 
-impl Drawn {
+impl TimelineOptions {
     /// Option that records a timeline, if it was given.
     pub fn given_option(&self) -> Option<&'static str> {
         self.timeline.as_ref().map(|_| "--timeline")
@@ -74,7 +74,10 @@ impl Drawn {
     }
 
     /// Creates the file for the events that the filter selects, if a timeline is recorded.
-    pub fn begin(&self, filter: &mut Option<Filter>) -> Result<Option<StreamingFile>, Failure> {
+    pub fn create_file(
+        &self,
+        filter: &mut Option<Filter>,
+    ) -> Result<Option<StreamingFile>, Failure> {
         match (&self.timeline, filter) {
             (Some(file), Some(filter)) => StreamingFile::new(file, filter),
             _ => Ok(None),
@@ -82,7 +85,7 @@ impl Drawn {
     }
 
     /// Writes the timeline, if one was recorded.
-    pub fn end(
+    pub fn finish_file(
         &self,
         file_writer: Option<StreamingFile>,
         timeline: Option<&mut Recorded>,
@@ -140,14 +143,14 @@ fn explanation_text(explanation: &Explanation, width: usize) -> String {
         let share = 100.0 * total as f64 / explanation.latency.max(1) as f64;
         let (mean, slowest) = (mean(explanation, total), nanoseconds(slowest));
         let numbers = format!("{name:19} {mean:>12.3} ns {share:>5.1} % {slowest:>12.3} ns");
-        put(text, &numbers, description, width);
+        write_row(text, &numbers, description, width);
     };
     let _ = writeln!(
         text,
         "latency breakdown           mean access           the slowest"
     );
     for part in Part::ALL {
-        let in_part = |step: Step| step.part() == part;
+        let belongs_to_part = |step: Step| step.part() == part;
         if explanation.of_part(part) == 0 {
             continue;
         }
@@ -155,10 +158,10 @@ fn explanation_text(explanation: &Explanation, width: usize) -> String {
             &mut text,
             part.name(),
             explanation.of_part(part),
-            slowest.spent(in_part),
+            slowest.spent(belongs_to_part),
             "",
         );
-        for &step in Step::ALL.iter().filter(|step| in_part(**step)) {
+        for &step in Step::ALL.iter().filter(|step| belongs_to_part(**step)) {
             let name = format!("  {}", step.name());
             let step_time = slowest.spent(|candidate| candidate == step);
             if explanation.total(step) > 0 {
@@ -206,13 +209,13 @@ fn explanation_text(explanation: &Explanation, width: usize) -> String {
             None => format!("of {}", resource.count),
         };
         let numbers = format!("{:32} {utilisation:>6.1} % {mean:>5.1} %", resource.name);
-        put(&mut text, &numbers, &member, width);
+        write_row(&mut text, &numbers, &member, width);
     }
     text
 }
 
 /// Writes a row, whose description continues on indented lines.
-fn put(text: &mut String, numbers: &str, description: &str, width: usize) {
+fn write_row(text: &mut String, numbers: &str, description: &str, width: usize) {
     let indent = numbers.len() + 2;
     let width = width.saturating_sub(indent).max(20);
     let lines = wrap(description, width);

@@ -4,13 +4,13 @@ use crate::console::Console;
 use crate::options::Play as Options;
 use crate::sim::{failure, failure_text, number_text, platform, WIDTH};
 use crate::{deliver, exhaustive, observers, rtl};
-use cohkit_api::application_run::{Play, Played, Request, TWO_LEVELS};
+use cohkit_api::application_run::{Play, PlayResult, Request, TWO_LEVELS};
 use cohkit_api::composition::MachineProtocols;
 use cohkit_api::files;
 use cohkit_api::outcome::{ExitStatus, Failure};
 use cohkit_api::simulation::{set, warnings, StartError};
 use cohkit_api::source::Source;
-use cohkit_application::shipped::{Shipped, ALL};
+use cohkit_application::shipped::{ShippedScenario, SCENARIOS};
 use cohkit_chart::Text;
 use cohkit_sim::components::hosts::TrafficTotals;
 use cohkit_sim::explain::FailureKind;
@@ -23,7 +23,7 @@ pub(crate) fn run(options: &Options, console: &mut Console) -> Result<ExitStatus
         files::try_file(file)?;
     }
     if options.with.iter().any(|parameter| parameter == "help") {
-        let shipped = ALL
+        let shipped = SCENARIOS
             .iter()
             .find(|shipped| shipped.name == options.application);
         if let Some(shipped) = shipped {
@@ -34,7 +34,7 @@ pub(crate) fn run(options: &Options, console: &mut Console) -> Result<ExitStatus
     let colour = console.terminal.colour;
     let to_failure = |error: StartError| failure(error, colour);
     let charts = options.output.charts(console.terminal);
-    if let (true, Some(option)) = (options.exhaustive, options.watched.given_option()) {
+    if let (true, Some(option)) = (options.exhaustive, options.reports.given_option()) {
         let message =
             format!("`{option}` reports on one timed run, which `--exhaustive` does not make");
         return Err(to_failure(StartError::plain(message)));
@@ -42,7 +42,7 @@ pub(crate) fn run(options: &Options, console: &mut Console) -> Result<ExitStatus
     if options.exhaustive {
         exhaustive::check_size(options).map_err(to_failure)?;
     }
-    if let Some(file) = &options.watched.drawn.timeline {
+    if let Some(file) = &options.reports.timeline_options.timeline {
         files::try_file(file)?;
     }
     let mut platform = platform(&options.platform, colour)?;
@@ -50,7 +50,7 @@ pub(crate) fn run(options: &Options, console: &mut Console) -> Result<ExitStatus
     set(&mut platform, &options.set).map_err(to_failure)?;
     let request = Request {
         application: options.application.clone(),
-        with: options.with.clone(),
+        parameters: options.with.clone(),
         time: options.time.clone(),
         warm_up: options.warm_up.clone(),
         settings: options.set.clone(),
@@ -59,7 +59,8 @@ pub(crate) fn run(options: &Options, console: &mut Console) -> Result<ExitStatus
         oracle: !options.no_oracle,
         tables: options.tables,
     };
-    let clocked = rtl::home::build_clocked_home(&options.executed, &source, &platform, console)?;
+    let rtl_home =
+        rtl::home::build_rtl_home(&options.executor_options, &source, &platform, console)?;
     let play = Play::new(source, host, platform, request);
     let mut play = play.map_err(|error| match error {
         StartError::NoHome(source, error) => source.no_home(&error, &charts, colour),
@@ -68,10 +69,17 @@ pub(crate) fn run(options: &Options, console: &mut Console) -> Result<ExitStatus
     if options.exhaustive {
         return exhaustive::run(&play, options, console);
     }
-    play.setup.clocked = clocked;
-    play.explain = options.watched.explain;
-    play.timeline = options.watched.drawn.filter().map_err(to_failure)?;
-    let timeline_file = options.watched.drawn.begin(&mut play.timeline)?;
+    play.setup.clocked = rtl_home;
+    play.explain = options.reports.explain;
+    play.timeline = options
+        .reports
+        .timeline_options
+        .filter()
+        .map_err(to_failure)?;
+    let timeline_file = options
+        .reports
+        .timeline_options
+        .create_file(&mut play.timeline)?;
     let start = Instant::now();
     let mut played = play
         .run(&mut || !console.is_interrupted())
@@ -79,7 +87,10 @@ pub(crate) fn run(options: &Options, console: &mut Console) -> Result<ExitStatus
     let seconds = start.elapsed().as_secs_f64();
     if let Ok(played) = &mut played {
         let timeline = played.statistics.timeline.as_deref_mut();
-        options.watched.drawn.end(timeline_file, timeline)?;
+        options
+            .reports
+            .timeline_options
+            .finish_file(timeline_file, timeline)?;
     }
     let text = if options.output.form.json {
         let statistics = played.as_ref().ok().map(|played| &played.statistics);
@@ -118,7 +129,7 @@ fn read_protocols(
         None => MachineProtocols::of_platform(platform, console.terminal.colour)?,
     };
     match protocols {
-        MachineProtocols::One(source) => Ok((source, None)),
+        MachineProtocols::Single(source) => Ok((source, None)),
         MachineProtocols::Directions(..) if options.exhaustive => Err(to_failure(
             "`--exhaustive` explores one address space, but the specification composes two",
         )),
@@ -128,7 +139,7 @@ fn read_protocols(
 }
 
 /// Parameters of an application as text.
-fn parameters_text(shipped: &Shipped) -> String {
+fn parameters_text(shipped: &ShippedScenario) -> String {
     let mut text = format!("{}: {}\n\n", shipped.name, shipped.text);
     let width = shipped.parameters.iter().map(|p| p.name.len()).max();
     let width = width.unwrap_or(0);
@@ -140,9 +151,9 @@ fn parameters_text(shipped: &Shipped) -> String {
 }
 
 /// Result of a run as text.
-fn report(play: &Play, played: &Played, charts: &Text) -> String {
-    let numbers = play.numbers.iter();
-    let numbers: Vec<String> = numbers
+fn report(play: &Play, played: &PlayResult, charts: &Text) -> String {
+    let parameters = play.parameter_values.iter();
+    let parameters: Vec<String> = parameters
         .map(|(name, value)| format!("{name}={value}"))
         .collect();
     let setup = &play.setup;
@@ -151,7 +162,7 @@ fn report(play: &Play, played: &Played, charts: &Text) -> String {
         setup.protocol.name,
         setup.platform.name,
         play.request.application,
-        numbers.join(" "),
+        parameters.join(" "),
         setup.seed
     );
     for warning in warnings(setup) {

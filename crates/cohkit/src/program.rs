@@ -11,7 +11,9 @@ use cohkit_nearmemory::machine::load_program;
 use cohkit_riscv::channel;
 use cohkit_riscv::elf::Image;
 use cohkit_riscv::system::{ServiceOutcome, System};
-use cohkit_riscv::{Extensions, Fast, Flat, Hart, Latencies, Stop, Timed};
+use cohkit_riscv::{
+    Extensions, FastInterpreter, FlatMemory, Hart, Latencies, Stop, TimedInterpreter,
+};
 
 /// Instructions, or cycles in timed runs, between two checks for an interrupt by the user.
 const STEPS_PER_POLL: u64 = 1 << 22;
@@ -62,7 +64,7 @@ fn run_plain(
     options: &options::Run,
     file: &[u8],
     image: &Image,
-    ((mut memory, _), mut system): ((Flat, u64), System),
+    ((mut memory, _), mut system): ((FlatMemory, u64), System),
     mut guest_io: GuestIo,
 ) -> Result<ExitStatus, Failure> {
     let mut hart = Hart::new(0, Extensions::HOST);
@@ -71,7 +73,10 @@ fn run_plain(
     hart.set_x(2, memory.end() - 64);
     hart.stack_limits = system.stack_limits();
     let max_instructions = options.most.unwrap_or(MAX_INSTRUCTIONS);
-    let (mut fast, mut timed) = (Fast::default(), Timed::new(Latencies::small()));
+    let (mut fast, mut timed) = (
+        FastInterpreter::default(),
+        TimedInterpreter::new(Latencies::small()),
+    );
     let outcome = loop {
         let remaining = max_instructions - hart.csrs.instret.min(max_instructions);
         let stop = if options.timed {
@@ -152,18 +157,18 @@ fn run_plain(
 }
 
 /// Current position of the program.
-fn program_position(file: &[u8], image: &Image, hart: &Hart, memory: &Flat) -> String {
+fn program_position(file: &[u8], image: &Image, hart: &Hart, memory: &FlatMemory) -> String {
     let place = guest_io::describe_place(file, image, hart.pc, &instruction(hart, memory));
     format!("the program is at {place}")
 }
 
 /// Instruction at the program counter, if it is readable.
-fn instruction(hart: &Hart, memory: &Flat) -> String {
+fn instruction(hart: &Hart, memory: &FlatMemory) -> String {
     let word = |length| memory.bytes(hart.pc, length);
     let Some(bytes) = word(4).or(word(2)) else {
         return String::new();
     };
     let mut word = [0; 4];
     word[..bytes.len()].copy_from_slice(bytes);
-    hart.decoder().text(u32::from_le_bytes(word))
+    hart.decoder().disassemble(u32::from_le_bytes(word))
 }

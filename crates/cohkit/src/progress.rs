@@ -70,16 +70,16 @@ impl Drop for StatusLine {
 }
 
 /// Status line of a search; cleared when dropped.
-pub(crate) struct Line {
+pub(crate) struct SearchStatusLine {
     bar: ProgressBar,
     name: String,
 }
 
-impl Line {
+impl SearchStatusLine {
     /// Creates a line for the search of the system with this name; hidden without a terminal.
-    pub fn new(name: String, terminal: &Terminal) -> Line {
+    pub fn new(name: String, terminal: &Terminal) -> SearchStatusLine {
         let bar = progress_bar(None, "{spinner} {msg}", terminal);
-        Line { bar, name }
+        SearchStatusLine { bar, name }
     }
 
     /// Shows the state of the search.
@@ -112,7 +112,7 @@ impl Line {
     }
 }
 
-impl Drop for Line {
+impl Drop for SearchStatusLine {
     fn drop(&mut self) {
         self.bar.finish_and_clear();
     }

@@ -9,36 +9,36 @@ use std::process::Command;
 use std::time::Duration;
 
 /// Python program that exits with 0 if the package is installed, without the cost of loading it.
-const PROBE: &str =
+const PROBE_SCRIPT: &str =
     "import importlib.util, sys; sys.exit(importlib.util.find_spec('cohkit.__main__') is None)";
 
-/// Time limit for a Python to answer [`PROBE`].
-const LIMIT: Duration = Duration::from_secs(60);
+/// Time limit for a Python to answer [`PROBE_SCRIPT`].
+const PROBE_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Answer of a Python to [`PROBE`].
+/// Answer of a Python to [`PROBE_SCRIPT`].
 #[derive(PartialEq, Eq, Debug)]
-enum PackageAnswer {
-    Has,
-    Lacks,
+enum PackageStatus {
+    Installed,
+    NotInstalled,
     /// No program has this name.
-    Absent,
+    NoPython,
     /// The program exists but does not run; with the reason.
-    Fails(String),
+    Failed(String),
 }
 
 /// Runs a command of the Python package with these arguments. On Unix, Python replaces this process.
-pub(crate) fn hand_over(command: &str, arguments: &[OsString]) -> Result<ExitStatus, Failure> {
+pub(crate) fn run_in_python(command: &str, arguments: &[OsString]) -> Result<ExitStatus, Failure> {
     let mut answers = String::new();
     let mut found_python = None;
     for python in candidates() {
-        let answer = match query_python(&python, LIMIT) {
-            PackageAnswer::Has => {
+        let answer = match probe_python(&python, PROBE_TIMEOUT) {
+            PackageStatus::Installed => {
                 found_python = Some(python);
                 break;
             }
-            PackageAnswer::Lacks => "does not have it".to_string(),
-            PackageAnswer::Absent => "is not installed".to_string(),
-            PackageAnswer::Fails(reason) => format!("cannot be queried: {reason}"),
+            PackageStatus::NotInstalled => "does not have it".to_string(),
+            PackageStatus::NoPython => "is not installed".to_string(),
+            PackageStatus::Failed(reason) => format!("cannot be queried: {reason}"),
         };
         answers += &format!("\n  `{}` {answer}", python.display());
     }
@@ -67,14 +67,14 @@ pub(crate) fn hand_over(command: &str, arguments: &[OsString]) -> Result<ExitSta
 ///
 /// # Errors
 /// The reason why no Python was found.
-pub(crate) fn find(limit: Duration) -> Result<(PathBuf, bool), String> {
+pub(crate) fn find_python(limit: Duration) -> Result<(PathBuf, bool), String> {
     let (mut first_python, mut reason) = (None, None);
     for python in candidates() {
-        match query_python(&python, limit) {
-            PackageAnswer::Has => return Ok((python, true)),
-            PackageAnswer::Lacks => first_python = first_python.or(Some(python)),
-            PackageAnswer::Absent => {}
-            PackageAnswer::Fails(error) => {
+        match probe_python(&python, limit) {
+            PackageStatus::Installed => return Ok((python, true)),
+            PackageStatus::NotInstalled => first_python = first_python.or(Some(python)),
+            PackageStatus::NoPython => {}
+            PackageStatus::Failed(error) => {
                 reason = reason.or(Some(format!(
                     "`{}` cannot be queried: {error}",
                     python.display()
@@ -118,30 +118,30 @@ fn candidates() -> Vec<PathBuf> {
     paths
 }
 
-fn query_python(python: &Path, limit: Duration) -> PackageAnswer {
+fn probe_python(python: &Path, limit: Duration) -> PackageStatus {
     let mut command = Command::new(python);
-    let output = match tool::within(command.args(["-P", "-c", PROBE]), limit) {
+    let output = match tool::within(command.args(["-P", "-c", PROBE_SCRIPT]), limit) {
         Ok(Some(output)) => output,
         Ok(None) => {
-            return PackageAnswer::Fails(format!(
+            return PackageStatus::Failed(format!(
                 "it does not answer within {} seconds",
                 limit.as_secs()
             ))
         }
         Err(error) if error.kind() == ErrorKind::NotFound && !python.is_file() => {
-            return PackageAnswer::Absent
+            return PackageStatus::NoPython
         }
-        Err(error) => return PackageAnswer::Fails(error.to_string()),
+        Err(error) => return PackageStatus::Failed(error.to_string()),
     };
     match output.status.code() {
-        Some(0) => PackageAnswer::Has,
+        Some(0) => PackageStatus::Installed,
         // Python also exits with 1 if even the parent package is missing.
-        Some(1) => PackageAnswer::Lacks,
+        Some(1) => PackageStatus::NotInstalled,
         _ => {
             let stderr = String::from_utf8_lossy(&output.stderr);
             let first_line = stderr.lines().next().unwrap_or_default();
             let status = output.status;
-            PackageAnswer::Fails(match first_line {
+            PackageStatus::Failed(match first_line {
                 "" => format!("it ends with {status}"),
                 _ => format!("it ends with {status}: {first_line}"),
             })
@@ -206,31 +206,34 @@ mod tests {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let answer_of = |name: &str, text: &str| {
             let file = folder.path().join(name);
-            fs::write(&file, text).expect("it can be written");
+            fs::write(&file, text).expect("the file can be written");
             let mode = fs::Permissions::from_mode(0o755);
-            fs::set_permissions(&file, mode).expect("own file");
-            query_python(&file, LIMIT)
+            fs::set_permissions(&file, mode).expect("permissions can be set");
+            probe_python(&file, PROBE_TIMEOUT)
         };
-        assert_eq!(answer_of("has", "#!/bin/sh\nexit 0\n"), PackageAnswer::Has);
+        assert_eq!(
+            answer_of("has", "#!/bin/sh\nexit 0\n"),
+            PackageStatus::Installed
+        );
         assert_eq!(
             answer_of("lacks", "#!/bin/sh\nexit 1\n"),
-            PackageAnswer::Lacks
+            PackageStatus::NotInstalled
         );
         let old_answer = answer_of("old", "#!/bin/sh\necho unknown option -P >&2\nexit 2\n");
         assert!(
-            matches!(old_answer, PackageAnswer::Fails(reason) if reason.ends_with(": unknown option -P"))
+            matches!(old_answer, PackageStatus::Failed(reason) if reason.ends_with(": unknown option -P"))
         );
         assert!(matches!(
             answer_of("broken", "#!/nonexistent/sh\n"),
-            PackageAnswer::Fails(_)
+            PackageStatus::Failed(_)
         ));
         assert!(matches!(
             answer_of("killed", "#!/bin/sh\nkill -9 $$\n"),
-            PackageAnswer::Fails(_)
+            PackageStatus::Failed(_)
         ));
         assert_eq!(
-            query_python(&folder.path().join("none"), LIMIT),
-            PackageAnswer::Absent
+            probe_python(&folder.path().join("none"), PROBE_TIMEOUT),
+            PackageStatus::NoPython
         );
     }
 }

@@ -15,7 +15,7 @@ use cohkit_check::system::progress::{kinds, lines_of, watching, Kind, PROGRESS};
 use cohkit_check::system::Modelled;
 use cohkit_engine::explain::{explain, Remark};
 use cohkit_engine::model::Model;
-use cohkit_engine::replay::{replay_trace, Ending};
+use cohkit_engine::replay::{replay_trace, FinalVerdict};
 use cohkit_engine::trace::Trace;
 use cohkit_engine::Property;
 use cohkit_protocol::controller::Controller;
@@ -38,7 +38,7 @@ pub(crate) fn run(
         ));
     };
     let recordings = read(file)?;
-    let mut replayed = Replayed {
+    let mut replay = Replay {
         file,
         text,
         charts: options.output.charts(console.terminal),
@@ -47,22 +47,22 @@ pub(crate) fn run(
         text_output: String::new(),
     };
     match model_check::is_model(text) {
-        true => replayed.on_model(&recordings, options, console)?,
-        false => replayed.on_protocol(&recordings, options, console)?,
+        true => replay.replay_on_model(&recordings, options, console)?,
+        false => replay.replay_on_protocol(&recordings, options, console)?,
     }
     let result = match options.output.form.json {
         true => options
             .output
             .form
-            .format_output(Value::Array(replayed.values), console),
-        false => replayed.text_output,
+            .format_output(Value::Array(replay.values), console),
+        false => replay.text_output,
     };
     deliver(&result, &options.output, console)?;
-    Ok(replayed.outcome)
+    Ok(replay.outcome)
 }
 
 /// Results of the replays so far.
-struct Replayed<'a> {
+struct Replay<'a> {
     file: &'a Path,
     /// Protocol file or model for the replay.
     text: &'a Path,
@@ -72,8 +72,8 @@ struct Replayed<'a> {
     text_output: String,
 }
 
-impl Replayed<'_> {
-    fn on_protocol(
+impl Replay<'_> {
+    fn replay_on_protocol(
         &mut self,
         recordings: &[Recording],
         options: &Check,
@@ -101,7 +101,7 @@ impl Replayed<'_> {
                 },
             );
             let models = models.map_err(|error| match error {
-                ModelError::Input(wrong) => source.failure(wrong, console.terminal.colour),
+                ModelError::Input(error) => source.failure(error, console.terminal.colour),
                 ModelError::Fault(fault) => {
                     let colour = console.terminal.colour;
                     let fault = source.fault(&fault, &self.charts, colour);
@@ -133,7 +133,7 @@ impl Replayed<'_> {
         Ok(())
     }
 
-    fn on_model(
+    fn replay_on_model(
         &mut self,
         recordings: &[Recording],
         options: &Check,
@@ -159,17 +159,17 @@ impl Replayed<'_> {
         &self,
         recordings: &'r [Recording],
         name: &str,
-        is_mine: impl Fn(&Subject) -> bool,
+        is_selected: impl Fn(&Subject) -> bool,
     ) -> Result<Vec<&'r Recording>, Failure> {
         let selected = recordings.iter();
         let selected: Vec<&Recording> = selected
-            .filter(|recording| recording.of.as_ref().is_none_or(&is_mine))
+            .filter(|recording| recording.subject.as_ref().is_none_or(&is_selected))
             .collect();
         if !selected.is_empty() {
             return Ok(selected);
         }
         let subject_name = |recording: &Recording| {
-            Some(match recording.of.as_ref()? {
+            Some(match recording.subject.as_ref()? {
                 Subject::System(protocol, system) => format!("`{protocol} {system}`"),
                 Subject::Model(model) => format!("`{model}`"),
             })
@@ -202,25 +202,27 @@ impl Replayed<'_> {
     ) -> Result<(), Failure> {
         let mut mismatch_failure = String::from("the protocol has no accesses");
         for candidate in candidates {
-            let claim = match candidate.watched {
+            let claim = match candidate.progress_check {
                 Some(_) => Some(Property::Liveness(PROGRESS.into())),
                 None => recording.claim.clone(),
             };
             let Modelled { model, remarks, .. } = &candidate.modelled;
             match replay_trace(model, &recording.trace, claim.as_ref()) {
                 Ok((trace, ending)) => {
-                    let ending = match (ending, &candidate.watched) {
-                        (Ending::Violated { .. }, Some((kind, home, size))) => Ending::Violated {
-                            property: progress::PROGRESS,
-                            message: progress::describe_violation(
-                                protocol,
-                                home,
-                                *size,
-                                *kind,
-                                &candidate.modelled,
-                                &trace,
-                            ),
-                        },
+                    let ending = match (ending, &candidate.progress_check) {
+                        (FinalVerdict::Violated { .. }, Some((kind, home, size))) => {
+                            FinalVerdict::Violated {
+                                property: progress::PROGRESS,
+                                message: progress::describe_violation(
+                                    protocol,
+                                    home,
+                                    *size,
+                                    *kind,
+                                    &candidate.modelled,
+                                    &trace,
+                                ),
+                            }
+                        }
                         (ending, _) => ending,
                     };
                     self.report_ending(model, remarks, title, entry, trace, ending);
@@ -240,16 +242,16 @@ impl Replayed<'_> {
         title: &str,
         mut entry: Value,
         trace: Trace,
-        ending: Ending,
+        ending: FinalVerdict,
     ) {
         let is_chart = !model.agents.is_empty();
         let (outcome, verdict_word, violation) = match &ending {
-            Ending::Violated { property, message } => (
+            FinalVerdict::Violated { property, message } => (
                 ExitStatus::Violated,
                 "violated",
                 Some((kind(property), property.to_string(), message.clone())),
             ),
-            Ending::Exceeded(limit) if is_chart => (
+            FinalVerdict::LimitExceeded(limit) if is_chart => (
                 ExitStatus::Undecided,
                 "undecided",
                 Some((
@@ -258,13 +260,13 @@ impl Replayed<'_> {
                     format!("{limit}: {CHECK_LIMIT_TEXT}"),
                 )),
             ),
-            Ending::Exceeded(limit) => (
+            FinalVerdict::LimitExceeded(limit) => (
                 ExitStatus::Undecided,
                 "undecided",
                 Some(("limit", limit.clone(), limit.clone())),
             ),
-            Ending::Sound => (ExitStatus::Success, "sound", None),
-            Ending::Open => (ExitStatus::Undecided, "undecided", None),
+            FinalVerdict::NoViolation => (ExitStatus::Success, "sound", None),
+            FinalVerdict::Undecided => (ExitStatus::Undecided, "undecided", None),
         };
         self.outcome = self.outcome.max(outcome);
         let verdict = match &violation {
@@ -277,7 +279,7 @@ impl Replayed<'_> {
                 format!("{verdict_word}: {}", if is_chart { message } else { name })
             }
             Some((_, name, message)) => format!("{verdict_word}: {name}: {message}"),
-            None if ending == Ending::Open => {
+            None if ending == FinalVerdict::Undecided => {
                 "undecided: too many states are reachable from the last state".into()
             }
             None => "no violation in the last state".into(),
@@ -294,7 +296,7 @@ impl Replayed<'_> {
             text += &cohkit_chart::text(sequence, &self.charts);
         }
         let explanation = match &ending {
-            Ending::Violated { property, .. } => {
+            FinalVerdict::Violated { property, .. } => {
                 explain(model, remarks, property, &trace, &cohkit_murphi::expression)
             }
             _ => None,
@@ -325,7 +327,7 @@ struct Candidate {
     modelled: Modelled,
     /// Kind of accesses whose progress is checked on this model, with the home and the size of the system; `None`
     /// otherwise.
-    watched: Option<(Kind, Controller, (Remotes, u8))>,
+    progress_check: Option<(Kind, Controller, (Remotes, u8))>,
 }
 
 impl Candidate {
@@ -341,7 +343,7 @@ impl Candidate {
             let modelled = protocol_check::model(protocol, system, home, capacity, None)?;
             return Ok(vec![Candidate {
                 modelled,
-                watched: None,
+                progress_check: None,
             }]);
         }
         let lowering = protocol_check::lowering_options(system, capacity, None);
@@ -354,7 +356,7 @@ impl Candidate {
             })?;
             Ok(Candidate {
                 modelled,
-                watched: Some((kind, home.clone(), size)),
+                progress_check: Some((kind, home.clone(), size)),
             })
         };
         kinds(protocol, home)
@@ -374,7 +376,7 @@ enum Subject {
 /// A counterexample that was read from a file.
 struct Recording {
     /// Subject, if the file states it.
-    of: Option<Subject>,
+    subject: Option<Subject>,
     /// Numbers of remotes and lines, if the file states them.
     size: Option<(u8, u8)>,
     /// Property that the counterexample claims to violate.
@@ -385,7 +387,7 @@ struct Recording {
 impl Recording {
     /// System of the counterexample: the declared one with its name, or else one of the same size.
     fn systems(&self, source: &Source) -> Option<Systems> {
-        let Some(Subject::System(_, name)) = &self.of else {
+        let Some(Subject::System(_, name)) = &self.subject else {
             return None;
         };
         let declared = &source.protocol.systems;
@@ -408,22 +410,23 @@ fn input_error(file: &Path, reason: impl AsRef<str>, help: &str) -> Failure {
 }
 
 /// Help line: required contents of a trace file.
-const FORM: &str = "a trace is the output of `cohkit check FILE --json`, or its `trace` alone";
+const TRACE_HELP: &str =
+    "a trace is the output of `cohkit check FILE --json`, or its `trace` alone";
 
 /// Reads the counterexamples of a file, at least one.
 fn read(file: &Path) -> Result<Vec<Recording>, Failure> {
     if !file.exists() {
-        return Err(input_error(file, "no such file", FORM));
+        return Err(input_error(file, "no such file", TRACE_HELP));
     }
     if file.is_dir() {
-        return Err(input_error(file, "is a folder", FORM));
+        return Err(input_error(file, "is a folder", TRACE_HELP));
     }
     let text = files::read(file)?;
     if text.trim().is_empty() {
-        return Err(input_error(file, "is empty", FORM));
+        return Err(input_error(file, "is empty", TRACE_HELP));
     }
     let value: Value = serde_json::from_str(&text)
-        .map_err(|error| input_error(file, format!("is not JSON: {error}"), FORM))?;
+        .map_err(|error| input_error(file, format!("is not JSON: {error}"), TRACE_HELP))?;
     let entries = match value {
         Value::Array(entries) => entries,
         value => vec![value],
@@ -434,13 +437,13 @@ fn read(file: &Path) -> Result<Vec<Recording>, Failure> {
             return Err(input_error(
                 file,
                 format!("entry {} is no object", index + 1),
-                FORM,
+                TRACE_HELP,
             ));
         };
         let entry_error = |reason: String| {
             let name = entry.get("system").and_then(Value::as_str);
             let name = name.map_or(String::new(), |name| format!("`{name}`: "));
-            input_error(file, format!("{name}{reason}"), FORM)
+            input_error(file, format!("{name}{reason}"), TRACE_HELP)
         };
         recordings.extend(recording(&entry).map_err(entry_error)?);
     }
@@ -498,7 +501,7 @@ fn recording(entry: &Map<String, Value>) -> Result<Option<Recording>, String> {
     let system = text(&result, "protocol").zip(text(&result, "system"));
     let value = system.map(|(protocol, system)| Subject::System(protocol, system));
     Ok(Some(Recording {
-        of: value.or_else(|| text(&result, "model").map(Subject::Model)),
+        subject: value.or_else(|| text(&result, "model").map(Subject::Model)),
         size: number("remotes").zip(number("lines")),
         claim,
         trace,

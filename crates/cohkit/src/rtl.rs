@@ -44,7 +44,7 @@ fn compile(source: &Source, console: &Console) -> Result<(Controller, Rom), Fail
             source.error(&title, span, help, colour),
         )
     };
-    let (home, rights) = match &source.protocol.home {
+    let (home, permissions) = match &source.protocol.home {
         Home::Policy(_) => {
             let charts = Text {
                 width: console.terminal.width,
@@ -53,7 +53,7 @@ fn compile(source: &Source, console: &Console) -> Result<(Controller, Rom), Fail
             let construction = construct(&source.protocol).and_then(Construction::sound);
             let construction =
                 construction.map_err(|error| source.no_home(&error, &charts, colour))?;
-            (construction.controller(1), construction.rights(1))
+            (construction.controller(1), construction.permissions(1))
         }
         Home::Controller(home) => {
             let help = Some("write the home as a policy; constructed homes support memory latency");
@@ -66,7 +66,7 @@ fn compile(source: &Source, console: &Console) -> Result<(Controller, Rom), Fail
     };
     let rom = Rom::new(&source.protocol, &home)
         .map_err(|refusal| input_error(&refusal.feature, refusal.span, refusal.help.as_deref()))?
-        .with_rights(&home, &rights);
+        .with_permissions(&home, &permissions);
     Ok((home, rom))
 }
 
@@ -152,7 +152,7 @@ fn emit(options: &options::Emit, console: &mut Console) -> Result<ExitStatus, Fa
         .iter()
         .map(|(file, text)| (file.as_path(), *text))
         .collect();
-    files::write_together(&files)?;
+    files::write_atomically(&files)?;
     let result = if options.json {
         let path_with_suffix = |suffix: &str| {
             let file = options.out.join(format!("{name}{suffix}"));

@@ -1,4 +1,4 @@
-//! `cohkit run --cp`: runs a compiled program on the host of a machine with cores beside far memory, and the channel
+//! `cohkit run --cp`: runs a compiled program on the host of a machine with near-memory cores, and the channel
 //! programs that it starts on these cores.
 
 use crate::guest_io::{self, GuestIo};
@@ -16,7 +16,7 @@ use cohkit_nearmemory::{CoreId, Poll, Race, RaceKind, Site, Transfer, TransferEr
 use cohkit_riscv::channel::{self, Grant};
 use cohkit_riscv::elf::{Image, Segment};
 use cohkit_riscv::system::System;
-use cohkit_riscv::{Exception, Extensions, Flat};
+use cohkit_riscv::{Exception, Extensions, FlatMemory};
 use std::path::Path;
 
 /// Events between two checks for an interrupt by the user.
@@ -26,7 +26,7 @@ const STEPS_PER_POLL: u64 = 1 << 12;
 const MAX_INSTRUCTIONS: u64 = 1_000_000_000;
 
 /// Help line for errors of channel programs that bring no help of their own.
-const HELP: &str = "\n  help: docs/nearmemory.md shows how to compile a channel program and declare its needs with `NM_CHANNEL`";
+const CHANNEL_PROGRAM_HELP: &str = "\n  help: docs/nearmemory.md shows how to compile a channel program and declare its needs with `NM_CHANNEL`";
 
 /// A channel program: its name, and the contents of its file.
 struct Channel {
@@ -38,19 +38,19 @@ pub(crate) fn run(
     options: &options::Run,
     file: &[u8],
     image: &Image,
-    (main, system): ((Flat, u64), System),
+    (main, system): ((FlatMemory, u64), System),
     mut guest_io: GuestIo,
 ) -> Result<ExitStatus, Failure> {
     let colour = guest_io.console.terminal.colour;
-    if let Some(file) = &options.drawn.timeline {
+    if let Some(file) = &options.timeline_options.timeline {
         files::try_file(file)?;
     }
     let platform = read_platform(options, colour)?;
     let channels = read_channels(options, &platform)?;
     let mut machine = create_machine(options, &platform, &channels, (main, system), image.entry)?;
-    let filter = options.drawn.filter();
+    let filter = options.timeline_options.filter();
     let mut filter = filter.map_err(|error| crate::sim::failure(error, colour))?;
-    let timeline_file = options.drawn.begin(&mut filter)?;
+    let timeline_file = options.timeline_options.create_file(&mut filter)?;
     if let Some(filter) = &filter {
         let program = options.program.file_stem().unwrap_or_default();
         let result = machine.record_timeline(filter, &program.to_string_lossy());
@@ -88,7 +88,7 @@ pub(crate) fn run(
                 outcome = ExitStatus::Violated;
                 break;
             }
-            Some(RunOutcome::Stuck(reason)) => {
+            Some(RunOutcome::Deadlock(reason)) => {
                 guest_io.say(&format!(
                     "error: {program_name}: deadlock: the host waits for {reason}\n{}",
                     program_positions((file, image), &machine, &channels)
@@ -96,7 +96,7 @@ pub(crate) fn run(
                 outcome = ExitStatus::Violated;
                 break;
             }
-            Some(RunOutcome::Polling(polls)) => {
+            Some(RunOutcome::Livelock(polls)) => {
                 let polls = polls.iter();
                 let polls: Vec<String> = polls
                     .map(|poll| describe_poll(poll, (file, image), &machine, &channels))
@@ -155,7 +155,7 @@ fn create_machine(
     options: &options::Run,
     platform: &Platform,
     channels: &[Channel],
-    (main, system): ((Flat, u64), System),
+    (main, system): ((FlatMemory, u64), System),
     entry: u64,
 ) -> Result<Machine, Failure> {
     let mut binaries = Binaries::default();
@@ -195,7 +195,9 @@ fn finish(
         }
     }
     if let Some(mut timeline) = machine.timeline() {
-        options.drawn.end(timeline_file, Some(&mut timeline))?;
+        options
+            .timeline_options
+            .finish_file(timeline_file, Some(&mut timeline))?;
         let summary =
             observers::timeline_summary(&timeline, ["request of the host", "requests of the host"]);
         guest_io.say(summary.trim());
@@ -218,7 +220,7 @@ fn report_rejection(
         None => "a channel program".to_string(),
     };
     match outcome {
-        RunOutcome::Refused { mcc, name, reason } => {
+        RunOutcome::Rejected { mcc, name, reason } => {
             guest_io.say(&format!(
                 "core {mcc} refuses {}: {reason}",
                 named_program(name)
@@ -365,7 +367,7 @@ fn own_fifo_at(address: u64, core: usize, stores: bool) -> Option<String> {
         .then(|| format!("the FIFO from core {core} to itself is {state}"))
 }
 
-/// Explanation of an access fault of a core beside far memory; none if there is nothing to add to the address.
+/// Explanation of an access fault of a near-memory core; none if there is nothing to add to the address.
 fn explain_core_fault(address: u64, platform: &Platform, stack: u64) -> Option<String> {
     use controller::{FETCH, PRIVATE, SCRATCHPAD, SHARED, SHARES, STORE};
     let scratchpad = platform.scratchpad.value;
@@ -456,9 +458,9 @@ fn polled_place(core_id: CoreId, address: u64) -> String {
     }
 }
 
-/// Programs that have ended on cores beside far memory, with the reason and the place.
+/// Programs that have ended on near-memory cores, with the reason and the place.
 fn ended_programs(host: (&[u8], &Image), machine: &Machine, channels: &[Channel]) -> Vec<String> {
-    let programs = machine.ended().into_iter();
+    let programs = machine.ended_programs().into_iter();
     let places = programs.map(|(site, state, code)| {
         let action = match state {
             State::Stopped => "was stopped by a fault, at".to_string(),
@@ -491,7 +493,7 @@ fn describe_place(
             format!("the host's core {core} {action} {place}")
         }
         CoreId::Mcc(mcc) => {
-            let name = machine.name(mcc);
+            let name = machine.binary_name(mcc);
             let channel = channels
                 .iter()
                 .find(|channel| Some(channel.name.as_str()) == name);
@@ -643,10 +645,10 @@ fn read_channels(options: &options::Run, platform: &Platform) -> Result<Vec<Chan
         )?;
         if !options.unverified {
             let result = channel::verify(&file, &grant);
-            result.map_err(|refusal| {
-                let mut message = refusal.to_string();
+            result.map_err(|rejection| {
+                let mut message = rejection.to_string();
                 if !message.contains("\n  help: ") {
-                    message += HELP;
+                    message += CHANNEL_PROGRAM_HELP;
                 }
                 input_error(&format!("{path}: {message}"))
             })?;

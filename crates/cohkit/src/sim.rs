@@ -9,19 +9,21 @@ use cohkit_api::composition::{CompositionSource, MachineProtocols};
 use cohkit_api::files;
 use cohkit_api::outcome::{ExitStatus, Failure};
 use cohkit_api::simulation::{
-    read_platform, set, shipped_platform, side_by_side, warnings, Ended, Request, Simulation,
-    StartError,
+    max_concurrent_runs, read_platform, set, shipped_platform, warnings, Request, RunResult,
+    Simulation, StartError,
 };
-use cohkit_api::source::{error_at, error_in_line, Source};
+use cohkit_api::source::{error_at, Source};
 use cohkit_chart::Text;
+use cohkit_diagnostics::Excerpt;
 use cohkit_protocol::text::composes;
 use cohkit_sim::components::recorded::ReadError;
 use cohkit_sim::explain::{self, FailureKind};
-use cohkit_sim::platform::{units, Platform, Unit};
+use cohkit_sim::platform::Platform;
 use cohkit_sim::simulation::{home, trace, Setup};
-use cohkit_sim::spaces::Side;
 use cohkit_sim::statistics::Statistics;
+use cohkit_timeline::Side;
 use cohkit_trace::Trace;
+use cohkit_units::{self as units, Unit};
 use std::fmt::Write;
 use std::path::Path;
 use std::time::Instant;
@@ -32,7 +34,7 @@ pub(crate) const WIDTH: usize = 100;
 pub(crate) fn run(options: &Sim, console: &mut Console) -> Result<ExitStatus, Failure> {
     // Reject unusable output paths before a long run.
     let files = options.output.out.iter().chain(&options.trace);
-    for file in files.chain(&options.watched.drawn.timeline) {
+    for file in files.chain(&options.reports.timeline_options.timeline) {
         files::try_file(file)?;
     }
     let colour = console.terminal.colour;
@@ -54,48 +56,55 @@ pub(crate) fn run(options: &Sim, console: &mut Console) -> Result<ExitStatus, Fa
         })?;
     let home = home(&source.protocol, platform.all_remotes() as u16)
         .map_err(|error| source.no_home(&error, &charts, colour))?;
-    let clocked = rtl::home::build_clocked_home(&options.executed, &source, &platform, console)?;
+    let rtl_home =
+        rtl::home::build_rtl_home(&options.executor_options, &source, &platform, console)?;
     if two_levels {
         reject_one_level_reports(options).map_err(|error| failure(error, colour))?;
     }
     let mut simulation = Simulation::new(source, home, second, platform, request)
         .map_err(|error| failure(error, colour))?;
-    simulation.setup.clocked = clocked;
+    simulation.setup.clocked = rtl_home;
     simulation.timeline = options
-        .watched
-        .drawn
+        .reports
+        .timeline_options
         .filter()
         .map_err(|error| failure(error, colour))?;
     // Reject unsupported output options before a long run.
     if options.trace.is_some() {
-        has_line(&simulation.setup, options.trace_line)?;
+        reject_missing_line(&simulation.setup, options.trace_line)?;
     }
-    if let Some(line) = options.watched.drawn.timeline_line {
-        has_line(&simulation.setup, line)?;
+    if let Some(line) = options.reports.timeline_options.timeline_line {
+        reject_missing_line(&simulation.setup, line)?;
     }
-    side_by_side(&[&simulation], Some(1)).map_err(|error| failure(error, colour))?;
-    let timeline_file = options.watched.drawn.begin(&mut simulation.timeline)?;
+    max_concurrent_runs(&[&simulation], Some(1)).map_err(|error| failure(error, colour))?;
+    let timeline_file = options
+        .reports
+        .timeline_options
+        .create_file(&mut simulation.timeline)?;
     let start = Instant::now();
-    let mut ended = simulate(&simulation, console).map_err(|error| failure(error, colour))?;
+    let mut result = simulate(&simulation, console).map_err(|error| failure(error, colour))?;
     let seconds = start.elapsed().as_secs_f64();
-    if let (Some(file), Ok(_)) = (&options.trace, &ended) {
+    if let (Some(file), Ok(_)) = (&options.trace, &result) {
         write_line_trace(&simulation.setup, options.trace_line, file)?;
     }
-    if let Ok(statistics) = &mut ended {
+    if let Ok(statistics) = &mut result {
         let timeline = statistics.timeline.as_deref_mut();
-        options.watched.drawn.end(timeline_file, timeline)?;
+        options
+            .reports
+            .timeline_options
+            .finish_file(timeline_file, timeline)?;
     }
     let text = if options.output.form.json {
-        let value = simulation.json(&ended, seconds);
+        let value = simulation.json(&result, seconds);
         options
             .output
             .form
-            .defined(value, ended.as_ref().ok(), console)
+            .defined(value, result.as_ref().ok(), console)
     } else {
-        report(&simulation, &ended, &charts)
+        report(&simulation, &result, &charts)
     };
     deliver(&text, &options.output, console)?;
-    Ok(match ended {
+    Ok(match result {
         Ok(_) => ExitStatus::Success,
         Err(failure) if failure.kind == FailureKind::NoProgress => ExitStatus::Undecided,
         Err(_) => ExitStatus::Violated,
@@ -105,7 +114,7 @@ pub(crate) fn run(options: &Sim, console: &mut Console) -> Result<ExitStatus, Fa
 /// Rejects options that report on one level if there are two.
 fn reject_one_level_reports(options: &Sim) -> Result<(), StartError> {
     let trace_option = options.trace.as_ref().map(|_| "--trace");
-    match trace_option.or(options.watched.given_option()) {
+    match trace_option.or(options.reports.given_option()) {
         Some(option) => Err(StartError::plain(format!(
             "`{option}` supports one level of caches, but the machine has two"
         ))),
@@ -122,16 +131,16 @@ fn request(options: &Sim) -> Request {
         cores: options.cores,
         outstanding: options.outstanding,
         prefetch: options.prefetch,
-        by: options.by.clone(),
+        kind_workloads: options.kind_workloads.clone(),
         settings: options.set.clone(),
         seed: options.seed,
         oracle: !options.no_oracle,
-        explain: options.watched.explain,
+        explain: options.reports.explain,
     }
 }
 
 /// Reads the protocol of a machine, or the protocols of its upper and lower level.
-pub(crate) fn levels(path: &Path, colour: bool) -> Result<(Source, Option<Source>), Failure> {
+pub(crate) fn read_levels(path: &Path, colour: bool) -> Result<(Source, Option<Source>), Failure> {
     let text = files::read(path)?;
     if !composes(&text) {
         return Ok((Source::of(path, text, colour)?, None));
@@ -151,7 +160,7 @@ fn write_line_trace(setup: &Setup, (side, line): (Side, u32), file: &Path) -> Re
 }
 
 /// Rejects a line that nothing accesses, as there would be nothing to report.
-fn has_line(setup: &Setup, (side, line): (Side, u32)) -> Result<(), Failure> {
+fn reject_missing_line(setup: &Setup, (side, line): (Side, u32)) -> Result<(), Failure> {
     let input_error =
         |message: String| Failure::new(ExitStatus::BadInput, format!("error: {message}"));
     let lines = match (&setup.host, side) {
@@ -175,7 +184,7 @@ fn has_line(setup: &Setup, (side, line): (Side, u32)) -> Result<(), Failure> {
     Ok(())
 }
 
-fn simulate(simulation: &Simulation, console: &Console) -> Result<Ended, StartError> {
+fn simulate(simulation: &Simulation, console: &Console) -> Result<RunResult, StartError> {
     let setup = &simulation.setup;
     let name = format!("{} on {}", setup.protocol.name, setup.platform.name);
     let bar = ProgressLine::new(name, simulation.accesses(), "accesses", &console.terminal);
@@ -189,7 +198,10 @@ fn simulate(simulation: &Simulation, console: &Console) -> Result<Ended, StartEr
 pub(crate) fn failure(error: StartError, colour: bool) -> Failure {
     let message = match error {
         StartError::Failure(failure) => return failure,
-        StartError::Input { what: reason, help } => {
+        StartError::Input {
+            message: reason,
+            help,
+        } => {
             let help = help.map_or(String::new(), |help| format!("\n  help: {help}"));
             format!("error: {reason}{help}")
         }
@@ -197,8 +209,14 @@ pub(crate) fn failure(error: StartError, colour: bool) -> Failure {
             let errors: Vec<String> = errors
                 .iter()
                 .map(|error| {
-                    let span = error.span.clone();
-                    error_at(&file, &text, &error.message, span, None, colour)
+                    let span = error.span.clone().into();
+                    error_at(
+                        Excerpt::whole(&file, &text),
+                        &error.message,
+                        span,
+                        None,
+                        colour,
+                    )
                 })
                 .collect();
             errors.join("\n\n")
@@ -222,8 +240,12 @@ fn trace_error(file: &str, error: &ReadError, colour: bool) -> String {
     else {
         return format!("error: {file}: {error}");
     };
-    let number = usize::try_from(*number).unwrap_or(usize::MAX);
-    error_in_line(file, (number, text), reason, place.clone(), colour)
+    let excerpt = Excerpt {
+        file,
+        text,
+        first_line: usize::try_from(*number).unwrap_or(usize::MAX),
+    };
+    error_at(excerpt, reason, place.clone().into(), None, colour)
 }
 
 /// Returns the named platform, or the one in the file; two joined by `+` are one machine with two spaces.
@@ -255,7 +277,7 @@ pub(crate) fn platform(path: &Path, colour: bool) -> Result<Platform, Failure> {
 }
 
 /// Result of a run as text.
-fn report(simulation: &Simulation, ended: &Ended, charts: &Text) -> String {
+fn report(simulation: &Simulation, result: &RunResult, charts: &Text) -> String {
     let Setup {
         protocol,
         platform,
@@ -263,7 +285,7 @@ fn report(simulation: &Simulation, ended: &Ended, charts: &Text) -> String {
         seed,
         ..
     } = &simulation.setup;
-    let other_workloads = simulation.request.by.iter();
+    let other_workloads = simulation.request.kind_workloads.iter();
     let other_workloads: String = other_workloads.fold(String::new(), |other_workloads, work| {
         format!("{other_workloads}, {}", work.replacen('=', " ", 1))
     });
@@ -273,7 +295,7 @@ fn report(simulation: &Simulation, ended: &Ended, charts: &Text) -> String {
         "{} on {}, {}: {} of {region}, {}, {} outstanding, hints {} ahead, seed {seed}{other_workloads}",
         protocol.name,
         platform.name,
-        simulation.machine(),
+        simulation.describe_machine(),
         simulation.request.work.name(),
         accesses(workload.accesses),
         workload.outstanding,
@@ -289,7 +311,7 @@ fn report(simulation: &Simulation, ended: &Ended, charts: &Text) -> String {
     {
         let _ = writeln!(text, "{line}");
     }
-    let statistics = match ended {
+    let statistics = match result {
         Ok(statistics) => statistics,
         Err(failure) => {
             text.push_str(&failure_text(failure, charts));
@@ -299,21 +321,21 @@ fn report(simulation: &Simulation, ended: &Ended, charts: &Text) -> String {
     text.push('\n');
     summary::write(&mut text, statistics, width);
     text.push('\n');
-    rows(&mut text, statistics, width);
+    write_statistics(&mut text, statistics, width);
     if let Some(upper) = &statistics.above {
         text.push_str("\nthe upper level:\n");
-        rows(&mut text, upper, width);
+        write_statistics(&mut text, upper, width);
     }
     if let Some(host) = &statistics.host {
         text.push_str("\nthe host's memory:\n");
-        rows(&mut text, host, width);
+        write_statistics(&mut text, host, width);
     }
     text.push_str(&observers::text(statistics, width));
     text
 }
 
 /// Writes statistics and numbers of messages, with their definitions.
-fn rows(text: &mut String, statistics: &Statistics, width: usize) {
+fn write_statistics(text: &mut String, statistics: &Statistics, width: usize) {
     let sent_messages = statistics.messages.iter().filter(|(_, count)| *count > 0);
     let mut rows: Vec<(&str, String, &str)> = statistics
         .values

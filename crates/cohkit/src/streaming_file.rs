@@ -2,8 +2,8 @@
 
 use cohkit_api::files;
 use cohkit_api::outcome::Failure;
-use cohkit_sim::timeline::writer::Pieces;
-use cohkit_sim::timeline::{Filter, Recorded};
+use cohkit_timeline::writer::Pieces;
+use cohkit_timeline::{Filter, Recorded};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{channel, sync_channel};
@@ -12,7 +12,7 @@ use std::thread::JoinHandle;
 use tempfile::NamedTempFile;
 
 /// Maximum number of buffers queued for the writer. The simulation blocks when the queue is full.
-const WAITING: usize = 64;
+const MAX_QUEUED_BUFFERS: usize = 64;
 
 /// A file written under a temporary name and renamed when complete.
 pub(crate) struct StreamingFile {
@@ -32,10 +32,10 @@ impl StreamingFile {
     /// The file or the thread cannot be created.
     pub(crate) fn new(path: &Path, filter: &mut Filter) -> Result<Option<StreamingFile>, Failure> {
         let create = || {
-            let Some((target, file)) = files::begin(path)? else {
+            let Some((target, file)) = files::create_unfinished(path)? else {
                 return Ok(None);
             };
-            let (full, pieces) = sync_channel::<Vec<u8>>(WAITING);
+            let (full, pieces) = sync_channel::<Vec<u8>>(MAX_QUEUED_BUFFERS);
             let (return_sender, empty) = channel();
             let mut output = file.reopen()?;
             let writer = std::thread::Builder::new().spawn(move || {
@@ -62,13 +62,13 @@ impl StreamingFile {
         Ok(streaming_file)
     }
 
-    fn end(self, last_piece: Vec<u8>) -> io::Result<()> {
+    fn finish(self, last_piece: Vec<u8>) -> io::Result<()> {
         // A closed channel means that the writer failed; `join` returns its error.
         let _ = self.pieces.full.send(last_piece);
         let _ = self.pieces.full.send(Vec::new());
         let result = self.writer.join();
         result.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
-        files::end(&self.target, self.file)
+        files::finish(&self.target, self.file)
     }
 }
 
@@ -82,7 +82,7 @@ pub(crate) fn write(
     match streaming_file {
         None => files::write_bytes(path, &last_piece),
         Some(streaming_file) => {
-            let result = streaming_file.end(last_piece);
+            let result = streaming_file.finish(last_piece);
             result.map_err(|error| files::cannot_write(path, &error))
         }
     }

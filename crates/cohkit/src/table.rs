@@ -68,7 +68,7 @@ fn cells(row: &Row) -> [String; 4] {
 }
 
 const HEADINGS: [&str; 4] = ["state", "event", "actions", "next"];
-const ACTIONS: usize = 2;
+const ACTIONS_COLUMN: usize = 2;
 
 /// Table in aligned columns; actions are wrapped if the terminal is too narrow.
 fn text(source: &Source, table: &Table, limit: Option<usize>) -> String {
@@ -81,7 +81,8 @@ fn text(source: &Source, table: &Table, limit: Option<usize>) -> String {
     }
     if let Some(limit) = limit {
         let other_widths = widths[0] + widths[1] + widths[3] + 9;
-        widths[ACTIONS] = widths[ACTIONS].min(limit.saturating_sub(other_widths).max(24));
+        widths[ACTIONS_COLUMN] =
+            widths[ACTIONS_COLUMN].min(limit.saturating_sub(other_widths).max(24));
     }
     let mut text = format!("{}\n\n", summary(source, table));
     let mut line = |cells: [&str; 4]| {
@@ -98,13 +99,13 @@ fn text(source: &Source, table: &Table, limit: Option<usize>) -> String {
         // A state is printed once, in the first of its rows.
         let state_cell = if state == previous_state { "" } else { state };
         previous_state = state;
-        let lines = wrap(actions, widths[ACTIONS]);
+        let lines = wrap(actions, widths[ACTIONS_COLUMN]);
         line([state_cell, event, &lines[0], next]);
         for continuation in &lines[1..] {
             line(["", "", continuation, ""]);
         }
     }
-    let used_words = WORDS.iter().filter(|(word, _)| {
+    let used_words = ACTION_MEANINGS.iter().filter(|(word, _)| {
         let is_sole_action = |row: &Row| row.actions.len() == 1 && row.actions[0] == *word;
         table.rows.rows.iter().any(is_sole_action)
     });
@@ -119,7 +120,7 @@ fn text(source: &Source, table: &Table, limit: Option<usize>) -> String {
 }
 
 /// Actions that stand for a whole row; explained below the tables in which they occur.
-const WORDS: [(&str, &str); 2] = [
+const ACTION_MEANINGS: [(&str, &str); 2] = [
     ("stall", "the message or local operation is stalled"),
     ("refuse", "the local operation or unlock is refused"),
 ];

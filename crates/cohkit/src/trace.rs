@@ -10,12 +10,12 @@ use cohkit_base::sequence::{Action, Sequence};
 use cohkit_base::words::counted;
 use cohkit_protocol::construct;
 use cohkit_protocol::protocol::Home;
-use cohkit_trace::{judge, remotes, traces, Refused, Summary, Trace};
+use cohkit_trace::{judge, remotes, traces, Rejection, Summary, Trace};
 use serde_json::{json, Value};
 use std::path::Path;
 
 /// A trace with its verdict.
-type Judged = (Trace, Result<Summary, Refused>);
+type JudgedTrace = (Trace, Result<Summary, Rejection>);
 
 pub(crate) fn run(options: &Options, console: &mut Console) -> Result<ExitStatus, Failure> {
     if let Some(file) = &options.output.out {
@@ -31,7 +31,7 @@ pub(crate) fn run(options: &Options, console: &mut Console) -> Result<ExitStatus
         let help = "`cohkit sim --trace`, `cohkit rtl test --trace` and counterexamples of `cohkit check --json` are traces";
         return Err(input_error(&options.file, "it contains no trace", help));
     }
-    let verdicts: Result<Vec<Judged>, Failure> = found_traces
+    let verdicts: Result<Vec<JudgedTrace>, Failure> = found_traces
         .into_iter()
         .map(|trace| judge_trace(&source, trace, options, console))
         .collect();
@@ -40,10 +40,10 @@ pub(crate) fn run(options: &Options, console: &mut Console) -> Result<ExitStatus
         true => options
             .output
             .form
-            .format_output(verdicts.iter().map(entry).collect(), console),
+            .format_output(verdicts.iter().map(verdict_json).collect(), console),
         false => (1..)
             .zip(&verdicts)
-            .map(|(n, verdicts)| line(n, verdicts))
+            .map(|(n, verdict)| verdict_text(n, verdict))
             .collect(),
     };
     deliver(&output, &options.output, console)?;
@@ -63,7 +63,7 @@ fn judge_trace(
     trace: Trace,
     options: &Options,
     console: &Console,
-) -> Result<Judged, Failure> {
+) -> Result<JudgedTrace, Failure> {
     let name = match &source.protocol.home {
         Home::Controller(home) => &home.name,
         Home::Policy(_) => "home",
@@ -83,7 +83,7 @@ fn judge_trace(
 }
 
 /// Verdict on a trace as text.
-fn line(number: usize, (trace, result): &Judged) -> String {
+fn verdict_text(number: usize, (trace, result): &JudgedTrace) -> String {
     let steps = trace.sequence.steps.len();
     match result {
         Ok(summary) => {
@@ -100,7 +100,7 @@ fn line(number: usize, (trace, result): &Judged) -> String {
                 counted(summary.values as u64, "value"),
             )
         }
-        Err(Refused { step, reason }) => match step_in_words(&trace.sequence, *step) {
+        Err(Rejection { step, reason }) => match step_in_words(&trace.sequence, *step) {
             Some(words) => {
                 format!("trace {number}: refused at step {step} of {steps}: {reason}\n  {words}\n")
             }
@@ -124,7 +124,7 @@ fn step_in_words(sequence: &Sequence, step: usize) -> Option<String> {
     })
 }
 
-fn entry((trace, result): &Judged) -> Value {
+fn verdict_json((trace, result): &JudgedTrace) -> Value {
     let summary = result.as_ref().ok();
     let rejection = result.as_ref().err();
     json!({

@@ -206,10 +206,12 @@ impl Builder {
 
     /// Adds a claim about every reachable state.
     pub fn invariant(&mut self, name: impl Into<Violation>, holds: impl Into<Expr>) {
-        let Violation { property, why, .. } = name.into();
+        let Violation {
+            property, reason, ..
+        } = name.into();
         self.model.invariants.push(Invariant {
             name: property,
-            why,
+            reason,
             parameters: Vec::new(),
             holds: holds.into(),
         });

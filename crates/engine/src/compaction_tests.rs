@@ -2,9 +2,9 @@
 
 use crate::build::Builder;
 use crate::model::{Deadlock, Model, Rule};
-use crate::replay::{replay_trace, Ending};
+use crate::replay::{replay_trace, FinalVerdict};
 use crate::search::{omission_bound, Engine};
-use crate::threads::short::shorten;
+use crate::threads::hash_width;
 use crate::{check, Options, Outcome, Report};
 
 /// Report of a search with hash compaction, checked to be equal for all engines and numbers of threads.
@@ -67,7 +67,7 @@ fn nodes(salt: i32) -> Model {
 fn omission_rate_matches_the_bound() {
     const STATES: u64 = 300;
     const RUNS: i32 = 600;
-    shorten(20);
+    hash_width::reduce(20);
     // In a chain, the states after the first omitted one are unreachable. The salt enters every hash.
     let row = |salt| {
         let options = Options {
@@ -110,7 +110,7 @@ fn omission_rate_matches_the_bound() {
 
 #[test]
 fn omissions_are_thread_independent_and_traces_replay() {
-    shorten(14);
+    hash_width::reduce(14);
     let (mut reduced_count, mut violated_count) = (0, 0);
     for salt in 0..20 {
         let model = nodes(salt);
@@ -125,7 +125,7 @@ fn omissions_are_thread_independent_and_traces_replay() {
             violated_count += 1;
             let (replayed, ending) = replay_trace(&model, trace, Some(property)).unwrap();
             assert_eq!(replayed.steps, trace.steps);
-            assert!(matches!(ending, Ending::Violated { property: p, .. } if p == *property));
+            assert!(matches!(ending, FinalVerdict::Violated { property: p, .. } if p == *property));
         }
     }
     assert!(

@@ -39,6 +39,7 @@ struct Forest {
 }
 
 impl Forest {
+    /// Returns the first slot of the class that contains a slot.
     fn root(&mut self, mut slot: usize) -> usize {
         let parents = &mut self.parents;
         while parents[slot] != slot {
@@ -72,7 +73,7 @@ pub(crate) fn split(program: &Program, deadlock: Deadlock) -> Parts {
         representative: vec![0],
     };
     let mut machine = Machine::new(program);
-    if program.starts.len() != 1 || !program.separable() || machine.start(0) != Ok(true) {
+    if program.starts.len() != 1 || !program.is_separable() || machine.start(0) != Ok(true) {
         return single_part(whole_view);
     }
     let count = program.slots.len();
@@ -85,7 +86,7 @@ pub(crate) fn split(program: &Program, deadlock: Deadlock) -> Parts {
     let mut forest = Forest {
         parents: (0..count).collect(),
     };
-    // Joins all slots that pieces of code touch; returns one of them.
+    // Joins all slots that pieces of code access; returns one of them.
     let join = |forest: &mut Forest, entries: &[u32]| {
         let mut first = None;
         for &entry in entries {
@@ -97,18 +98,18 @@ pub(crate) fn split(program: &Program, deadlock: Deadlock) -> Parts {
         }
         first
     };
-    let of_rules: Vec<_> = (whole_view.rules.iter())
+    let rule_classes: Vec<_> = (whole_view.rules.iter())
         .map(|&r| &program.rules[r as usize])
         // The code that finds the next parameter values reads the same slots as the guard.
         .map(|rule| join(&mut forest, &[rule.body, rule.guard.unwrap_or(rule.body)]))
         .collect();
-    let of_claims: Vec<_> = whole_view
+    let claim_classes: Vec<_> = whole_view
         .invariants
         .iter()
         .map(|c| join(&mut forest, &[c.entry]))
         .collect();
     let conjuncts = whole_view.quiescent.clone().unwrap_or_default();
-    let of_conjuncts: Vec<_> = conjuncts.iter().map(|&c| join(&mut forest, &[c])).collect();
+    let conjunct_classes: Vec<_> = conjuncts.iter().map(|&c| join(&mut forest, &[c])).collect();
 
     let roots: Vec<usize> = (0..count)
         .filter(|&s| written[s] && forest.root(s) == s)
@@ -118,10 +119,10 @@ pub(crate) fn split(program: &Program, deadlock: Deadlock) -> Parts {
     }
     // Code that touches no variable belongs to the first class.
     let mut class_of = |slot: Option<usize>| slot.map_or(roots[0], |slot| forest.root(slot));
-    let of_rules: Vec<_> = of_rules.into_iter().map(&mut class_of).collect();
-    let of_claims: Vec<_> = of_claims.into_iter().map(&mut class_of).collect();
-    let of_conjuncts: Vec<_> = of_conjuncts.into_iter().map(&mut class_of).collect();
-    let of_slots: Vec<_> = (0..count)
+    let rule_classes: Vec<_> = rule_classes.into_iter().map(&mut class_of).collect();
+    let claim_classes: Vec<_> = claim_classes.into_iter().map(&mut class_of).collect();
+    let conjunct_classes: Vec<_> = conjunct_classes.into_iter().map(&mut class_of).collect();
+    let slot_classes: Vec<_> = (0..count)
         .map(|s| written[s].then(|| class_of(Some(s))))
         .collect();
 
@@ -129,15 +130,15 @@ pub(crate) fn split(program: &Program, deadlock: Deadlock) -> Parts {
         packing: Packing::new(
             program,
             (0..count)
-                .filter(|&s| of_slots[s] == Some(class))
+                .filter(|&s| slot_classes[s] == Some(class))
                 .map(|s| s as Cell),
         ),
-        rules: elements_of_class(&whole_view.rules, &of_rules, class),
-        invariants: elements_of_class(&whole_view.invariants, &of_claims, class),
+        rules: elements_of_class(&whole_view.rules, &rule_classes, class),
+        invariants: elements_of_class(&whole_view.invariants, &claim_classes, class),
         quiescent: whole_view
             .quiescent
             .is_some()
-            .then(|| elements_of_class(&conjuncts, &of_conjuncts, class)),
+            .then(|| elements_of_class(&conjuncts, &conjunct_classes, class)),
         stop_at_deadlock: false,
         deadlock,
         symmetry: None,
@@ -146,7 +147,7 @@ pub(crate) fn split(program: &Program, deadlock: Deadlock) -> Parts {
     let signatures: Vec<Signature> = roots
         .iter()
         .zip(&views)
-        .map(|(&r, view)| signature(program, &machine.frame, &of_slots, r, view))
+        .map(|(&r, view)| signature(program, &machine.frame, &slot_classes, r, view))
         .collect();
     let first_equal = |s: &Signature| signatures.iter().position(|other| other == s).unwrap_or(0);
     let representative = signatures.iter().map(first_equal).collect();
@@ -207,27 +208,28 @@ type Code = Vec<(Op, Vec<Term>)>;
 #[derive(PartialEq)]
 enum Term {
     /// A slot of the class, by its position in the class.
-    Own(usize),
+    ClassSlot(usize),
     /// Value of a slot that never changes.
     Constant(Number),
     /// Cell outside the state. Equal constants share a cell, and equal code numbers its temporaries equally.
-    Outside(Cell),
+    OtherCell(Cell),
 }
 
+/// Computes the signature of a class, named by its first slot.
 fn signature(
     program: &Program,
     start: &[Number],
-    of_slots: &[Option<usize>],
+    slot_classes: &[Option<usize>],
     class: usize,
     view: &View,
 ) -> Signature {
-    let class_slots: Vec<usize> = (0..of_slots.len())
-        .filter(|&s| of_slots[s] == Some(class))
+    let class_slots: Vec<usize> = (0..slot_classes.len())
+        .filter(|&s| slot_classes[s] == Some(class))
         .collect();
-    let term = |cell: Cell| match of_slots.get(cell as usize) {
-        Some(&Some(_)) => Term::Own(class_slots.partition_point(|&s| s < cell as usize)),
+    let term = |cell: Cell| match slot_classes.get(cell as usize) {
+        Some(&Some(_)) => Term::ClassSlot(class_slots.partition_point(|&s| s < cell as usize)),
         Some(None) => Term::Constant(start[cell as usize]),
-        None => Term::Outside(cell),
+        None => Term::OtherCell(cell),
     };
     let code = |entry: u32| -> Code {
         let piece = program.piece(entry).iter();
@@ -237,14 +239,14 @@ fn signature(
             let fixed = match op {
                 Op::Load { base, len, .. } | Op::Store { base, len, .. } => {
                     let mut region = region(program, base, len);
-                    (!region.all(|slot| of_slots[slot] == Some(class))).then_some(base)
+                    (!region.all(|slot| slot_classes[slot] == Some(class))).then_some(base)
                 }
                 _ => None,
             };
             let mut operands = Vec::new();
             op.operands(|cell| {
                 operands.push(if fixed == Some(*cell) {
-                    Term::Outside(*cell)
+                    Term::OtherCell(*cell)
                 } else {
                     term(*cell)
                 });
@@ -303,18 +305,18 @@ pub(crate) fn search_parts(
     parts: &Parts,
     options: &Options,
 ) -> Result<Product, CheckpointError> {
-    let mut results: Vec<Option<Found>> = Vec::new();
+    let mut results: Vec<Option<SearchResult>> = Vec::new();
     let mut remaining_options = *options;
     for (i, view) in parts.views.iter().enumerate() {
         if parts.representative[i] < i {
             results.push(None);
             continue;
         }
-        let part = search(program, view, i, &remaining_options)?;
+        let result = search(program, view, i, &remaining_options)?;
         remaining_options.max_states = remaining_options
             .max_states
-            .map(|max| max - part.states.min(max));
-        results.push(Some(part));
+            .map(|max| max - result.states.min(max));
+        results.push(Some(result));
     }
     let result_of = |i: usize| results[parts.representative[i]].as_ref();
     let all_results = || (0..parts.views.len()).filter_map(result_of);
@@ -374,7 +376,7 @@ pub(crate) fn search_parts(
 }
 
 /// Verdict of the whole model. `results` holds a result for each part that was explored.
-fn verdict_of(program: &Program, parts: &Parts, results: &[Option<Found>]) -> Verdict {
+fn verdict_of(program: &Program, parts: &Parts, results: &[Option<SearchResult>]) -> Verdict {
     let is_limit = |verdict: &Verdict| match verdict {
         Verdict::FailedCheck(FailedCheck::Fault(fault), _) => program.is_limit(*fault),
         _ => false,
@@ -386,7 +388,8 @@ fn verdict_of(program: &Program, parts: &Parts, results: &[Option<Found>]) -> Ve
     };
     if parts.views.len() > 1 && !is_undecided {
         let result_of = |&representative: &usize| results[representative].as_ref();
-        let all_results: Vec<&Found> = parts.representative.iter().filter_map(result_of).collect();
+        let all_results: Vec<&SearchResult> =
+            parts.representative.iter().filter_map(result_of).collect();
         let rules_of = |i: usize| parts.views[i].rules.iter();
         let deadlock = global_deadlock(&all_results, |part, path| {
             // A part that was not explored uses its own rules in place of those of its equal.
@@ -428,7 +431,7 @@ fn first_verdict<'a>(
         Verdict::FailedCheck(FailedCheck::DeadEnd(_), path) => (2, path.rules.len()),
         Verdict::FailedCheck(FailedCheck::Livelock(_), path) => (3, path.rules.len()),
         Verdict::FailedCheck(_, path) => (0, path.rules.len()),
-        // A worse verdict may be known for another part.
+        // Another part may have a worse verdict.
         Verdict::Undecided(Reason::HashCompaction) => (4, 0),
         Verdict::Undecided(_) => (1, 0),
         Verdict::Holds => (5, 0),
@@ -439,7 +442,7 @@ fn first_verdict<'a>(
 /// A shortest path into a deadlock of the whole model, if one exists: every part is in a deadlock, at least one of them
 /// not quiescent.
 fn global_deadlock(
-    parts: &[&Found],
+    parts: &[&SearchResult],
     own_rules: impl Fn(usize, &[u32]) -> Vec<u32>,
 ) -> Option<Path> {
     let mut paths: Vec<&Path> = parts

@@ -3,7 +3,7 @@
 use crate::compile::compile;
 use crate::explore::Explorer;
 use crate::model::{Model, Note, Number};
-use crate::report::{parts, Report};
+use crate::report::{independent_parts, Report};
 use crate::search::Options;
 use crate::view::View;
 use rustc_hash::FxHashMap;
@@ -16,7 +16,7 @@ use std::sync::atomic::Ordering;
 pub struct Coverage {
     /// Rules by name, in the order of the model.
     pub rules: Vec<RuleCoverage>,
-    /// Number of times each [`Note::Marks`] was reached, by group and member.
+    /// Number of times each [`Note::Mark`] was reached, by group and member.
     #[serde(skip)]
     pub marks: BTreeMap<(u32, Number), u128>,
 }
@@ -41,13 +41,13 @@ pub struct RuleCoverage {
 pub fn coverage(model: &Model, report: &Report, options: &Options) -> Option<Coverage> {
     let program = compile(model, true);
     // Notes read variables that no rule needs, so parts are those of a program without notes.
-    let parts = parts(model, &compile(model, false), options);
+    let parts = independent_parts(model, &compile(model, false), options);
     let mut rules: Vec<RuleCoverage> = Vec::new();
     // Rules with the same name share an entry.
-    let mut lines: FxHashMap<&str, usize> = FxHashMap::default();
-    let line_of: Vec<usize> = (model.rules.iter())
+    let mut entries: FxHashMap<&str, usize> = FxHashMap::default();
+    let entry_of_rule: Vec<usize> = (model.rules.iter())
         .map(|rule| {
-            *lines.entry(&rule.name).or_insert_with(|| {
+            *entries.entry(&rule.name).or_insert_with(|| {
                 rules.push(RuleCoverage {
                     rule: rule.name.clone(),
                     instances: 0,
@@ -59,17 +59,17 @@ pub fn coverage(model: &Model, report: &Report, options: &Options) -> Option<Cov
         })
         .collect();
     for instance in &program.rules {
-        rules[line_of[instance.source as usize]].instances += u64::from(instance.count());
+        rules[entry_of_rule[instance.source as usize]].instances += u64::from(instance.count());
     }
     let mut marks: BTreeMap<(u32, Number), u128> = BTreeMap::new();
-    let mut walked: Vec<Option<Walked>> = Vec::new();
+    let mut part_coverages: Vec<Option<PartCoverage>> = Vec::new();
     for (part, view) in parts.views.iter().enumerate() {
         let representative = parts.representative[part];
         if representative == part {
             let fired = report.part_transitions.get(part).copied().unwrap_or(0);
-            walked.push(Some(walk(model, &program, view, fired, options)?));
+            part_coverages.push(Some(count_part(model, &program, view, fired, options)?));
         } else {
-            walked.push(None);
+            part_coverages.push(None);
             // In an incomplete search, equal parts were not explored separately.
             if !report.complete {
                 continue;
@@ -84,17 +84,17 @@ pub fn coverage(model: &Model, report: &Report, options: &Options) -> Option<Cov
                 }),
             false => 1,
         };
-        let Some(walked_part) = &walked[representative] else {
+        let Some(part_coverage) = &part_coverages[representative] else {
             continue;
         };
-        for (&rule, &(fired, new)) in view.rules.iter().zip(&walked_part.rules) {
-            let line = &mut rules[line_of[program.rules[rule as usize].source as usize]];
-            line.fired = line
+        for (&rule, &(fired, new)) in view.rules.iter().zip(&part_coverage.rules) {
+            let entry = &mut rules[entry_of_rule[program.rules[rule as usize].source as usize]];
+            entry.fired = entry
                 .fired
                 .saturating_add(u128::from(fired).saturating_mul(other_states));
-            line.new += new;
+            entry.new += new;
         }
-        for (&mark, &count) in &walked_part.marks {
+        for (&mark, &count) in &part_coverage.marks {
             let count = u128::from(count).saturating_mul(other_states);
             let sum = marks.entry(mark).or_default();
             *sum = sum.saturating_add(count);
@@ -104,7 +104,7 @@ pub fn coverage(model: &Model, report: &Report, options: &Options) -> Option<Cov
 }
 
 /// Coverage of one part.
-struct Walked {
+struct PartCoverage {
     /// For each instance of the view: number of times it fired, and number of new states.
     rules: Vec<(u64, u64)>,
     marks: BTreeMap<(u32, Number), u64>,
@@ -112,14 +112,14 @@ struct Walked {
 
 /// Expands states until `transitions` rules have fired. Each state is expanded completely, as in the search, which
 /// counts no rule of the state in which it ends.
-fn walk(
+fn count_part(
     model: &Model,
     program: &crate::program::Program,
     view: &View,
     transitions: u64,
     options: &Options,
-) -> Option<Walked> {
-    let mut walked = Walked {
+) -> Option<PartCoverage> {
+    let mut coverage = PartCoverage {
         rules: vec![(0, 0); view.rules.len()],
         marks: BTreeMap::new(),
     };
@@ -135,9 +135,9 @@ fn walk(
         moves.clear();
         marks_reached.clear();
         let expanded = explorer.expand(state, true, |step, machine| {
-            moves.push((step.place, step.new));
+            moves.push((step.view_index, step.is_new));
             for (note, values) in machine.notes.drain(..) {
-                if let Note::Marks { group, .. } = program.notes[note as usize] {
+                if let Note::Mark { group, .. } = program.notes[note as usize] {
                     marks_reached.extend(values.last().map(|&member| (group, member)));
                 }
             }
@@ -147,13 +147,13 @@ fn walk(
             break;
         }
         remaining -= moves.len() as u64;
-        for &(place, new) in &moves {
-            let (fired, new_states) = &mut walked.rules[place];
+        for &(view_index, is_new) in &moves {
+            let (fired, new_states) = &mut coverage.rules[view_index];
             *fired += 1;
-            *new_states += u64::from(new);
+            *new_states += u64::from(is_new);
         }
         for mark in marks_reached.drain(..) {
-            *walked.marks.entry(mark).or_default() += 1;
+            *coverage.marks.entry(mark).or_default() += 1;
         }
         state += 1;
     }
@@ -161,5 +161,5 @@ fn walk(
         remaining == 0 || model.rules.is_empty(),
         "{remaining} firings are missing"
     );
-    Some(walked)
+    Some(coverage)
 }

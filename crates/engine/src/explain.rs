@@ -8,7 +8,7 @@ use crate::model::*;
 use crate::program::Program;
 use crate::report::Property;
 use crate::search::Path;
-use crate::trace::{note_event, walk_path, Trace};
+use crate::trace::{note_event, replay_path, Trace};
 use crate::view::View;
 use rustc_hash::FxHashSet;
 use serde::Serialize;
@@ -22,35 +22,38 @@ pub struct Remark {
     /// Condition under which the sentence is true.
     pub when: Expr,
     /// The sentence.
-    pub words: Phrase,
+    pub phrase: Phrase,
 }
 
-/// Reason why no rule leads on.
+/// Reason why no rule leads to another state.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Explanation {
     /// Waits between agents, as sentences; only for models with remarks.
-    pub waits: Vec<String>,
+    #[serde(rename = "waits")]
+    pub wait_for: Vec<String>,
     /// Rules of a deadlock, each with the reason why it does not lead on, in the order of the model; only for models
     /// without remarks.
     pub blocked: Vec<Blocked>,
     /// Number of further rules, if they are too many to list.
-    #[serde(skip_serializing_if = "is_zero")]
-    pub unlisted: u64,
+    #[serde(rename = "unlisted", skip_serializing_if = "is_zero")]
+    pub omitted: u64,
     /// States still reachable, if a drain or liveness property is violated.
-    pub still: Option<Still>,
+    #[serde(rename = "still")]
+    pub remaining: Option<RemainingStates>,
 }
 
-/// A rule that does not lead on.
+/// A rule that does not lead to another state.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Blocked {
     /// Name with the values of its parameters.
     pub rule: String,
-    /// Conjuncts of its guard that are false, as `write` renders them. Conjuncts that cannot be evaluated are left out.
+    /// Conjuncts of its guard that are false, as `write` renders them. Conjuncts that cannot be evaluated are omitted.
     /// Empty if its guard holds.
-    pub fails: Vec<String>,
-    /// Reason why it does not lead on although its guard holds, as a predicate of the rule.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub why: Option<String>,
+    #[serde(rename = "fails")]
+    pub failed_conditions: Vec<String>,
+    /// Reason why it leads to no other state although its guard holds, as a predicate of the rule.
+    #[serde(rename = "why", skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
 }
 
 fn is_zero(count: &u64) -> bool {
@@ -59,11 +62,12 @@ fn is_zero(count: &u64) -> bool {
 
 /// States reachable from the last state. For drain, spontaneous rules are excluded.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
-pub struct Still {
+pub struct RemainingStates {
     /// Number of states, including the last one.
     pub states: u64,
     /// True if there may be more states; the exploration stopped at its limit.
-    pub more: bool,
+    #[serde(rename = "more")]
+    pub is_partial: bool,
     /// Names of the rules that fire in them, with the values of their parameters, in the order of their first firing.
     pub rules: Vec<String>,
 }
@@ -96,20 +100,20 @@ pub fn explain(
         start: trace.start_index,
         rules: trace.steps.iter().map(|step| step.rule_index).collect(),
     };
-    let last = walk_path(model, &program, &path).ok()?.machine.frame;
+    let last = replay_path(model, &program, &path).ok()?.machine.frame;
     let last = &last[..program.slots.len()];
     let mut explanation = Explanation {
-        waits: describe_waits(model, remarks, last),
+        wait_for: describe_waits(model, remarks, last),
         ..Explanation::default()
     };
     match property {
         Property::NoDeadlock if remarks.is_empty() => {
-            (explanation.blocked, explanation.unlisted) =
+            (explanation.blocked, explanation.omitted) =
                 blocked_rules(model, &program, last, write);
         }
         Property::NoDeadlock => {}
         _ => {
-            explanation.still = Some(remaining_states(
+            explanation.remaining = Some(remaining_states(
                 model,
                 &program,
                 last,
@@ -152,12 +156,13 @@ fn machine_in_state<'a>(program: &'a Program, state: &[Number]) -> Machine<'a> {
     machine
 }
 
+/// Returns the sentences of all remarks that are true in a state.
 fn describe_waits(model: &Model, remarks: &[Remark], state: &[Number]) -> Vec<String> {
     let to_rule = |remark: &Remark| {
-        let note = Stmt::Note(Note::Says {
-            sort: 0,
+        let note = Stmt::Note(Note::Event {
+            kind: 0,
             values: Vec::new(),
-            words: remark.words.clone(),
+            phrase: remark.phrase.clone(),
         });
         make_rule(&remark.parameters, remark.when.clone(), vec![note])
     };
@@ -167,7 +172,7 @@ fn describe_waits(model: &Model, remarks: &[Remark], state: &[Number]) -> Vec<St
     for instance in &program.rules {
         let mut numbers = instance.numbers();
         while let Some(from) = numbers.next() {
-            let Ok(Some(number)) = machine.next(instance, from) else {
+            let Ok(Some(number)) = machine.next_enabled(instance, from) else {
                 break;
             };
             numbers.start = number + 1;
@@ -177,7 +182,7 @@ fn describe_waits(model: &Model, remarks: &[Remark], state: &[Number]) -> Vec<St
     let mut sentences = Vec::new();
     for (note, values) in std::mem::take(&mut machine.notes) {
         let event = note_event(&remark_model, &program.notes[note as usize], &values);
-        let sentence = event.map(|event| event.words).unwrap_or_default();
+        let sentence = event.map(|event| event.text).unwrap_or_default();
         if !sentences.contains(&sentence) {
             sentences.push(sentence);
         }
@@ -204,6 +209,7 @@ fn collect_conjuncts(e: &Expr, wrap: &dyn Fn(Expr) -> Expr, result: &mut Vec<Exp
     }
 }
 
+/// Returns the rules of a deadlocked state with their reasons, and the number of further rules.
 fn blocked_rules(
     model: &Model,
     program: &Program,
@@ -211,33 +217,33 @@ fn blocked_rules(
     write: &dyn Fn(&Model, &Expr) -> String,
 ) -> (Vec<Blocked>, u64) {
     // Each conjunct becomes the guard of a separate rule.
-    let mut split = Vec::new();
-    let mut first = Vec::new();
+    let mut conjunct_rules = Vec::new();
+    let mut first_conjunct = Vec::new();
     for model_rule in &model.rules {
-        first.push(split.len());
+        first_conjunct.push(conjunct_rules.len());
         let mut guard_conjuncts = Vec::new();
         collect_conjuncts(&model_rule.guard, &|e| e, &mut guard_conjuncts);
         let rules = guard_conjuncts
             .into_iter()
             .map(|e| make_rule(&model_rule.parameters, e, Vec::new()));
-        split.extend(rules);
+        conjunct_rules.extend(rules);
     }
-    first.push(split.len());
-    let texts: Vec<String> = (split.iter())
+    first_conjunct.push(conjunct_rules.len());
+    let texts: Vec<String> = (conjunct_rules.iter())
         .map(|rule| write(model, &rule.guard))
         .collect();
-    let split = with_rules(model, split);
-    let conditions = compile(&split, false);
+    let conjunct_model = with_rules(model, conjunct_rules);
+    let conditions = compile(&conjunct_model, false);
     // The instances of one conjunct are consecutive, and numbered in the order of the rule's instances.
-    let mut tested = vec![None; texts.len()];
+    let mut first_instances = vec![None; texts.len()];
     for instance in &conditions.rules {
-        tested[instance.source as usize].get_or_insert(instance.number);
+        first_instances[instance.source as usize].get_or_insert(instance.number);
     }
-    let mut tests = machine_in_state(&conditions, state);
+    let mut conjunct_machine = machine_in_state(&conditions, state);
     let mut machine = machine_in_state(program, state);
-    let smallest = first_enabled_rule(program, &mut machine);
+    let first_enabled = first_enabled_rule(program, &mut machine);
     let mut blocked = Vec::new();
-    let mut unlisted = 0;
+    let mut omitted = 0;
     let mut source_begins = (u32::MAX, 0);
     for instance in &program.rules {
         let source = instance.source as usize;
@@ -249,23 +255,27 @@ fn blocked_rules(
         }
         for number in instance.numbers() {
             if blocked.len() == MAX_BLOCKED_RULES {
-                unlisted += u64::from(instance.numbers().end - number);
+                omitted += u64::from(instance.numbers().end - number);
                 break;
             }
-            let mut fails = Vec::new();
-            for conjunct in first[source]..first[source + 1] {
-                let test = tested[conjunct].map(|begins| begins + (number - source_begins.1));
-                let test = test.and_then(|test| Some((conditions.rule(test)?, test)));
-                // A conjunct that cannot be evaluated is protected by an earlier one, which fails.
-                if test.is_some_and(|(test, number)| tests.is_enabled(test, number) == Ok(false)) {
-                    fails.push(texts[conjunct].clone());
+            let mut failed_conditions = Vec::new();
+            for conjunct in first_conjunct[source]..first_conjunct[source + 1] {
+                let conjunct_number =
+                    first_instances[conjunct].map(|begins| begins + (number - source_begins.1));
+                let conjunct_instance =
+                    conjunct_number.and_then(|number| Some((conditions.rule(number)?, number)));
+                // A conjunct that cannot be evaluated is protected by an earlier one, which is false.
+                if conjunct_instance.is_some_and(|(instance, number)| {
+                    conjunct_machine.is_enabled(instance, number) == Ok(false)
+                }) {
+                    failed_conditions.push(texts[conjunct].clone());
                 }
             }
             let enabled = machine.is_enabled(instance, number) != Ok(false);
-            if fails.is_empty() && !enabled {
-                fails.push(write(model, &model.rules[source].guard));
+            if failed_conditions.is_empty() && !enabled {
+                failed_conditions.push(write(model, &model.rules[source].guard));
             }
-            let reason = enabled.then(|| match smallest {
+            let reason = enabled.then(|| match first_enabled {
                 Some((priority, first)) if priority < instance.priority => {
                     let first = program.rule_name(model, first);
                     format!("is held back by `{first}`, which has a smaller priority")
@@ -281,29 +291,30 @@ fn blocked_rules(
             });
             blocked.push(Blocked {
                 rule: program.rule_name(model, number),
-                fails,
-                why: reason,
+                failed_conditions,
+                reason,
             });
         }
     }
-    (blocked, unlisted)
+    (blocked, omitted)
 }
 
 /// First enabled rule of the smallest priority in a machine's state, with that priority.
 fn first_enabled_rule(program: &Program, machine: &mut Machine) -> Option<(i32, u32)> {
     let numbers = program.rules.iter().filter_map(|instance| {
-        let number = machine.next(instance, instance.number).ok()??;
+        let number = machine.next_enabled(instance, instance.number).ok()??;
         Some((instance.priority, number))
     });
     numbers.min()
 }
 
+/// Explores the states that are reachable from `state`.
 fn remaining_states(
     model: &Model,
     program: &Program,
     state: &[Number],
     spontaneous: bool,
-) -> Still {
+) -> RemainingStates {
     let view = View::whole(program, model.deadlock);
     let mut explorer = Explorer::new(program, &view);
     explorer.machine.frame[..state.len()].copy_from_slice(state);
@@ -320,9 +331,9 @@ fn remaining_states(
         });
         next += 1;
     }
-    Still {
+    RemainingStates {
         states: explorer.len() as u64,
-        more: (next as usize) < explorer.len(),
+        is_partial: (next as usize) < explorer.len(),
         rules,
     }
 }

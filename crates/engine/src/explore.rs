@@ -34,16 +34,16 @@ pub(crate) struct Move {
     /// Number of the rule.
     pub rule: u32,
     /// Index of its instance in the view.
-    pub place: usize,
+    pub view_index: usize,
     /// Successor, which may be the same state; `None` if an assumption excludes it.
     pub to: Option<u32>,
     /// True if the successor is a new state.
-    pub new: bool,
+    pub is_new: bool,
 }
 
-/// A rule that could not be completed.
+/// Fault of a rule that could not be completed.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(crate) struct Failed {
+pub(crate) struct RuleFault {
     pub rule: u32,
     pub fault: Fault,
 }
@@ -86,7 +86,7 @@ impl<'a> Explorer<'a> {
     pub fn enter(&mut self) -> (u32, bool) {
         let mut key = std::mem::take(&mut self.key);
         self.pack(&mut key);
-        let mut table_index = self.place(&key);
+        let mut table_index = self.table_index(&key);
         let stored = self.table[table_index];
         if stored != 0 {
             self.key = key;
@@ -94,7 +94,7 @@ impl<'a> Explorer<'a> {
         }
         if 2 * (self.count + 1) > self.table.len() {
             self.grow();
-            table_index = self.place(&key);
+            table_index = self.table_index(&key);
         }
         self.packed.extend_from_slice(&key);
         self.count += 1;
@@ -107,7 +107,7 @@ impl<'a> Explorer<'a> {
     pub fn find(&mut self) -> Option<u32> {
         let mut key = std::mem::take(&mut self.key);
         self.pack(&mut key);
-        let stored = self.table[self.place(&key)];
+        let stored = self.table[self.table_index(&key)];
         self.key = key;
         stored.checked_sub(1)
     }
@@ -130,7 +130,7 @@ impl<'a> Explorer<'a> {
     }
 
     /// Index in the table of a state, or of the free entry for it.
-    fn place(&self, key: &[u64]) -> usize {
+    fn table_index(&self, key: &[u64]) -> usize {
         let mut hasher = FxHasher::default();
         key.iter().for_each(|&word| hasher.write_u64(word));
         let hash = hasher.finish();
@@ -150,7 +150,7 @@ impl<'a> Explorer<'a> {
         self.table = vec![0; 2 * self.table.len()];
         let words = self.view.packing.words;
         for state in 0..self.count {
-            let table_index = self.place(&self.packed[state * words..(state + 1) * words]);
+            let table_index = self.table_index(&self.packed[state * words..(state + 1) * words]);
             self.table[table_index] = state as u32 + 1;
         }
     }
@@ -162,11 +162,11 @@ impl<'a> Explorer<'a> {
         state: u32,
         spontaneous: bool,
         mut visit: impl FnMut(Move, &mut Machine) -> bool,
-    ) -> Result<(), Failed> {
+    ) -> Result<(), RuleFault> {
         self.load(state);
         let (program, view) = (self.program, self.view);
         let mut priority = None;
-        for (place, &instance) in view.rules.iter().enumerate() {
+        for (view_index, &instance) in view.rules.iter().enumerate() {
             let rule = &program.rules[instance as usize];
             if rule.spontaneous && !spontaneous {
                 continue;
@@ -176,13 +176,13 @@ impl<'a> Explorer<'a> {
             }
             let mut numbers = rule.numbers();
             while let Some(from) = numbers.next() {
-                let next = self.machine.next(rule, from);
-                let next = next.map_err(|(rule, fault)| Failed { rule, fault })?;
+                let next = self.machine.next_enabled(rule, from);
+                let next = next.map_err(|(rule, fault)| RuleFault { rule, fault })?;
                 let Some(number) = next else {
                     break;
                 };
                 numbers.start = number + 1;
-                let failed = |fault| Failed {
+                let failed = |fault| RuleFault {
                     rule: number,
                     fault,
                 };
@@ -191,18 +191,18 @@ impl<'a> Explorer<'a> {
                 let fired = self.machine.fire(rule, number).map_err(failed)?;
                 let mut should_continue = true;
                 if fired {
-                    let (to, new) = match self.machine.satisfies_assumptions().map_err(failed)? {
+                    let (to, is_new) = match self.machine.satisfies_assumptions().map_err(failed)? {
                         true => {
-                            let (to, new) = self.enter();
-                            (Some(to), new)
+                            let (to, is_new) = self.enter();
+                            (Some(to), is_new)
                         }
                         false => (None, false),
                     };
                     let step = Move {
                         rule: number,
-                        place,
+                        view_index,
                         to,
-                        new,
+                        is_new,
                     };
                     should_continue = visit(step, &mut self.machine);
                 }

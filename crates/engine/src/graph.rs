@@ -8,7 +8,7 @@ use crate::explore::Explorer;
 use crate::interpret::Fault;
 use crate::model::{Model, Number};
 use crate::program::Program;
-use crate::trace::{Setting, Trace};
+use crate::trace::{Trace, VariableValue};
 use crate::view::View;
 use cohkit_base::words::counted;
 use serde::Serialize;
@@ -32,9 +32,9 @@ pub struct Graph {
 pub struct State {
     /// True for a start state.
     pub start: bool,
-    /// Values of the parts. The first state lists those that differ from the initial values of variables; every other
+    /// Values of the scalars. The first state lists those that differ from the initial values of variables; every other
     /// state lists those that differ from the first state.
-    pub values: Vec<Setting>,
+    pub values: Vec<VariableValue>,
 }
 
 /// A rule that fires in a state.
@@ -70,7 +70,7 @@ pub fn graph(model: &Model, max_states: usize, trace: Option<&Trace>) -> Result<
     if let Err(fault) = explorer.start() {
         return Err(explain(fault));
     }
-    let starts = explorer.len();
+    let start_count = explorer.len();
     let mut edges = Vec::new();
     let mut state = 0;
     while (state as usize) < explorer.len() {
@@ -90,12 +90,12 @@ pub fn graph(model: &Model, max_states: usize, trace: Option<&Trace>) -> Result<
             edges.push(edge(failed.rule, None, Some(explain(failed.fault))));
         }
         if explorer.len() > max_states {
-            return Err(too_many(max_states));
+            return Err(too_many_states_error(max_states));
         }
         state += 1;
     }
     let path = match trace {
-        Some(trace) => path(&mut explorer, trace),
+        Some(trace) => states_on_path(&mut explorer, trace),
         None => Vec::new(),
     };
     for (&from, step) in path.iter().zip(trace.iter().flat_map(|trace| &trace.steps)) {
@@ -106,26 +106,27 @@ pub fn graph(model: &Model, max_states: usize, trace: Option<&Trace>) -> Result<
             edge.marked = true;
         }
     }
-    let mut first: Vec<Number> = Vec::new();
+    let mut first_state: Vec<Number> = Vec::new();
     let mut states = Vec::new();
     for state in 0..explorer.len() as u32 {
         explorer.load(state);
         let frame = &explorer.machine.frame[..program.slots.len()];
         let values = program.slots.iter().zip(frame).enumerate();
-        let values = values.filter(|&(i, (_, &value))| match first.get(i) {
-            Some(&first) => value != first,
+        let values = values.filter(|&(i, (_, &value))| match first_state.get(i) {
+            Some(&initial) => value != initial,
             None => value != program.frame[i],
         });
-        let setting = |(_, (slot, &value)): (usize, (&crate::program::Slot, &Number))| Setting {
-            variable: slot.name.clone(),
-            value: model.show(slot.ty, value),
-        };
+        let variable_value =
+            |(_, (slot, &value)): (usize, (&crate::program::Slot, &Number))| VariableValue {
+                variable: slot.name.clone(),
+                value: model.show(slot.ty, value),
+            };
         states.push(State {
-            start: (state as usize) < starts,
-            values: values.map(setting).collect(),
+            start: (state as usize) < start_count,
+            values: values.map(variable_value).collect(),
         });
         if state == 0 {
-            first = frame.to_vec();
+            first_state = frame.to_vec();
         }
     }
     Ok(Graph {
@@ -158,7 +159,7 @@ pub fn states(model: &Model, max_states: usize) -> Result<Vec<Vec<Number>>, Stri
         let expanded = explorer.expand(state, true, |_, _| true);
         expanded.map_err(|failed| fault_text(model, &program, failed.fault))?;
         if explorer.len() > max_states {
-            return Err(too_many(max_states));
+            return Err(too_many_states_error(max_states));
         }
     }
     Ok(all_states)
@@ -172,13 +173,13 @@ fn fault_text(model: &Model, program: &Program, fault: Fault) -> String {
     }
 }
 
-fn too_many(max_states: usize) -> String {
+fn too_many_states_error(max_states: usize) -> String {
     let states = counted(max_states as u64, "state");
     format!("the state graph has more than {states}, too many to examine")
 }
 
 /// States on the path of a trace.
-fn path(explorer: &mut Explorer, trace: &Trace) -> Vec<u32> {
+fn states_on_path(explorer: &mut Explorer, trace: &Trace) -> Vec<u32> {
     let mut path = Vec::new();
     if (trace.start_index as usize) < explorer.program.start_count() as usize
         && explorer.machine.start(trace.start_index) == Ok(true)

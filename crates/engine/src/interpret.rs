@@ -9,10 +9,10 @@ use crate::program::*;
 
 pub(crate) mod orders;
 
-/// Fault of a run: the index of the instruction, and the value it met.
+/// Fault of a run: the index of the instruction, and the value that caused the fault.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Fault {
-    pub at: u32,
+    pub instruction: u32,
     pub value: Number,
 }
 
@@ -28,7 +28,7 @@ pub(crate) struct Machine<'a> {
     pub notes: Vec<(u32, Vec<Number>)>,
     /// Covers marked by [`Op::Cover`] so far.
     pub covered: Vec<bool>,
-    /// Loops whose rounds stored different values in one place in the last run: index into [`Program::orders`], and the
+    /// Loops whose iterations stored different values in one place in the last run: index into [`Program::orders`], and the
     /// instruction that found it first.
     disagreements: Vec<(u32, u32)>,
     /// Orders of loops with different results, if the last run failed for that reason.
@@ -73,7 +73,7 @@ impl<'a> Machine<'a> {
         let Some(instance) = program.start(start) else {
             return Ok(false);
         };
-        let exists = self.run_part(Part::Body(instance, start), instance.body);
+        let exists = self.run_code(CodePart::Body(instance, start), instance.body);
         self.sort_multisets();
         exists
     }
@@ -81,7 +81,7 @@ impl<'a> Machine<'a> {
     /// Sets the parameters of an instance that represents many combinations to the values of one.
     #[inline]
     fn set_parameters(&mut self, instance: &Instance, number: u32) {
-        if let Some(parameter_loop) = &instance.every {
+        if let Some(parameter_loop) = &instance.parameter_loop {
             for (parameter, value) in parameter_loop.values(number - instance.number) {
                 self.frame[parameter.cell as usize] = value;
             }
@@ -110,21 +110,25 @@ impl<'a> Machine<'a> {
     #[inline]
     pub fn is_enabled(&mut self, rule: &Instance, number: u32) -> Result<bool, Fault> {
         match rule.guard {
-            Some(guard) => self.run_part(Part::Guard(rule, number), guard),
+            Some(guard) => self.run_code(CodePart::Guard(rule, number), guard),
             None => Ok(false),
         }
     }
 
-    /// First enabled rule of an instance in the frame's state, as a number from `from` on.
+    /// Returns the first enabled rule of an instance in the frame's state, as a number from `from` on.
     /// A fault comes with the number of the rule whose guard cannot be evaluated.
     #[inline]
-    pub fn next(&mut self, rule: &Instance, from: u32) -> Result<Option<u32>, (u32, Fault)> {
-        let (Some(parameter_loop), Some(_)) = (&rule.every, rule.guard) else {
+    pub fn next_enabled(
+        &mut self,
+        rule: &Instance,
+        from: u32,
+    ) -> Result<Option<u32>, (u32, Fault)> {
+        let (Some(parameter_loop), Some(_)) = (&rule.parameter_loop, rule.guard) else {
             let enabled = self.is_enabled(rule, from).map_err(|fault| (from, fault))?;
             return Ok(enabled.then_some(from));
         };
-        let outcome = self.run_part(Part::Guard(rule, from), parameter_loop.next);
-        let number = || rule.number + parameter_loop.place(|_, cell| self.frame[cell as usize]);
+        let outcome = self.run_code(CodePart::Guard(rule, from), parameter_loop.next);
+        let number = || rule.number + parameter_loop.position(|_, cell| self.frame[cell as usize]);
         match outcome {
             Ok(outcome) => Ok(outcome.then(number)),
             Err(fault) => Err((number(), fault)),
@@ -137,12 +141,12 @@ impl<'a> Machine<'a> {
     pub fn fire(&mut self, rule: &Instance, number: u32) -> Result<bool, Fault> {
         self.log.clear();
         self.move_by_order = None;
-        let fired = self.run_part(Part::Body(rule, number), rule.body);
+        let fired = self.run_code(CodePart::Body(rule, number), rule.body);
         self.sort_multisets();
         fired
     }
 
-    /// Reverts the writes in the log.
+    /// Reverts the writes since the log was last cleared.
     #[inline]
     pub fn undo(&mut self) {
         while let Some((slot, old)) = self.log.pop() {
@@ -152,13 +156,13 @@ impl<'a> Machine<'a> {
 
     /// Runs the code of a claim from `entry` to its return, and returns its verdict.
     pub fn run(&mut self, entry: u32) -> Result<bool, Fault> {
-        self.run_part(Part::Claim, entry)
+        self.run_code(CodePart::Claim, entry)
     }
 
-    /// Runs code from `entry` to its return. If rounds of a loop over a scalarset stored different values, the results
+    /// Runs code from `entry` to its return. If iterations of a loop over a scalarset stored different values, the results
     /// of all orders are compared.
     #[inline]
-    fn run_part(&mut self, part: Part, entry: u32) -> Result<bool, Fault> {
+    fn run_code(&mut self, part: CodePart, entry: u32) -> Result<bool, Fault> {
         self.prepare(part);
         let verdict = self.execute(entry);
         match self.disagreements.is_empty() {
@@ -169,12 +173,13 @@ impl<'a> Machine<'a> {
 
     /// Sets the parameters of a part.
     #[inline]
-    fn prepare(&mut self, part: Part) {
-        if let Part::Body(instance, number) | Part::Guard(instance, number) = part {
+    fn prepare(&mut self, part: CodePart) {
+        if let CodePart::Body(instance, number) | CodePart::Guard(instance, number) = part {
             self.set_parameters(instance, number);
         }
     }
 
+    /// Interprets code from `pc` to its return, and returns its verdict.
     fn execute(&mut self, pc: u32) -> Result<bool, Fault> {
         let program = self.program;
         self.calls.clear();
@@ -183,7 +188,7 @@ impl<'a> Machine<'a> {
         macro_rules! fault {
             ($value:expr) => {
                 return Err(Fault {
-                    at: pc as u32,
+                    instruction: pc as u32,
                     value: $value,
                 })
             };
@@ -227,19 +232,20 @@ impl<'a> Machine<'a> {
                 }
                 Op::Cover { cover } => self.covered[cover as usize] = true,
                 Op::Call { to } => {
-                    if self.calls.len() >= max_call_depth(program.saved.len()) {
+                    if self.calls.len() >= max_call_depth(program.saved_cells.len()) {
                         fault!(0);
                     }
-                    let saved = program.saved.start as usize..program.saved.end as usize;
+                    let saved =
+                        program.saved_cells.start as usize..program.saved_cells.end as usize;
                     self.calls.push((pc as u32 + 1, frame[saved].to_vec()));
                     pc = to as usize;
                     continue;
                 }
-                Op::Back => {
+                Op::EndCall => {
                     let Some((back, saved)) = self.calls.pop() else {
                         unreachable!("a function's code is entered by calls alone")
                     };
-                    let first = program.saved.start as usize;
+                    let first = program.saved_cells.start as usize;
                     frame[first..first + saved.len()].copy_from_slice(&saved);
                     pc = back as usize;
                     continue;
@@ -289,7 +295,7 @@ impl<'a> Machine<'a> {
                     }
                 }
                 Op::Note { note, values } => {
-                    let count = program.notes[note as usize].values() as usize;
+                    let count = program.notes[note as usize].value_count() as usize;
                     let values = &frame[values as usize..values as usize + count];
                     self.notes.push((note, values.to_vec()));
                 }
@@ -300,9 +306,9 @@ impl<'a> Machine<'a> {
     }
 }
 
-/// A part of a model that can be run.
+/// Code of a model that can be run.
 #[derive(Clone, Copy)]
-enum Part<'p> {
+enum CodePart<'p> {
     /// Body of the rule or start state with this number, and its instance.
     Body(&'p Instance, u32),
     /// Guard of the rule with this number, or of the first enabled one from it on.
@@ -328,19 +334,21 @@ impl Program {
     /// Violation reported by a fault. `Ok` for an error or assertion of the model, `Err` with a description for an
     /// ill-defined operation. Includes the line, if there is a text.
     pub fn explain(&self, model: &Model, fault: Fault) -> Result<Violation, String> {
-        let site = self.sites.get(&fault.at);
+        let site = self.sites.get(&fault.instruction);
         let line = site.map_or(0, |site| site.line);
         let with_line = |text: String| match line {
             0 => text,
             line => format!("{text} (line {line})"),
         };
-        if let Op::Fail { name } | Op::Disagree { name, .. } = self.code[fault.at as usize] {
-            let mut violation = self.names[name as usize].clone();
+        if let Op::Fail { violation } | Op::Disagree { violation, .. } =
+            self.code[fault.instruction as usize]
+        {
+            let mut violation = self.violations[violation as usize].clone();
             if line != 0 {
-                violation.why = with_line(violation.to_string());
+                violation.reason = with_line(violation.to_string());
             }
             return match violation.property == Violation::ILL_DEFINED {
-                true => Err(violation.why),
+                true => Err(violation.reason),
                 false => Ok(violation),
             };
         }
@@ -349,21 +357,23 @@ impl Program {
 
     /// True if a fault reports an exceeded limit of the model.
     pub fn is_limit(&self, fault: Fault) -> bool {
-        match self.code[fault.at as usize] {
-            Op::Fail { name } | Op::Disagree { name, .. } => self.names[name as usize].limit,
+        match self.code[fault.instruction as usize] {
+            Op::Fail { violation } | Op::Disagree { violation, .. } => {
+                self.violations[violation as usize].limit
+            }
             _ => false,
         }
     }
 
     /// Description of an ill-defined operation, as a clause.
     fn ill_defined(&self, model: &Model, fault: Fault, site: Option<&Site>) -> String {
-        let operand = site.map_or("", |site| site.what.as_str());
+        let operand = site.map_or("", |site| site.operand.as_str());
         let show = |value: Number| match site.and_then(|site| site.ty) {
             Some(ty) => model.show(ty, value),
             None => value.to_string(),
         };
         let value = fault.value;
-        match self.code[fault.at as usize] {
+        match self.code[fault.instruction as usize] {
             // A check without a name belongs to arithmetic of fewer than 64 bits.
             Op::Check { .. } if operand.is_empty() => self.number_overflow_message(),
             Op::Check { bounds, .. } => {
@@ -394,7 +404,7 @@ impl Program {
                 ..
             } if fault.value == 0 => "division by zero".into(),
             Op::Call { .. } => {
-                let max_call_depth = max_call_depth(self.saved.len());
+                let max_call_depth = max_call_depth(self.saved_cells.len());
                 format!("`{operand}` calls itself more than {max_call_depth} times")
             }
             _ => self.number_overflow_message(),

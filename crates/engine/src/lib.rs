@@ -12,7 +12,7 @@
 //! - machine code (private): the same code, compiled in process for large searches;
 //! - [`search`]: breadth-first search; counts and counterexamples do not depend on the number of threads;
 //! - [`simulate`]: random walks, for models with too many states to visit all;
-//! - [`components`]: exact, separate exploration of a model's independent parts;
+//! - `components`: exact, separate exploration of a model's independent parts;
 //! - [`report`] and [`trace`]: verdicts and counterexamples as data and text;
 //! - [`replay`], [`explain`], [`coverage`] and [`graph`]: replay of counterexamples, the reason why no rule leads on
 //!   from their last state, coverage of a search, and drawings of small models. They repeat the walk with the
@@ -71,7 +71,7 @@ pub mod build;
 #[cfg(test)]
 mod compaction_tests;
 mod compile;
-pub mod components;
+mod components;
 pub mod coverage;
 pub mod explain;
 mod explore;

@@ -72,7 +72,7 @@ pub struct Model {
     pub covers: Vec<Cover>,
     /// Liveness properties: from every reachable state, rules of any kind can lead to a state in which the claim holds.
     pub liveness: Vec<Invariant>,
-    /// Assumptions. A state that violates one is left out, as if no rule led to it; a step to such a state still counts
+    /// Assumptions. A state that violates one is excluded, as if no rule led to it; a step to such a state still counts
     /// as progress.
     pub assumptions: Vec<Invariant>,
     /// States that count as deadlocks.
@@ -264,7 +264,7 @@ pub struct Invariant {
     /// Name of the property.
     pub name: String,
     /// Meaning of a violation, as a clause; may be empty.
-    pub why: String,
+    pub reason: String,
     /// Bound variables; one claim for each combination of their values.
     pub parameters: Vec<VariableId>,
     /// The claim.
@@ -277,7 +277,7 @@ pub struct Violation {
     /// Name of the property.
     pub property: String,
     /// Description of the violation, as a clause; may be empty.
-    pub why: String,
+    pub reason: String,
     /// True if the model has exceeded one of its own limits, such as a capacity: the search is then undecided.
     pub limit: bool,
 }
@@ -286,7 +286,7 @@ impl<S: Into<String>> From<S> for Violation {
     fn from(property: S) -> Violation {
         Violation {
             property: property.into(),
-            why: String::new(),
+            reason: String::new(),
             limit: false,
         }
     }
@@ -294,9 +294,9 @@ impl<S: Into<String>> From<S> for Violation {
 
 impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.why.is_empty() {
+        match self.reason.is_empty() {
             true => write!(f, "`{}` does not hold", self.property),
-            false => f.write_str(&self.why),
+            false => f.write_str(&self.reason),
         }
     }
 }
@@ -306,16 +306,16 @@ impl Violation {
     /// have the same name.
     pub(crate) const ILL_DEFINED: &'static str = "values in range";
 
-    /// Creates a violation by an operation without a meaning; `why` is a clause.
-    pub(crate) fn ill_defined(why: impl Into<String>) -> Violation {
-        Violation::new(Violation::ILL_DEFINED, why)
+    /// Creates a violation by an operation without a meaning; `reason` is a clause.
+    pub(crate) fn ill_defined(reason: impl Into<String>) -> Violation {
+        Violation::new(Violation::ILL_DEFINED, reason)
     }
 
-    /// Creates a violation of `property`; `why` is a clause.
-    pub fn new(property: impl Into<String>, why: impl Into<String>) -> Violation {
+    /// Creates a violation of `property`; `reason` is a clause.
+    pub fn new(property: impl Into<String>, reason: impl Into<String>) -> Violation {
         Violation {
             property: property.into(),
-            why: why.into(),
+            reason: reason.into(),
             limit: false,
         }
     }
@@ -325,7 +325,7 @@ impl Violation {
         let description = description.into();
         Violation {
             property: description.clone(),
-            why: description,
+            reason: description,
             limit: true,
         }
     }
@@ -552,7 +552,7 @@ pub enum Stmt {
     For(VariableId, Vec<Stmt>),
     /// As [`Stmt::For`], for a bound variable that takes only these numbers.
     ForSteps(VariableId, Box<Steps>, Vec<Stmt>),
-    /// Run the statements while the condition holds; more rounds than this number are an error of the model.
+    /// Run the statements while the condition holds; more iterations than this number are an error of the model.
     While(Expr, Vec<Stmt>, u32),
     /// Run the statements of the first case with a value equal to the first expression, or else the last ones.
     Switch(Expr, Vec<(Vec<Expr>, Vec<Stmt>)>, Vec<Stmt>),
@@ -584,16 +584,16 @@ pub enum Stmt {
 #[derive(Clone, PartialEq, Debug)]
 pub enum Note {
     /// An event for the [`TraceRenderer`] of the model.
-    Says {
+    Event {
         /// Kind of the event, numbered by the renderer.
-        sort: u32,
+        kind: u32,
         /// Participants and locations: simple values.
         values: Vec<Expr>,
         /// Description.
-        words: Phrase,
+        phrase: Phrase,
     },
     /// A member of a group has been used; [`crate::coverage`] counts these.
-    Marks {
+    Mark {
         /// Index of the group.
         group: u32,
         /// The member, a simple value.
@@ -619,30 +619,30 @@ pub enum Piece {
 
 impl Note {
     /// Number of values that the note carries.
-    pub(crate) fn values(&self) -> u32 {
+    pub(crate) fn value_count(&self) -> u32 {
         match self {
-            Note::Says { values, words, .. } => {
-                values.len() as u32 + words.iter().map(Piece::values).sum::<u32>()
+            Note::Event { values, phrase, .. } => {
+                values.len() as u32 + phrase.iter().map(Piece::value_count).sum::<u32>()
             }
-            Note::Marks { .. } => 1,
+            Note::Mark { .. } => 1,
         }
     }
 }
 
 impl Piece {
     /// Number of values that the piece carries.
-    pub(crate) fn values(&self) -> u32 {
+    pub(crate) fn value_count(&self) -> u32 {
         match self {
             Piece::Text(_) => 0,
             Piece::Value(_) | Piece::Agent(_) => 1,
-            Piece::Choice(_, a, b) => 1 + a.iter().chain(b).map(Piece::values).sum::<u32>(),
+            Piece::Choice(_, a, b) => 1 + a.iter().chain(b).map(Piece::value_count).sum::<u32>(),
         }
     }
 }
 
 /// Renderer of traces: makes the chart of a path through a model.
 pub trait TraceRenderer: fmt::Debug + Sync {
-    /// Starts the story of a path at its start state. Returns `None` if the model has nothing to draw.
+    /// Begins the events of a path at its start state. Returns `None` if the model has nothing to draw.
     fn begin<'a>(&self, model: &'a Model, state: &[Number]) -> Option<Box<dyn TraceEvents + 'a>>;
 }
 
@@ -650,14 +650,14 @@ pub trait TraceRenderer: fmt::Debug + Sync {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ModelError {
     /// Location: the rule, invariant, type or variable with the error.
-    pub place: String,
+    pub location: String,
     /// Description of the error.
     pub message: String,
 }
 
 impl fmt::Display for ModelError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.place, self.message)
+        write!(f, "{}: {}", self.location, self.message)
     }
 }
 
@@ -753,13 +753,13 @@ impl Model {
             _ if value == UNDEFINED => "undefined".into(),
             Type::Scalarset(_) => format!("{}_{}", self.types[id.index()].name, value + 1),
             Type::Union(members) => {
-                let mut rest = value;
+                let mut remaining = value;
                 for &member in members {
                     let count = self.bounds(member).map_or(0, |b| b.1 + 1);
-                    if rest < count {
-                        return self.show(member, rest);
+                    if remaining < count {
+                        return self.show(member, remaining);
                     }
-                    rest -= count;
+                    remaining -= count;
                 }
                 value.to_string()
             }

@@ -65,21 +65,22 @@ pub(crate) enum Op {
     },
     /// Emits a note; its values are in the cells from `values` on.
     Note { note: u32, values: Cell },
-    /// Reports the violation with this index in [`Program::names`].
-    Fail { name: u32 },
-    /// Records that rounds of a loop over a scalarset stored different values in one place.
-    Disagree { order: u32, name: u32 },
+    /// Reports the violation with this index in [`Program::violations`].
+    Fail { violation: u32 },
+    /// Records that iterations of a loop over a scalarset stored different values in one place.
+    Disagree { order: u32, violation: u32 },
     /// Marks the cover with this index as reached.
     Cover { cover: u32 },
-    /// Saves the cells of [`Program::saved`] and jumps to `to`; faults if too many are saved.
+    /// Saves the cells of [`Program::saved_cells`] and jumps to `to`; faults if too many are saved.
     /// Only programs with recursive functions contain calls; they are interpreted.
     Call { to: u32 },
     /// Restores the cells saved last and continues after their `Call`.
-    Back,
+    EndCall,
     /// Ends with a verdict. A body with verdict false has no effect (see [`crate::model::Stmt::Assume`]).
     Return { verdict: bool },
 }
 
+/// Comparison of two cells.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Comparison {
     Equal,
@@ -131,14 +132,14 @@ pub(crate) struct Slot {
 /// Each slot begins with a cell that is 1 if an element is present, followed by the element's parts. In an empty slot,
 /// the parts have their first values.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Bag {
+pub(crate) struct MultisetLayout {
     pub first: Cell,
     pub capacity: u32,
     /// Number of cells per slot.
     pub stride: u32,
 }
 
-/// Order in which loops over a type take its values. In the order of the text, the values ascend.
+/// Order in which loops over a type take its values. In the order of the model, the values ascend.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct LoopOrder {
     /// Type of the loop variable.
@@ -157,14 +158,14 @@ pub(crate) trait Orbits: Send + Sync {
     fn representative(&self, frame: &[Number]) -> Vec<u64>;
 }
 
-/// Operand of an instruction that may fault, and its position in the text.
+/// Operand of an instruction that may fault, and its position in the source.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(crate) struct Site {
     /// Name of a variable or table; may be empty.
-    pub what: String,
+    pub operand: String,
     /// Type of the value, if a message must show it other than as a number.
     pub ty: Option<crate::model::TypeId>,
-    /// Line; 0 if there is no text.
+    /// Source line; 0 if the model was not read from a file.
     pub line: u32,
     /// Variables of the enclosing quantifiers over scalarsets.
     pub enclosing_quantifiers: Vec<crate::model::VariableId>,
@@ -184,7 +185,7 @@ pub(crate) struct Instance {
     /// Values of its parameters; empty if it represents all combinations.
     pub arguments: Vec<Number>,
     /// Parameters and code to enumerate all combinations, if it represents all.
-    pub every: Option<ParameterLoop>,
+    pub parameter_loop: Option<ParameterLoop>,
     /// Entry of its guard; `None` if the guard can never hold. Unused for start states.
     pub guard: Option<u32>,
     /// Entry of its body.
@@ -217,24 +218,24 @@ pub(crate) struct Parameter {
 
 impl ParameterLoop {
     /// Values of a combination, given by its position among all.
-    pub fn values(&self, mut place: u32) -> impl Iterator<Item = (Parameter, Number)> + '_ {
+    pub fn values(&self, mut position: u32) -> impl Iterator<Item = (Parameter, Number)> + '_ {
         let backward = self.parameters.iter().rev().map(move |&parameter| {
             // A parameter has at most as many values as combinations exist, fewer than 2^32.
             let values = parameter.hi.wrapping_sub(parameter.lo) as u32 + 1;
-            let value = parameter.lo.wrapping_add((place % values).into());
-            place /= values;
+            let value = parameter.lo.wrapping_add((position % values).into());
+            position /= values;
             (parameter, value)
         });
         backward.collect::<Vec<_>>().into_iter().rev()
     }
 
     /// Position, among all combinations, of the one in the cells.
-    pub fn place(&self, value: impl Fn(usize, Cell) -> Number) -> u32 {
+    pub fn position(&self, value: impl Fn(usize, Cell) -> Number) -> u32 {
         let parameters = self.parameters.iter().enumerate();
-        parameters.fold(0, |place, (i, parameter)| {
+        parameters.fold(0, |position, (i, parameter)| {
             let values = parameter.hi.wrapping_sub(parameter.lo) as u32 + 1;
-            let above = value(i, parameter.cell).wrapping_sub(parameter.lo) as u32;
-            place * values + above
+            let offset = value(i, parameter.cell).wrapping_sub(parameter.lo) as u32;
+            position * values + offset
         })
     }
 }
@@ -242,7 +243,7 @@ impl ParameterLoop {
 impl Instance {
     /// Number of combinations that it represents.
     pub fn count(&self) -> u32 {
-        self.every
+        self.parameter_loop
             .as_ref()
             .map_or(1, |parameter_loop| parameter_loop.count)
     }
@@ -254,7 +255,7 @@ impl Instance {
 
     /// Parameter values of the combination with this number.
     fn values(&self, number: u32) -> Vec<Number> {
-        match &self.every {
+        match &self.parameter_loop {
             None => self.arguments.clone(),
             Some(parameter_loop) => parameter_loop
                 .values(number - self.number)
@@ -270,7 +271,7 @@ fn combinations(instances: &[Instance]) -> u32 {
 }
 
 /// Instance that represents the combination with this number.
-fn of_number(instances: &[Instance], number: u32) -> Option<&Instance> {
+fn instance_of_number(instances: &[Instance], number: u32) -> Option<&Instance> {
     // If each combination has its own instance, the number is its index.
     let candidate = instances.get(number as usize);
     candidate
@@ -316,17 +317,17 @@ pub(crate) struct Program {
     /// Entries of the assumptions. A state that violates one is not stored.
     pub assumptions: Vec<u32>,
     /// All multisets of the state, inner ones first. Each is sorted in every stored state.
-    pub bags: Vec<Bag>,
+    pub multisets: Vec<MultisetLayout>,
     /// Cells that [`Op::Call`] saves.
-    pub saved: std::ops::Range<Cell>,
-    /// Orders of the loops whose rounds may store different values in one place.
+    pub saved_cells: std::ops::Range<Cell>,
+    /// Orders of the loops whose iterations may store different values in one place.
     pub orders: Vec<LoopOrder>,
     /// Cell that is 1 while these loops take their order from the cells of [`Program::orders`], else 0.
-    pub reordered: Cell,
+    pub reorder_flag: Cell,
     /// Orbits of the whole state; given if [`Program::orders`] is not empty.
     pub orbits: Option<std::sync::Arc<dyn Orbits>>,
     /// Violations that errors and assertions report.
-    pub names: Vec<Violation>,
+    pub violations: Vec<Violation>,
     /// Operand of each instruction that may fault, by its index in the code.
     pub sites: FxHashMap<u32, Site>,
     pub notes: Vec<Note>,
@@ -376,7 +377,7 @@ impl Op {
             | Op::Disagree { .. }
             | Op::Cover { .. }
             | Op::Call { .. }
-            | Op::Back
+            | Op::EndCall
             | Op::Return { .. } => {}
         }
     }
@@ -409,8 +410,9 @@ pub(crate) struct Field {
 }
 
 impl Field {
+    /// Packed value, unshifted.
     #[inline]
-    pub fn raw(&self, value: Number) -> u64 {
+    pub fn encode(&self, value: Number) -> u64 {
         let raw = match self.undefined && value == UNDEFINED {
             true => 0,
             false => value
@@ -420,8 +422,9 @@ impl Field {
         raw as u64 & self.mask
     }
 
+    /// Value of a packed, unshifted field.
     #[inline]
-    pub fn value(&self, raw: u64) -> Number {
+    pub fn decode(&self, raw: u64) -> Number {
         match self.undefined && raw == 0 {
             true => UNDEFINED,
             false => (raw as Number)
@@ -486,7 +489,7 @@ impl Packing {
     pub fn pack(&self, frame: &[Number], words: &mut [u64]) {
         words.fill(0);
         for f in &self.fields {
-            words[f.word as usize] |= f.raw(frame[f.slot as usize]) << f.shift;
+            words[f.word as usize] |= f.encode(frame[f.slot as usize]) << f.shift;
         }
     }
 
@@ -496,14 +499,14 @@ impl Packing {
         let f = &self.of_slot[slot as usize];
         if f.mask != 0 {
             let word = &mut words[f.word as usize];
-            *word = *word & !(f.mask << f.shift) | f.raw(value) << f.shift;
+            *word = *word & !(f.mask << f.shift) | f.encode(value) << f.shift;
         }
     }
 
     /// Unpacks into a frame. Slots that are not packed keep their values.
     pub fn unpack(&self, words: &[u64], frame: &mut [Number]) {
         for f in &self.fields {
-            frame[f.slot as usize] = f.value((words[f.word as usize] >> f.shift) & f.mask);
+            frame[f.slot as usize] = f.decode((words[f.word as usize] >> f.shift) & f.mask);
         }
     }
 }
@@ -513,9 +516,10 @@ impl Program {
     /// changed cell and its old value. Every state is sorted before it is packed.
     pub fn sort_multisets(&self, frame: &mut [Number], mut changed: impl FnMut(Cell, Number)) {
         let mut sorted = Vec::new();
-        for bag in &self.bags {
-            let stride = bag.stride as usize;
-            let cells = bag.first as usize..bag.first as usize + bag.capacity as usize * stride;
+        for multiset in &self.multisets {
+            let stride = multiset.stride as usize;
+            let cells = multiset.first as usize
+                ..multiset.first as usize + multiset.capacity as usize * stride;
             let order = |a: &[Number], b: &[Number]| b[0].cmp(&a[0]).then_with(|| a.cmp(b));
             let slots = || frame[cells.clone()].chunks_exact(stride);
             if slots().is_sorted_by(|a, b| order(a, b).is_le()) {
@@ -535,13 +539,13 @@ impl Program {
     }
 
     /// True if parts may be explored separately: only invariants and the quiescent condition read the whole state.
-    pub fn separable(&self) -> bool {
+    pub fn is_separable(&self) -> bool {
         let priority = self.rules.first().map_or(0, |rule| rule.priority);
         self.covers.is_empty()
             && self.liveness.is_empty()
             && self.assumptions.is_empty()
-            && self.bags.is_empty()
-            && self.saved.is_empty()
+            && self.multisets.is_empty()
+            && self.saved_cells.is_empty()
             && self.rules.iter().all(|rule| rule.priority == priority)
     }
 
@@ -567,12 +571,12 @@ impl Program {
 
     /// Instance of the rule with this number; it may represent others too.
     pub fn rule(&self, number: u32) -> Option<&Instance> {
-        of_number(&self.rules, number)
+        instance_of_number(&self.rules, number)
     }
 
     /// Instance of the start state with this number; it may represent others too.
     pub fn start(&self, number: u32) -> Option<&Instance> {
-        of_number(&self.starts, number)
+        instance_of_number(&self.starts, number)
     }
 
     /// Display name of an instance, with the values of its parameters.

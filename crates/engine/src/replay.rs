@@ -7,12 +7,12 @@ use crate::model::{Deadlock, Model, Number, Violation};
 use crate::program::Program;
 use crate::report::{deadlock_message, reported_property, Property};
 use crate::search::Path;
-use crate::trace::{walk_path, ReplayedTrace, Trace};
+use crate::trace::{replay_path, ReplayedTrace, Trace};
 use crate::view::View;
 
-/// Judgement of a trace's last state or step.
+/// Verdict on a trace's last state or step.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Ending {
+pub enum FinalVerdict {
     /// The last state or step violates a property.
     Violated {
         /// The violated property.
@@ -21,11 +21,11 @@ pub enum Ending {
         message: String,
     },
     /// The last step exceeds a limit of the model ([`Violation::limit`]), as a clause.
-    Exceeded(String),
+    LimitExceeded(String),
     /// The last state has no violation.
-    Sound,
+    NoViolation,
     /// The states reachable from the last one are too many to decide drain or liveness.
-    Open,
+    Undecided,
 }
 
 /// Maximum number of states explored from the last one. Beyond it, reachability is undecided.
@@ -43,33 +43,33 @@ pub fn replay_trace(
     model: &Model,
     recorded: &Trace,
     claim: Option<&Property>,
-) -> Result<(Trace, Ending), String> {
+) -> Result<(Trace, FinalVerdict), String> {
     if let Some(error) = model.validate().first() {
         return Err(error.to_string());
     }
-    let settled = match recorded.watched {
+    let uniform_stores = match recorded.loops_checked {
         true => crate::symmetry_check::asymmetric_uses(model).1,
         false => Default::default(),
     };
-    let program = compile_with_loop_checks(model, true, settled);
+    let program = compile_with_loop_checks(model, true, uniform_stores);
     let path = Path {
         start: recorded.start_index,
         rules: recorded.steps.iter().map(|step| step.rule_index).collect(),
     };
-    // Walks only as far as names agree, so that the earlier of two mismatches is reported.
+    // Replays only as far as names agree, so that the earlier of two mismatches is reported.
     let name_check = check_names(model, &program, recorded);
-    let walked = Path {
+    let agreeing_path = Path {
         start: path.start,
         rules: path.rules[..name_check
             .as_ref()
             .map_or_else(|(steps, _)| *steps, |()| path.rules.len())]
             .to_vec(),
     };
-    let mut replayed = walk_path(model, &program, &walked)?;
+    let mut replayed = replay_path(model, &program, &agreeing_path)?;
     compare(recorded, &replayed.trace)?;
     name_check.map_err(|(_, reason)| reason)?;
-    let ending = judge(model, &program, &mut replayed, claim);
-    Ok((replayed.trace, ending))
+    let final_verdict = judge(model, &program, &mut replayed, claim);
+    Ok((replayed.trace, final_verdict))
 }
 
 /// Compares the names of the start state and rules with those of a trace. The error holds the number of steps that
@@ -89,7 +89,7 @@ fn check_names(model: &Model, program: &Program, recorded: &Trace) -> Result<(),
     }
     for (i, step) in recorded.steps.iter().enumerate() {
         if step.rule_index >= program.rule_count() {
-            // The walk reports this error.
+            // The replay reports this error.
             return Ok(());
         }
         let name = program.rule_name(model, step.rule_index);
@@ -157,9 +157,9 @@ fn judge(
     program: &Program,
     replayed: &mut ReplayedTrace,
     claim: Option<&Property>,
-) -> Ending {
+) -> FinalVerdict {
     if let Some(fault) = replayed.fault {
-        return fault_ending(model, program, replayed, fault);
+        return fault_verdict(model, program, replayed, fault);
     }
     let mut violation = None;
     for invariant in &program.invariants {
@@ -167,19 +167,19 @@ fn judge(
             Ok(true) => {}
             Ok(false) => {
                 let invariant = &model.invariants[invariant.invariant as usize];
-                let report = Violation::new(&invariant.name, &invariant.why);
+                let report = Violation::new(&invariant.name, &invariant.reason);
                 let property = Property::Invariant(invariant.name.clone());
                 let is_claimed = claim == Some(&property);
-                let ending = Ending::Violated {
+                let final_verdict = FinalVerdict::Violated {
                     property,
                     message: report.to_string(),
                 };
                 if is_claimed {
-                    return ending;
+                    return final_verdict;
                 }
-                violation.get_or_insert(ending);
+                violation.get_or_insert(final_verdict);
             }
-            Err(fault) => return fault_ending(model, program, replayed, fault),
+            Err(fault) => return fault_verdict(model, program, replayed, fault),
         }
     }
     if let Some(violation) = violation {
@@ -188,25 +188,23 @@ fn judge(
     judge_reachability(model, program, replayed, claim)
 }
 
-/// Judgement of a last state or step with a fault.
-fn fault_ending(
+/// Verdict on a last state or step with a fault.
+fn fault_verdict(
     model: &Model,
     program: &Program,
     replayed: &ReplayedTrace,
     fault: Fault,
-) -> Ending {
+) -> FinalVerdict {
     match program.explain(model, fault) {
-        Ok(Violation {
-            why: reason, limit, ..
-        }) if limit => {
+        Ok(Violation { reason, limit, .. }) if limit => {
             // The trace describes the orders of loops whose results differ.
-            Ending::Exceeded(replayed.trace.fault.clone().unwrap_or(reason))
+            FinalVerdict::LimitExceeded(replayed.trace.fault.clone().unwrap_or(reason))
         }
-        Ok(violation) => Ending::Violated {
+        Ok(violation) => FinalVerdict::Violated {
             property: reported_property(model, &violation),
             message: violation.to_string(),
         },
-        Err(message) => Ending::Violated {
+        Err(message) => FinalVerdict::Violated {
             property: Property::WellDefined,
             message,
         },
@@ -219,7 +217,7 @@ fn judge_reachability(
     program: &Program,
     replayed: &ReplayedTrace,
     claim: Option<&Property>,
-) -> Ending {
+) -> FinalVerdict {
     let view = View::whole(program, model.deadlock);
     let last_state = replayed.machine.frame[..program.slots.len()].to_vec();
     let quiescent = |explorer: &mut Explorer| {
@@ -244,19 +242,19 @@ fn judge_reachability(
         });
         if let (Some(fault), false, false) = (order_fault, moves, is_excepted) {
             // One state of the orbit has a move, and another has none.
-            return fault_ending(model, program, replayed, fault);
+            return fault_verdict(model, program, replayed, fault);
         }
         if complete.is_ok() && !moves && !is_excepted {
-            return Ending::Violated {
+            return FinalVerdict::Violated {
                 property: Property::NoDeadlock,
                 message: deadlock_message(model).into(),
             };
         }
     }
     if let (Some(conjuncts), false) = (&program.quiescent, claims_liveness) {
-        match out_of_reach(program, &view, &last_state, conjuncts, false) {
-            Reach::Never { moves } => {
-                return Ending::Violated {
+        match reachability(program, &view, &last_state, conjuncts, false) {
+            Reachability::Unreachable { moves } => {
+                return FinalVerdict::Violated {
                     property: Property::Drain,
                     message: match moves {
                         false => "dead end: only spontaneous events lead to other states".into(),
@@ -267,8 +265,8 @@ fn judge_reachability(
                     },
                 }
             }
-            Reach::Unknown => return Ending::Open,
-            Reach::Within => {}
+            Reachability::Unknown => return FinalVerdict::Undecided,
+            Reachability::Reachable => {}
         }
     }
     for (property, conjuncts) in &program.liveness {
@@ -276,18 +274,18 @@ fn judge_reachability(
         if claims_liveness && claim != Some(&Property::Liveness(name.clone())) {
             continue;
         }
-        match out_of_reach(program, &view, &last_state, conjuncts, true) {
-            Reach::Never { .. } => {
-                return Ending::Violated {
+        match reachability(program, &view, &last_state, conjuncts, true) {
+            Reachability::Unreachable { .. } => {
+                return FinalVerdict::Violated {
                     property: Property::Liveness(name.clone()),
                     message: format!("`{name}` is no longer reachable"),
                 }
             }
-            Reach::Unknown => return Ending::Open,
-            Reach::Within => {}
+            Reachability::Unknown => return FinalVerdict::Undecided,
+            Reachability::Reachable => {}
         }
     }
-    Ending::Sound
+    FinalVerdict::NoViolation
 }
 
 /// Creates an explorer with this state only.
@@ -298,44 +296,45 @@ fn explorer_at<'a>(program: &'a Program, view: &'a View, state: &[Number]) -> Ex
     explorer
 }
 
-enum Reach {
-    Within,
-    /// True if the state has any move.
-    Never {
+/// Reachability of a state in which a condition holds.
+enum Reachability {
+    Reachable,
+    /// `moves` is true if the state has a step to a different one.
+    Unreachable {
         moves: bool,
     },
     Unknown,
 }
 
 /// Decides whether rules lead from a state to one in which all conjuncts hold.
-fn out_of_reach(
+fn reachability(
     program: &Program,
     view: &View,
     start_state: &[Number],
     conjuncts: &[u32],
     spontaneous: bool,
-) -> Reach {
+) -> Reachability {
     let mut explorer = explorer_at(program, view, start_state);
     let (mut state, mut moves) = (0, false);
     while (state as usize) < explorer.len() {
         if explorer.len() > MAX_STATES {
-            return Reach::Unknown;
+            return Reachability::Unknown;
         }
         explorer.load(state);
         let holds = |&entry: &u32| explorer.machine.run(entry);
         match conjuncts.iter().map(holds).collect::<Result<Vec<_>, _>>() {
-            Ok(results) if results.iter().all(|&holds| holds) => return Reach::Within,
+            Ok(results) if results.iter().all(|&holds| holds) => return Reachability::Reachable,
             Ok(_) => {}
-            Err(_) => return Reach::Unknown,
+            Err(_) => return Reachability::Unknown,
         }
         let expanded = explorer.expand(state, spontaneous, |step, _| {
             moves |= step.to != Some(state);
             true
         });
         if expanded.is_err() {
-            return Reach::Unknown;
+            return Reachability::Unknown;
         }
         state += 1;
     }
-    Reach::Never { moves }
+    Reachability::Unreachable { moves }
 }

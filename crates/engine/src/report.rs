@@ -6,7 +6,7 @@ use crate::model::*;
 use crate::program::{Op, Program};
 use crate::search::{omission_bound, CheckpointError, FailedCheck, Options, Path, Reason, Verdict};
 use crate::symmetry::Symmetry;
-use crate::symmetry_check::Settled;
+use crate::symmetry_check::UniformStores;
 use crate::trace::{trace_of_path, Trace};
 use crate::view::View;
 use cohkit_base::words::counted;
@@ -50,7 +50,7 @@ pub struct Report {
     pub walks: Option<Box<Walks>>,
 }
 
-/// Statistics of random walks. In a [`Report`] with walks, `states` are the states met, `transitions` the rules fired,
+/// Statistics of random walks. In a [`Report`] with walks, `states` are the states visited, `transitions` the rules fired,
 /// including those only tried, and `depth` is the length of the longest walk.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Walks {
@@ -60,7 +60,7 @@ pub struct Walks {
     pub walks: u64,
     /// Steps of all walks together.
     pub steps: u64,
-    /// True if `states` counts all states met; the table of known states is limited to 2^22.
+    /// True if `states` counts all states visited; the table of known states is limited to 2^22.
     pub states_counted: bool,
     /// Number of rule instances (rules with values of their parameters) by which a walk could reach a different state.
     pub rules_fired: u64,
@@ -174,13 +174,13 @@ pub enum Status {
 /// All errors that [`Model::validate`] finds, or the error of a checkpoint.
 pub fn check(model: &Model, options: &Options) -> Result<Report, CheckError> {
     let prepare = || {
-        let settled = stores_to_check(model, options);
-        let program =
-            validate_and_compile(model, settled.clone(), options).map_err(CheckError::Model)?;
-        let parts = parts(model, &program, options);
-        Ok((settled, program, parts))
+        let uniform_stores = stores_to_check(model, options);
+        let program = validate_and_compile(model, uniform_stores.clone(), options)
+            .map_err(CheckError::Model)?;
+        let parts = independent_parts(model, &program, options);
+        Ok((uniform_stores, program, parts))
     };
-    let (settled, program, parts) = options.compile(prepare)?;
+    let (uniform_stores, program, parts) = options.compile(prepare)?;
     let symmetric = parts.views.iter().any(|view| view.symmetry.is_some());
     let Product {
         verdict,
@@ -198,12 +198,12 @@ pub fn check(model: &Model, options: &Options) -> Result<Report, CheckError> {
         .enumerate()
         .filter(|(i, r)| i == *r)
         .count();
-    let effort = Effort {
+    let search_size = SearchSize {
         states,
         depth,
         symmetric,
     };
-    let outcome = outcome(model, &program, &verdict, effort, settled);
+    let outcome = outcome_of_verdict(model, &program, &verdict, search_size, uniform_stores);
     let properties = property_results(model, &program, &outcome, &verdict);
     // Equal parts were explored once.
     let explored = (components.iter().zip(&parts.representative).enumerate())
@@ -229,32 +229,32 @@ pub fn check(model: &Model, options: &Options) -> Result<Report, CheckError> {
     })
 }
 
-/// Stores of loops that a program checks at run time for dependence on the order of rounds. None if symmetry is off.
-pub(crate) fn stores_to_check(model: &Model, options: &Options) -> Settled {
+/// Stores of loops that a program checks at run time for dependence on the order of iterations; empty if symmetry is off.
+pub(crate) fn stores_to_check(model: &Model, options: &Options) -> UniformStores {
     match options.symmetry {
         true => crate::symmetry_check::asymmetric_uses(model).1,
-        false => Settled::new(),
+        false => UniformStores::new(),
     }
 }
 
-/// Validates and compiles a model. The program compares all orders of a loop whose rounds store different values in a
-/// place of `settled`. If the results differ, it reports an exceeded limit.
+/// Validates and compiles a model. The program compares all orders of a loop whose iterations store different values in a
+/// place of `uniform_stores`. If the results differ, it reports an exceeded limit.
 ///
 /// # Errors
 /// All errors that [`Model::validate`] finds, or that the code would be too large.
 pub(crate) fn validate_and_compile(
     model: &Model,
-    settled: Settled,
+    uniform_stores: UniformStores,
     options: &Options,
 ) -> Result<Program, Vec<ModelError>> {
     let errors = model.validate();
     if !errors.is_empty() {
         return Err(errors);
     }
-    let program = compile_with_node_limit(model, false, settled, options.max_nodes);
+    let program = compile_with_node_limit(model, false, uniform_stores, options.max_nodes);
     if program.code.len() > MAX_INSTRUCTIONS {
         return Err(vec![ModelError {
-            place: format!("model `{}`", model.name),
+            location: format!("model `{}`", model.name),
             message: "with all its calls and instances it is too large".into(),
         }]);
     }
@@ -263,16 +263,16 @@ pub(crate) fn validate_and_compile(
 
 /// Size of the search behind a verdict.
 #[derive(Clone, Copy)]
-pub(crate) struct Effort {
+pub(crate) struct SearchSize {
     pub states: u128,
     pub depth: u64,
     /// True if one state of each orbit was counted.
     pub symmetric: bool,
 }
 
-impl Effort {
+impl SearchSize {
     /// Number of states, in words.
-    fn states(self) -> String {
+    fn describe_states(self) -> String {
         states_in_words(self.states, self.symmetric)
     }
 }
@@ -284,19 +284,24 @@ pub fn states_in_words(states: u128, symmetric: bool) -> String {
 }
 
 /// Outcome for the model that follows from a verdict of the search.
-pub(crate) fn outcome(
+pub(crate) fn outcome_of_verdict(
     model: &Model,
     program: &Program,
     verdict: &Verdict,
-    effort: Effort,
-    settled: Settled,
+    search_size: SearchSize,
+    uniform_stores: UniformStores,
 ) -> Outcome {
     match verdict {
         Verdict::Holds => Outcome::Verified,
         Verdict::Undecided(reason) => Outcome::Undecided { reason: *reason },
-        Verdict::FailedCheck(failed_check, path) => {
-            violation_outcome(model, program, failed_check, path, effort, settled)
-        }
+        Verdict::FailedCheck(failed_check, path) => violation_outcome(
+            model,
+            program,
+            failed_check,
+            path,
+            search_size,
+            uniform_stores,
+        ),
     }
 }
 
@@ -341,17 +346,18 @@ pub(crate) fn property_results(
 
 /// Independent parts for separate exploration. A model with symmetry is explored as a whole, unless each part contains
 /// all the state that its permutations move together.
-pub(crate) fn parts(model: &Model, program: &Program, options: &Options) -> Parts {
+pub(crate) fn independent_parts(model: &Model, program: &Program, options: &Options) -> Parts {
     let mut whole = View::whole(program, model.deadlock);
-    let named = model.interchangeable.as_ref().map(|range| range.names);
+    let interchangeable_names = model.interchangeable.as_ref().map(|range| range.names);
     // Reachability of a claim about one particular value of a scalarset can differ between states of an orbit.
-    let of_one_value = |property: &Invariant| {
+    let concerns_one_value = |property: &Invariant| {
         property.parameters.iter().any(|&parameter| {
             let ty = model.variable(parameter).ty;
-            Some(ty) == named || matches!(model.ty(ty), Type::Scalarset(_) | Type::Union(_))
+            Some(ty) == interchangeable_names
+                || matches!(model.ty(ty), Type::Scalarset(_) | Type::Union(_))
         })
     };
-    if options.symmetry && !model.liveness.iter().any(of_one_value) {
+    if options.symmetry && !model.liveness.iter().any(concerns_one_value) {
         whole.symmetry = Symmetry::of(model, program, &whole.packing).map(Arc::new);
     }
     let symmetric = whole.symmetry.is_some();
@@ -379,7 +385,7 @@ pub(crate) fn parts(model: &Model, program: &Program, options: &Options) -> Part
     }
 }
 
-/// Reason why a model cannot be checked.
+/// Reason reason a model cannot be checked.
 #[derive(Debug)]
 pub enum CheckError {
     /// Errors of the model.
@@ -415,8 +421,11 @@ impl Property {
     }
 }
 
-fn stuck_states_text(stuck: u64, effort: Effort) -> String {
-    format!("{stuck} of {} cannot become quiescent", effort.states())
+fn stuck_states_text(stuck: u64, search_size: SearchSize) -> String {
+    format!(
+        "{stuck} of {} cannot become quiescent",
+        search_size.describe_states()
+    )
 }
 
 fn violation_outcome(
@@ -424,24 +433,24 @@ fn violation_outcome(
     program: &Program,
     failed_check: &FailedCheck,
     path: &Path,
-    effort: Effort,
-    settled: Settled,
+    search_size: SearchSize,
+    uniform_stores: UniformStores,
 ) -> Outcome {
     let text = |s: &str| s.to_string();
     let (property, message) = match failed_check {
         FailedCheck::Invariant(i) => {
             let invariant = &model.invariants[*i as usize];
-            let violation = Violation::new(&invariant.name, &invariant.why);
+            let violation = Violation::new(&invariant.name, &invariant.reason);
             (
                 Property::Invariant(invariant.name.clone()),
                 violation.to_string(),
             )
         }
         FailedCheck::Fault(fault) => match program.explain(model, *fault) {
-            Ok(Violation { why, limit, .. }) if limit => {
-                let trace = Box::new(trace_of_path(model, path, settled));
+            Ok(Violation { reason, limit, .. }) if limit => {
+                let trace = Box::new(trace_of_path(model, path, uniform_stores));
                 return Outcome::Exceeded {
-                    limit: trace.fault.clone().unwrap_or(why),
+                    limit: trace.fault.clone().unwrap_or(reason),
                     trace,
                 };
             }
@@ -453,14 +462,14 @@ fn violation_outcome(
             Property::Drain,
             format!(
                 "dead end: only spontaneous events lead to other states; {}",
-                stuck_states_text(*stuck, effort)
+                stuck_states_text(*stuck, search_size)
             ),
         ),
         FailedCheck::Livelock(stuck) => (
             Property::Drain,
             format!(
                 "livelock: without spontaneous events, no quiescent state is reachable; {}",
-                stuck_states_text(*stuck, effort)
+                stuck_states_text(*stuck, search_size)
             ),
         ),
         FailedCheck::Uncovered(unmet) => {
@@ -473,8 +482,8 @@ fn violation_outcome(
                 Some((last, front)) => format!("{} and {last} are", front.join(", ")),
                 None => String::new(),
             };
-            let states_text = effort.states();
-            let steps = counted(u128::from(effort.depth), "step");
+            let states_text = search_size.describe_states();
+            let steps = counted(u128::from(search_size.depth), "step");
             let message = format!(
                 "{subject} not covered in any of {states_text}, at most {steps} from a start"
             );
@@ -485,7 +494,7 @@ fn violation_outcome(
         }
         FailedCheck::OutOfReach(property, stuck) => {
             let name = model.liveness[*property as usize].name.clone();
-            let states_text = effort.states();
+            let states_text = search_size.describe_states();
             let message = format!(
                 "`{name}` is no longer reachable; it is unreachable from {stuck} of {states_text}"
             );
@@ -495,7 +504,7 @@ fn violation_outcome(
     Outcome::Violated {
         property,
         message,
-        trace: Box::new(trace_of_path(model, path, Settled::new())),
+        trace: Box::new(trace_of_path(model, path, UniformStores::new())),
     }
 }
 
@@ -529,13 +538,13 @@ fn properties(model: &Model, program: &Program) -> Vec<Property> {
             result.push(property);
         }
     }
-    let mut seen = FxHashSet::default();
+    let mut known = FxHashSet::default();
     let failing = program.code.iter().filter_map(|op| match op {
-        Op::Fail { name } => Some(*name),
+        Op::Fail { violation } => Some(*violation),
         _ => None,
     });
-    for name in failing.filter(|name| seen.insert(*name)) {
-        let violation = &program.names[name as usize];
+    for index in failing.filter(|index| known.insert(*index)) {
+        let violation = &program.violations[index as usize];
         if violation.limit {
             continue;
         }

@@ -7,10 +7,10 @@
 
 use crate::model::Model;
 use crate::report::{
-    outcome, property_results, stores_to_check, validate_and_compile, CheckError, Effort, Report,
-    Walks,
+    outcome_of_verdict, property_results, stores_to_check, validate_and_compile, CheckError,
+    Report, SearchSize, Walks,
 };
-use crate::search::{walk, Options, WalkParameters, Walked};
+use crate::search::{walk, Options, WalkParameters, WalkResults};
 use crate::view::View;
 use rustc_hash::FxHashSet;
 
@@ -37,39 +37,39 @@ pub fn simulate(
     simulation: &Simulation,
     options: &Options,
 ) -> Result<Report, CheckError> {
-    let settled = stores_to_check(model, options);
+    let uniform_stores = stores_to_check(model, options);
     let program =
-        validate_and_compile(model, settled.clone(), options).map_err(CheckError::Model)?;
+        validate_and_compile(model, uniform_stores.clone(), options).map_err(CheckError::Model)?;
     let view = View::whole(&program, model.deadlock);
     let Simulation {
         seed,
         steps,
         length,
     } = *simulation;
-    let plan = WalkParameters {
+    let parameters = WalkParameters {
         seed,
         steps,
         length,
     };
-    let Walked {
+    let WalkResults {
         verdict,
         walks,
         steps,
         transitions,
         longest,
         states,
-        counted,
-        fired,
+        all_states_counted,
+        fired_rules,
         memory,
-    } = walk(&program, &view, &plan, options);
-    let effort = Effort {
+    } = walk(&program, &view, &parameters, options);
+    let search_size = SearchSize {
         states: states.into(),
         depth: longest,
         symmetric: false,
     };
-    let outcome = outcome(model, &program, &verdict, effort, settled);
+    let outcome = outcome_of_verdict(model, &program, &verdict, search_size, uniform_stores);
     let source = |&number: &u32| program.rule(number).map(|rule| rule.source as usize);
-    let sources = fired.iter().filter_map(source);
+    let sources = fired_rules.iter().filter_map(source);
     let fired_names: FxHashSet<&String> = sources.map(|source| &model.rules[source].name).collect();
     let instances = view.rules.iter().map(|&rule| &program.rules[rule as usize]);
     let mut never_fired: Vec<String> = Vec::new();
@@ -82,8 +82,8 @@ pub fn simulate(
         seed,
         walks,
         steps,
-        states_counted: counted,
-        rules_fired: fired.len() as u64,
+        states_counted: all_states_counted,
+        rules_fired: fired_rules.len() as u64,
         rules: instances.map(|rule| u64::from(rule.count())).sum(),
         never_fired,
     };

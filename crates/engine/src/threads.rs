@@ -8,7 +8,7 @@ use std::thread::{Builder, JoinHandle, Thread};
 
 /// Width of hashes in bits, reduced in some tests. Defined here because threads pass it on to the threads they start.
 #[cfg(test)]
-pub(crate) mod short {
+pub(crate) mod hash_width {
     use std::cell::Cell;
 
     thread_local! {
@@ -21,7 +21,7 @@ pub(crate) mod short {
     }
 
     /// Reduces the width of hashes on this thread and those that it starts.
-    pub(crate) fn shorten(bits: u32) {
+    pub(crate) fn reduce(bits: u32) {
         BITS.set(bits);
     }
 }
@@ -42,10 +42,10 @@ pub(crate) fn run_in_parallel<S: Send, T: Send>(
         let spawned: Vec<_> = (shares.iter().skip(1))
             .map(|share| {
                 #[cfg(test)]
-                let bits = short::bits();
+                let bits = hash_width::bits();
                 let thread = Builder::new().spawn_scoped(scope, move || {
                     #[cfg(test)]
-                    short::shorten(bits);
+                    hash_width::reduce(bits);
                     run_share(share)
                 });
                 (share, thread)
@@ -67,6 +67,7 @@ pub(crate) struct Team {
     members: Vec<Member>,
 }
 
+/// Thread of a team, other than its owner.
 struct Member {
     control: Arc<ThreadControl>,
     thread: Option<JoinHandle<()>>,
@@ -111,6 +112,7 @@ fn wait(polls: usize, ready: impl Fn() -> bool) {
 }
 
 impl ThreadControl {
+    /// Runs jobs until the team ends.
     fn serve(&self, polls: usize) {
         loop {
             wait(polls, || self.status.load(Ordering::Acquire) != DONE);
@@ -178,29 +180,32 @@ impl Team {
         shares: Vec<S>,
         work: impl Fn(S) -> T + Sync,
     ) -> Vec<T> {
-        assert!(shares.len() <= self.len(), "a share is done by one thread");
-        let places: Vec<Mutex<(Option<S>, Option<T>)>> = (shares
+        assert!(
+            shares.len() <= self.len(),
+            "each share needs a thread of its own"
+        );
+        let slots: Vec<Mutex<(Option<S>, Option<T>)>> = (shares
             .into_iter()
             .map(|share| Mutex::new((Some(share), None))))
         .collect();
         let work = &work;
-        let jobs: Vec<_> = places
+        let jobs: Vec<_> = slots
             .iter()
-            .map(|place| {
+            .map(|slot| {
                 #[cfg(test)]
-                let bits = short::bits();
+                let bits = hash_width::bits();
                 move || {
                     #[cfg(test)]
-                    short::shorten(bits);
-                    let share = lock(place).0.take();
+                    hash_width::reduce(bits);
+                    let share = lock(slot).0.take();
                     let result = share.map(work);
-                    lock(place).1 = result;
+                    lock(slot).1 = result;
                 }
             })
             .collect();
         let mut jobs_left = jobs.iter().map(|job| job as &(dyn Fn() + Sync));
         let own_job = jobs_left.next();
-        let busy: Vec<&Member> = self
+        let busy_members: Vec<&Member> = self
             .members
             .iter()
             .zip(jobs_left)
@@ -211,10 +216,10 @@ impl Team {
             .collect();
         let own_job = own_job.map(|job| catch_unwind(AssertUnwindSafe(job)));
         // All jobs must end before this function returns or unwinds: they borrow its locals.
-        for member in &busy {
-            member.finish();
+        for member in &busy_members {
+            member.wait_until_done();
         }
-        let member_panics: Vec<_> = (busy.iter())
+        let member_panics: Vec<_> = (busy_members.iter())
             .filter_map(|member| lock(&member.control.panic).take())
             .collect();
         if let Some(panic) = own_job
@@ -225,15 +230,15 @@ impl Team {
         {
             resume_unwind(panic);
         }
-        let results = places.into_iter().map(|place| place.into_inner());
-        results.filter_map(|place| place.ok()?.1).collect()
+        let results = slots.into_iter().map(|slot| slot.into_inner());
+        results.filter_map(|slot| slot.ok()?.1).collect()
     }
 }
 
 impl Member {
     #[allow(unsafe_code)]
     fn start(&self, work: &(dyn Fn() + Sync)) {
-        // SAFETY: only the lifetime of the borrow changes. The caller waits for the end of the job with `finish` while
+        // SAFETY: only the lifetime of the borrow changes. The caller waits for the end of the job with `wait_until_done` while
         // the borrow is valid.
         let work =
             unsafe { std::mem::transmute::<&(dyn Fn() + Sync), &'static (dyn Fn() + Sync)>(work) };
@@ -247,7 +252,7 @@ impl Member {
         }
     }
 
-    fn finish(&self) {
+    fn wait_until_done(&self) {
         wait(POLLS_BEFORE_SLEEP, || {
             self.control.status.load(Ordering::Acquire) == DONE
         });

@@ -5,8 +5,8 @@ use crate::interpret::{Fault, Machine};
 use crate::model::*;
 use crate::program::Program;
 use crate::search::{Path, NO_START};
-use crate::symmetry_check::Settled;
-use crate::trace_events::{Remark, TraceEvents};
+use crate::symmetry_check::UniformStores;
+use crate::trace_events::{NoteEvent, TraceEvents};
 use cohkit_base::sequence::Sequence;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -22,7 +22,7 @@ pub struct Trace {
     /// Index of the start state, counted over all instances.
     pub start_index: u32,
     /// Values in the start state that differ from the initial values of variables.
-    pub initial: Vec<Setting>,
+    pub initial: Vec<VariableValue>,
     /// The rules that fire, in order.
     pub steps: Vec<TraceStep>,
     /// Chart made by the model's renderer; empty if it has none.
@@ -31,16 +31,20 @@ pub struct Trace {
     /// Fault of the last step, if it could not be completed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fault: Option<String>,
-    /// True if the path was walked with checks of the orders of loops over scalarsets. Only such a trace can end where
-    /// rounds of a loop disagree.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub watched: bool,
+    /// True if the replay checked that loops over scalarsets are independent of their order. Only such a trace can end
+    /// at a loop whose iterations conflict.
+    #[serde(
+        default,
+        rename = "watched",
+        skip_serializing_if = "std::ops::Not::not"
+    )]
+    pub loops_checked: bool,
 }
 
-/// The value of a simple part of the state.
+/// Value of one scalar in the state.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Setting {
-    /// Name of the part, such as `cells[2].state`.
+pub struct VariableValue {
+    /// Name of the scalar, such as `cells[2].state`.
     pub variable: String,
     /// Value: a label, `true`, or a number.
     pub value: String,
@@ -53,14 +57,14 @@ pub struct TraceStep {
     pub rule: String,
     /// Index of the rule, counted over all instances in the order of the model.
     pub rule_index: u32,
-    /// Changed parts of the state, in the order of the variables.
+    /// Changed scalars of the state, in the order of the variables.
     pub changes: Vec<Change>,
 }
 
-/// A simple part of the state that changes.
+/// Scalar of the state that changes.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Change {
-    /// Name of the part, such as `cells[2].state`.
+    /// Name of the scalar, such as `cells[2].state`.
     pub variable: String,
     /// Value before.
     pub from: String,
@@ -71,7 +75,7 @@ pub struct Change {
 impl fmt::Display for Trace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "start: {}", self.start)?;
-        for Setting { variable, value } in &self.initial {
+        for VariableValue { variable, value } in &self.initial {
             writeln!(f, "     {variable} = {value}")?;
         }
         for (i, step) in self.steps.iter().enumerate() {
@@ -87,7 +91,7 @@ impl fmt::Display for Trace {
     }
 }
 
-/// Walks a model along rules, given as in [`Trace::start_index`] and [`TraceStep::rule_index`].
+/// Replays a path, given as in [`Trace::start_index`] and [`TraceStep::rule_index`].
 ///
 /// # Errors
 /// An index that the model does not have, a rule that is not enabled when it should fire, or steps after one that
@@ -101,7 +105,7 @@ pub fn replay(model: &Model, start: u32, rules: &[u32]) -> Result<Trace, String>
         start,
         rules: rules.to_vec(),
     };
-    walk_path(model, &program, &path).map(|replayed| replayed.trace)
+    replay_path(model, &program, &path).map(|replayed| replayed.trace)
 }
 
 /// A trace, with the machine in its last state.
@@ -113,8 +117,8 @@ pub(crate) struct ReplayedTrace<'a> {
     pub fault: Option<Fault>,
 }
 
-/// Walks along a path on a program that was compiled with notes. Errors name the step, counted from 1.
-pub(crate) fn walk_path<'a>(
+/// Replays a path on a program that was compiled with notes. Errors name the step, counted from 1.
+pub(crate) fn replay_path<'a>(
     model: &Model,
     program: &'a Program,
     path: &Path,
@@ -134,13 +138,13 @@ pub(crate) fn walk_path<'a>(
     };
     let start = machine.start(path.start);
     if start == Ok(false) {
-        return Err("an assumption leaves the start state out".into());
+        return Err("an assumption excludes the start state".into());
     }
     let mut fault = start.err();
     let slots = || program.slots.iter().enumerate();
     let initial = slots()
         .filter(|&(i, _)| machine.frame[i] != program.frame[i])
-        .map(|(i, slot)| Setting {
+        .map(|(i, slot)| VariableValue {
             variable: slot.name.clone(),
             value: show(i, machine.frame[i]),
         });
@@ -154,12 +158,12 @@ pub(crate) fn walk_path<'a>(
             steps: Vec::new(),
         },
         fault: fault.map(explain),
-        watched: false,
+        loops_checked: false,
     };
     let mut events = model.trace_renderer.and_then(|trace_renderer| {
         trace_renderer.begin(model, &machine.frame[..program.slots.len()])
     });
-    pass_notes(model, program, &mut machine, &mut events);
+    append_notes(model, program, &mut machine, &mut events);
     for (i, &rule) in path.rules.iter().enumerate() {
         let step = i + 1;
         let Some(instance) = program.rule(rule) else {
@@ -182,7 +186,7 @@ pub(crate) fn walk_path<'a>(
         };
         if fired == Ok(false) {
             return Err(format!(
-                "step {step}: an assumption keeps `{name}` from firing"
+                "step {step}: an assumption excludes the result of `{name}`"
             ));
         }
         fault = fired.err();
@@ -209,7 +213,7 @@ pub(crate) fn walk_path<'a>(
             rule_index: rule,
             changes: changed.collect(),
         });
-        pass_notes(model, program, &mut machine, &mut events);
+        append_notes(model, program, &mut machine, &mut events);
     }
     if let Some(events) = events {
         trace.sequence = events.end();
@@ -221,24 +225,24 @@ pub(crate) fn walk_path<'a>(
     })
 }
 
-/// Passes the machine's notes to the story.
-fn pass_notes(
+/// Appends the machine's notes to the trace events.
+fn append_notes(
     model: &Model,
     program: &Program,
     machine: &mut Machine,
-    story: &mut Option<Box<dyn TraceEvents + '_>>,
+    events: &mut Option<Box<dyn TraceEvents + '_>>,
 ) {
     for (note, values) in std::mem::take(&mut machine.notes) {
-        if let Some(story) = story {
+        if let Some(events) = events {
             let event = note_event(model, &program.notes[note as usize], &values);
-            event.into_iter().for_each(|event| story.add_event(event));
+            event.into_iter().for_each(|event| events.add_event(event));
         }
     }
 }
 
-/// Trace of a path that a search has found. With a non-empty `settled`, the walk checks orders of loops as the search
-/// did.
-pub(crate) fn trace_of_path(model: &Model, path: &Path, settled: Settled) -> Trace {
+/// Returns the trace of a path that a search has found. With a non-empty `uniform_stores`, the replay checks the orders
+/// of loops as the search did.
+pub(crate) fn trace_of_path(model: &Model, path: &Path, uniform_stores: UniformStores) -> Trace {
     if path.start == NO_START {
         return Trace {
             start: "none".into(),
@@ -250,55 +254,55 @@ pub(crate) fn trace_of_path(model: &Model, path: &Path, settled: Settled) -> Tra
                 steps: Vec::new(),
             },
             fault: None,
-            watched: false,
+            loops_checked: false,
         };
     }
-    let watched = !settled.is_empty();
-    let program = compile_with_loop_checks(model, true, settled);
-    match walk_path(model, &program, path) {
+    let loops_checked = !uniform_stores.is_empty();
+    let program = compile_with_loop_checks(model, true, uniform_stores);
+    match replay_path(model, &program, path) {
         Ok(replayed) => Trace {
-            watched,
+            loops_checked,
             ..replayed.trace
         },
         Err(reason) => panic!("a path of the search can be walked, but {reason}"),
     }
 }
 
-/// Event of a note with these values; `None` for a mark.
-pub(crate) fn note_event(model: &Model, note: &Note, values: &[Number]) -> Option<Remark> {
-    let Note::Says {
-        sort,
+/// Returns the event of a note with these values; `None` for a note that is only a mark.
+pub(crate) fn note_event(model: &Model, note: &Note, values: &[Number]) -> Option<NoteEvent> {
+    let Note::Event {
+        kind,
         values: own_values,
-        words,
+        phrase,
     } = note
     else {
         return None;
     };
     let (own_values, phrase_values) = values.split_at(own_values.len());
-    let mut phrase_values = Words {
+    let mut phrase_values = PhraseRenderer {
         model,
         values: phrase_values.iter(),
     };
-    Some(Remark {
-        sort: *sort,
+    Some(NoteEvent {
+        kind: *kind,
         values: own_values.to_vec(),
-        words: phrase_values.render(words),
+        text: phrase_values.render(phrase),
     })
 }
 
 /// Substitutes values in phrases.
-struct Words<'a> {
+struct PhraseRenderer<'a> {
     model: &'a Model,
     values: std::slice::Iter<'a, Number>,
 }
 
-impl Words<'_> {
+impl PhraseRenderer<'_> {
     fn next(&mut self) -> Number {
         self.values.next().copied().unwrap_or(0)
     }
 
     fn skip(&mut self, phrase: &[Piece]) {
-        for _ in 0..phrase.iter().map(Piece::values).sum() {
+        for _ in 0..phrase.iter().map(Piece::value_count).sum() {
             self.next();
         }
     }

@@ -2,7 +2,7 @@
 
 use crate::model::{Deadlock, Model, Type};
 use crate::program::{Op, Program, Site};
-use crate::report::{parts, stores_to_check, validate_and_compile};
+use crate::report::{independent_parts, stores_to_check, validate_and_compile};
 use crate::search::{search, Engine, FailedCheck, Options, Verdict};
 
 /// Maximum number of states visited. Undefined values exist from the start, so such a read occurs early if at all.
@@ -11,9 +11,9 @@ const MAX_STATES: u64 = 1 << 10;
 /// A read of an undefined value.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct UndefinedRead {
-    /// The variable, as the text names it.
+    /// Name of the variable in the model text.
     pub variable: String,
-    /// Line of the text; 0 if there is no text.
+    /// Line in the model text; 0 without text.
     pub line: u32,
 }
 
@@ -31,13 +31,16 @@ pub fn first_undefined_read(model: &Model) -> Option<UndefinedRead> {
     let program = validate_and_compile(&model, stores_to_check(&model, &options), &options).ok()?;
     (0..program.code.len() as u32)
         .find_map(|instruction| undefined_read_site(&model, &program, instruction))?;
-    let view = parts(&model, &program, &options).views.into_iter().next()?;
+    let view = independent_parts(&model, &program, &options)
+        .views
+        .into_iter()
+        .next()?;
     let result = search(&program, &view, 0, &options).ok()?;
     match result.verdict {
         Verdict::FailedCheck(FailedCheck::Fault(fault), _) => {
-            let site = undefined_read_site(&model, &program, fault.at)?;
+            let site = undefined_read_site(&model, &program, fault.instruction)?;
             Some(UndefinedRead {
-                variable: site.what.clone(),
+                variable: site.operand.clone(),
                 line: site.line,
             })
         }

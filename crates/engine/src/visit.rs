@@ -139,7 +139,7 @@ pub fn expr(e: &Expr, f: &mut dyn FnMut(Node)) {
 }
 
 /// True if an expression calls a function.
-pub fn contains_call(e: &Expr) -> bool {
+pub(crate) fn contains_call(e: &Expr) -> bool {
     let mut has_call = false;
     expr(e, &mut |node| {
         has_call |= matches!(node, Node::Expr(Expr::Call(..)))

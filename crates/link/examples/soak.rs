@@ -12,12 +12,12 @@ use cohkit_link::{ccix, pcie, End, Layer, Message, Parameters, Testbench};
 use std::process::exit;
 
 /// Bytes per lane and one-way delay: 50 ns at 16 GT/s.
-const DELAY: u64 = 100;
+const DELAY_BYTES: u64 = 100;
 const LANES: u32 = 12;
 /// Approximate number of link failures; after every other one, the link comes up with fewer lanes.
-const DOWNS: u64 = 100;
+const LINK_FAILURES: u64 = 100;
 
-struct Load<'a> {
+struct Workload<'a> {
     name: &'a str,
     /// Bit error rate, per bit.
     rate: f64,
@@ -27,14 +27,14 @@ struct Load<'a> {
     unit: u64,
     retry_timeout_units: f64,
     /// True if one wrong byte in each third is corrected.
-    mended: bool,
+    has_error_correction: bool,
 }
 
-impl Load<'_> {
+impl Workload<'_> {
     /// Probability that a full unit must be resent.
     fn resend_probability(&self) -> f64 {
         let bits = 8 * self.unit as i32;
-        if !self.mended {
+        if !self.has_error_correction {
             return 1.0 - (1.0 - self.rate).powi(bits);
         }
         let byte = 1.0 - (1.0 - self.rate).powi(8);
@@ -48,15 +48,15 @@ impl Load<'_> {
     /// Cost of an error in units: a round trip with a unit at either end, and the retry timeout weighted by the
     /// probability that the resent unit is damaged in turn.
     fn costs(&self) -> [f64; 2] {
-        let units_one_way = (DELAY * u64::from(LANES)) as f64 / self.unit as f64;
+        let units_one_way = (DELAY_BYTES * u64::from(LANES)) as f64 / self.unit as f64;
         [
             2.0 * units_one_way + 2.0,
             self.resend_probability() * self.retry_timeout_units,
         ]
     }
 
-    /// Share of the bandwidth that errors leave.
-    fn share_left(&self) -> f64 {
+    /// Expected share of the bandwidth with errors.
+    fn expected_share(&self) -> f64 {
         let resend_probability = self.resend_probability();
         let [round_trip, repeated_loss] = self.costs();
         (1.0 - resend_probability)
@@ -66,16 +66,16 @@ impl Load<'_> {
 
 fn run_traffic<L: Layer>(
     ends: [L; 2],
-    load: &Load,
+    workload: &Workload,
     rate: f64,
     seed: u64,
     count: u64,
 ) -> (Testbench<L>, u64) {
-    let mut bench = Testbench::new(ends, LANES, DELAY * LANE_BYTE, rate, seed);
+    let mut bench = Testbench::new(ends, LANES, DELAY_BYTES * LANE_BYTE, rate, seed);
     let (mut random, mut lanes) = (RandomGenerator::new(seed), LANES);
-    let (mut downs, mut next) = (0, count / DOWNS);
+    let (mut failures, mut next) = (0, count / LINK_FAILURES);
     while bench.traffic[0].messages() + bench.traffic[1].messages() < count {
-        for (side, circuits) in load.circuits.iter().enumerate() {
+        for (side, circuits) in workload.circuits.iter().enumerate() {
             for &(circuit, bytes) in *circuits {
                 bench.fill(side, circuit, bytes);
             }
@@ -92,12 +92,12 @@ fn run_traffic<L: Layer>(
             } else {
                 1 + random.below(11) as u32
             };
-            next += count / DOWNS * if degraded { 39 } else { 1 } / 20;
-            downs += 1;
+            next += count / LINK_FAILURES * if degraded { 39 } else { 1 } / 20;
+            failures += 1;
             bench.retrain(1000 * LANE_BYTE, lanes);
         }
     }
-    (bench, downs)
+    (bench, failures)
 }
 
 /// Bytes of data per byte on the wires.
@@ -107,13 +107,13 @@ fn share<L: Layer>(bench: &Testbench<L>) -> f64 {
     8.0 * data as f64 / bits as f64
 }
 
-fn soak<L: Layer>(ends: impl Fn() -> [L; 2], load: &Load, seed: u64, count: u64)
+fn soak<L: Layer>(ends: impl Fn() -> [L; 2], workload: &Workload, seed: u64, count: u64)
 where
     L::Unit: WireUnit,
 {
-    let error_free_share = share(&run_traffic(ends(), load, 0.0, seed, count / 10).0);
-    let (mut bench, downs) = run_traffic(ends(), load, load.rate, seed, count);
-    let remaining_share = share(&bench) / error_free_share;
+    let error_free_share = share(&run_traffic(ends(), workload, 0.0, seed, count / 10).0);
+    let (mut bench, failures) = run_traffic(ends(), workload, workload.rate, seed, count);
+    let share_with_errors = share(&bench) / error_free_share;
     assert!(
         bench.settle(10_000_000),
         "everything arrives, once, in order, and comes to rest"
@@ -126,22 +126,22 @@ where
     // In percent of the units kept for replay; the others are idle or are superseded by the next one.
     let replays = 100.0 * replayed as f64 / (accepted + replayed) as f64;
     assert!(replays >= 1.0, "too few were sent again: {replays} %");
-    let (name, formula) = (load.name, load.share_left());
+    let (name, formula) = (workload.name, workload.expected_share());
     println!("{name}: {messages} messages in {accepted} units, of which some were sent again {replayed} times: {replays:.2} % of what was sent");
     println!("{units} units with what says nothing, acknowledges or returns credits, {damaged} of them damaged");
-    println!("{downs} times down, and up with fewer lanes or with all {LANES}");
+    println!("{failures} times down, and up with fewer lanes or with all {LANES}");
     println!("none lost, repeated, changed or out of order on its circuit; no credit lost");
-    println!("errors leave {remaining_share:.4} of the data; by formula {formula:.4}");
+    println!("errors leave {share_with_errors:.4} of the data; by formula {formula:.4}");
     let (percent_resent, [round_trip, repeated_loss]) =
-        (100.0 * load.resend_probability(), load.costs());
+        (100.0 * workload.resend_probability(), workload.costs());
     println!(
         "by formula {percent_resent:.2} % of full units of {} bytes go wrong, and each costs {:.1} of them: {round_trip:.1} for the way there and back, {repeated_loss:.1} as what goes again may go wrong",
-        load.unit,
+        workload.unit,
         round_trip + repeated_loss
     );
     // The record keeps the last line.
     println!(
-        r#"{{"link": "{name}", "messages": {messages}, "downs": {downs}, "units": {units}, "kept": {accepted}, "damaged": {damaged}, "replayed": {replayed}, "share_left": {remaining_share:.4}, "share_by_formula": {formula:.4}}}"#
+        r#"{{"link": "{name}", "messages": {messages}, "downs": {failures}, "units": {units}, "kept": {accepted}, "damaged": {damaged}, "replayed": {replayed}, "share_left": {share_with_errors:.4}, "share_by_formula": {formula:.4}}}"#
     );
 }
 
@@ -164,48 +164,49 @@ fn main() {
             }
         }
     }
-    let mut load = Load {
+    let mut workload = Workload {
         name: &link,
         rate: 2e-6,
         circuits: [&[(4, 128), (5, 128), (6, 0)]; 2],
         unit: 64,
         retry_timeout_units: 256.0,
-        mended: false,
+        has_error_correction: false,
     };
     match link.as_str() {
         "eci" => soak(
             || std::array::from_fn(|_| End::new(Parameters::ECI)),
-            &load,
+            &workload,
             seed,
             count,
         ),
         "pcie" => {
             let parameters = pcie::Parameters::new(256, 168);
-            (load.rate, load.unit) = (4e-6, 280);
-            load.circuits = [&[(pcie::POSTED, 256)]; 2];
-            load.retry_timeout_units = parameters.retry_timeout_bytes as f64 / load.unit as f64;
+            (workload.rate, workload.unit) = (4e-6, 280);
+            workload.circuits = [&[(pcie::POSTED, 256)]; 2];
+            workload.retry_timeout_units =
+                parameters.retry_timeout_bytes as f64 / workload.unit as f64;
             let end = |_| pcie::End::<Message>::new(parameters.clone());
-            soak(|| std::array::from_fn(end), &load, seed, count);
+            soak(|| std::array::from_fn(end), &workload, seed, count);
         }
         "ccix" => {
-            (load.rate, load.unit) = (6e-6, 492);
-            load.circuits = [&[(0, 0), (3, 64)]; 2];
-            load.retry_timeout_units = (64 << 10) as f64 / load.unit as f64;
-            let end = |_| ccix::End::new(512, ccix::OPTIMISED, true, 168);
-            soak(|| std::array::from_fn(end), &load, seed, count);
+            (workload.rate, workload.unit) = (6e-6, 492);
+            workload.circuits = [&[(0, 0), (3, 64)]; 2];
+            workload.retry_timeout_units = (64 << 10) as f64 / workload.unit as f64;
+            let end = |_| ccix::End::new(512, ccix::OPTIMISED_HEADER_BYTES, true, 168);
+            soak(|| std::array::from_fn(end), &workload, seed, count);
         }
         "cxl68" => {
-            load.unit = 68;
-            load.circuits = [
+            workload.unit = 68;
+            workload.circuits = [
                 &[(cxl::REQUEST, 0), (cxl::DATA, 64)],
                 &[(cxl::RESPONSE, 0), (cxl::DATA, 64)],
             ];
-            soak(|| flits(Flits::Small), &load, seed, count);
+            soak(|| flits(Flits::Small), &workload, seed, count);
         }
         "cxl256" => {
-            (load.rate, load.unit, load.mended) = (4e-5, 256, true);
-            load.circuits = [&[(cxl::REQUEST, 0), (cxl::RESPONSE, 0), (cxl::DATA, 64)]; 2];
-            soak(|| flits(Flits::Large), &load, seed, count);
+            (workload.rate, workload.unit, workload.has_error_correction) = (4e-5, 256, true);
+            workload.circuits = [&[(cxl::REQUEST, 0), (cxl::RESPONSE, 0), (cxl::DATA, 64)]; 2];
+            soak(|| flits(Flits::Large), &workload, seed, count);
         }
         _ => {
             eprintln!("soak --link: eci, pcie, ccix, cxl68 or cxl256, not `{link}`");

@@ -30,7 +30,7 @@ impl RandomGenerator {
 pub struct Noise {
     random: RandomGenerator,
     rate: f64,
-    silent: bool,
+    is_error_free: bool,
     /// Bits before the next error.
     bits_before_error: u64,
 }
@@ -41,31 +41,31 @@ impl Noise {
         let mut noise = Noise {
             random: RandomGenerator::new(seed),
             rate,
-            silent: rate <= 0.0,
+            is_error_free: rate <= 0.0,
             bits_before_error: 0,
         };
-        noise.bits_before_error = noise.gap();
+        noise.bits_before_error = noise.draw_distance();
         noise
     }
 
-    fn gap(&mut self) -> u64 {
+    fn draw_distance(&mut self) -> u64 {
         if self.rate <= 0.0 {
             return u64::MAX;
         }
         // Range (0, 1], since the logarithm of 0 is infinite.
-        let even = ((self.random.next_u64() >> 11) + 1) as f64 / (1u64 << 53) as f64;
-        (even.ln() / (-self.rate).ln_1p()) as u64
+        let uniform = ((self.random.next_u64() >> 11) + 1) as f64 / (1u64 << 53) as f64;
+        (uniform.ln() / (-self.rate).ln_1p()) as u64
     }
 
     /// True if the error rate is 0.
     #[inline]
-    pub fn is_silent(&self) -> bool {
-        self.silent
+    pub(crate) fn is_error_free(&self) -> bool {
+        self.is_error_free
     }
 
     /// Flips the erroneous bits of the next unit. Returns their number.
     #[inline]
-    pub fn pass(&mut self, unit: &mut impl WireUnit) -> u32 {
+    pub fn apply_errors(&mut self, unit: &mut impl WireUnit) -> u32 {
         let (mut position, bits) = (0, unit.bits());
         let mut flipped = 0;
         while self.bits_before_error < bits - position {
@@ -73,7 +73,7 @@ impl Noise {
             unit.flip(position);
             flipped += 1;
             position += 1;
-            self.bits_before_error = self.gap();
+            self.bits_before_error = self.draw_distance();
         }
         self.bits_before_error = self.bits_before_error.saturating_sub(bits - position);
         flipped

@@ -15,7 +15,7 @@ pub const EMPTY: u8 = 15;
 pub struct Block {
     words: [u64; SLOTS + 1],
     /// True if the control word contains the checksum.
-    sealed: bool,
+    has_checksum: bool,
     /// Minimum time that the receiver takes for a message that ends in this block, in receiver clocks; 0 if none ends
     /// in it. Simulation metadata, not transmitted.
     pub(crate) clocks: u8,
@@ -31,7 +31,7 @@ impl Circuits {
 
     /// Circuit number of a slot.
     #[inline]
-    pub fn of(self, slot: usize) -> u8 {
+    pub fn circuit_of(self, slot: usize) -> u8 {
         (self.0 >> (4 * slot)) as u8 & 15
     }
 
@@ -44,10 +44,11 @@ impl Circuits {
 
     /// Number of consecutive slots from `slot` on with the same circuit.
     #[inline]
-    pub fn run(self, slot: usize) -> usize {
-        let rest = self.0 >> (4 * slot);
-        // A digit is 0 if it equals that of the first slot; bits beyond the last slot are set.
-        let differing = rest ^ (0x0111_1111 * (rest & 15)) | u32::MAX << (4 * (SLOTS - slot));
+    pub fn run_length(self, slot: usize) -> usize {
+        let following_slots = self.0 >> (4 * slot);
+        // A digit is 0 if its slot has the same circuit as the first one; bits beyond the last slot are set.
+        let differing = following_slots ^ (0x0111_1111 * (following_slots & 15))
+            | u32::MAX << (4 * (SLOTS - slot));
         differing.trailing_zeros() as usize / 4
     }
 }
@@ -64,7 +65,7 @@ impl From<[u8; SLOTS]> for Circuits {
 pub enum Control {
     /// Message words and credits. Blocks of this kind are numbered implicitly, by counting.
     Data {
-        /// Acknowledges [`crate::replay::BLOCKS_PER_ACK`] more blocks.
+        /// Acknowledges `BLOCKS_PER_ACK` more blocks.
         ack: bool,
         /// True if `credits` refers to circuits 8 to 12, false for circuits 0 to 7.
         high: bool,
@@ -79,8 +80,9 @@ pub enum Control {
     Idle,
 }
 
-const HIGH: u64 = 5;
-const LOW: u64 = 4;
+// Block types: data with credits for the high or the low circuits, sync, and idle.
+const HIGH_CREDITS: u64 = 5;
+const LOW_CREDITS: u64 = 4;
 const SYNC: u64 = 6;
 const IDLE: u64 = 7;
 
@@ -91,14 +93,14 @@ impl Block {
     /// Creates a block with message words.
     #[inline]
     pub fn new(control: Control, words: [u64; SLOTS]) -> Block {
-        let mut block = Block::bare(control);
+        let mut block = Block::without_words(control);
         block.words[..SLOTS].copy_from_slice(&words);
         block
     }
 
     /// Creates a block without message words.
     #[inline]
-    pub fn bare(control: Control) -> Block {
+    pub fn without_words(control: Control) -> Block {
         let mut block = Block::default();
         block.set_control(control);
         block
@@ -114,7 +116,7 @@ impl Block {
                 credits,
                 circuits,
             } => {
-                let kind = if high { HIGH } else { LOW };
+                let kind = if high { HIGH_CREDITS } else { LOW_CREDITS };
                 kind << 61
                     | u64::from(ack) << 60
                     | u64::from(credits) << 52
@@ -133,7 +135,7 @@ impl Block {
 
     /// Message slots, for writing.
     #[inline]
-    pub(crate) fn slots(&mut self) -> &mut [u64] {
+    pub(crate) fn slots_mut(&mut self) -> &mut [u64] {
         &mut self.words[..SLOTS]
     }
 
@@ -146,26 +148,26 @@ impl Block {
     /// Decodes the control word; `None` if its checksum or type is invalid.
     #[inline]
     pub fn control(&self) -> Option<Control> {
-        let head = self.words[SLOTS];
-        if self.sealed {
-            let mut bare = self.words;
-            bare[SLOTS] &= !0x00ff_ffff;
-            if u64::from(crc24(&bare)) != head & 0x00ff_ffff {
+        let control_word = self.words[SLOTS];
+        if self.has_checksum {
+            let mut words_without_checksum = self.words;
+            words_without_checksum[SLOTS] &= !0x00ff_ffff;
+            if u64::from(crc24(&words_without_checksum)) != control_word & 0x00ff_ffff {
                 return None;
             }
         }
-        Some(match head >> 61 {
-            kind @ (LOW | HIGH) => Control::Data {
-                ack: head >> 60 & 1 == 1,
-                high: kind == HIGH,
-                credits: (head >> 52) as u8,
-                circuits: Circuits((head >> 24) as u32 & Circuits::NONE.0),
+        Some(match control_word >> 61 {
+            kind @ (LOW_CREDITS | HIGH_CREDITS) => Control::Data {
+                ack: control_word >> 60 & 1 == 1,
+                high: kind == HIGH_CREDITS,
+                credits: (control_word >> 52) as u8,
+                circuits: Circuits((control_word >> 24) as u32 & Circuits::NONE.0),
             },
             SYNC => Control::Sync(Sync {
-                request: head >> 53 & 1 == 1,
-                retry: head >> 52 & 1 == 1,
-                transmit: (head >> 44) as u8,
-                receive: (head >> 36) as u8,
+                request: control_word >> 53 & 1 == 1,
+                retry: control_word >> 52 & 1 == 1,
+                transmit: (control_word >> 44) as u8,
+                receive: (control_word >> 36) as u8,
             }),
             IDLE => Control::Idle,
             _ => return None,
@@ -179,9 +181,9 @@ impl WireUnit for Block {
     }
 
     fn flip(&mut self, bit: u64) {
-        if !self.sealed {
+        if !self.has_checksum {
             self.words[SLOTS] |= u64::from(crc24(&self.words));
-            self.sealed = true;
+            self.has_checksum = true;
         }
         self.words[bit as usize / 64] ^= 1 << (bit % 64);
     }
@@ -221,18 +223,18 @@ mod tests {
     }
 
     #[test]
-    fn slots_of_one_circuit_are_counted() {
+    fn run_length_counts_consecutive_slots_of_a_circuit() {
         let mut circuits = Circuits::NONE;
         circuits.fill(0, 2, 4);
         circuits.fill(2, 1, 12);
         circuits.fill(3, 2, 4);
         assert_eq!(circuits, [4, 4, 12, 4, 4, EMPTY, EMPTY].into());
-        let runs = std::array::from_fn(|slot| circuits.run(slot));
+        let runs = std::array::from_fn(|slot| circuits.run_length(slot));
         assert_eq!(runs, [2, 1, 1, 2, 1, 2, 1]);
         circuits.fill(5, 2, 0);
-        assert_eq!([circuits.run(5), circuits.run(6)], [2, 1]);
-        assert_eq!(Circuits::from([0; SLOTS]).run(0), SLOTS);
-        assert_eq!(Circuits::NONE.run(0), SLOTS);
+        assert_eq!([circuits.run_length(5), circuits.run_length(6)], [2, 1]);
+        assert_eq!(Circuits::from([0; SLOTS]).run_length(0), SLOTS);
+        assert_eq!(Circuits::NONE.run_length(0), SLOTS);
     }
 
     #[test]
@@ -252,8 +254,8 @@ mod tests {
 
     #[test]
     fn errors_that_are_a_multiple_of_the_polynomial_are_missed() {
-        // A checksum cannot detect every error.
-        let mut block = Block::bare(Control::Idle);
+        // This error pattern is a multiple of the polynomial.
+        let mut block = Block::without_words(Control::Idle);
         for bit in [24u64, 21, 20, 17, 15, 11, 9, 8, 6, 5, 1, 0] {
             block.flip(64 + bit);
         }

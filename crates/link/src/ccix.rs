@@ -1,24 +1,24 @@
 //! CCIX over PCIe: several messages per posted packet, with the optimised or the PCIe-compatible header.
 //!
-//! The public sources here state the sizes of packets and lines, but not those of headers. The latter are assumed and
-//! named: [`OPTIMISED`], [`COMPATIBLE`] and [`MESSAGE`]. Chained requests are not modelled, because no source states
-//! their length. Message credits beyond those of packets are not modelled either, so the receiver must drain all
-//! circuits.
+//! Public sources state the sizes of packets and lines, but not those of headers. Header sizes are assumed and named:
+//! [`OPTIMISED_HEADER_BYTES`], [`COMPATIBLE_HEADER_BYTES`] and [`MESSAGE_BYTES`]. Chained requests are not modelled,
+//! because no source states their length. Message credits beyond those of packets are not modelled either, so the
+//! receiver must drain all circuits.
 
 use crate::layer::{Layer, Message, Rejection, Shortage};
-use crate::pcie::{self, Body, Packet, LINK_PACKET, POSTED};
+use crate::pcie::{self, Body, Packet, LINK_PACKET_BYTES, POSTED};
 use std::collections::VecDeque;
 
 /// Bytes of the optimised header, in addition to 8 bytes of framing: assumed, from a range of 4 to 8.
-pub const OPTIMISED: u64 = 4;
+pub const OPTIMISED_HEADER_BYTES: u64 = 4;
 /// Bytes of the PCIe-compatible header, as in a write with a 64-bit address.
-pub const COMPATIBLE: u64 = 16;
+pub const COMPATIBLE_HEADER_BYTES: u64 = 16;
 /// Bytes of a message without data: assumed, from a range of 8 to 24.
-pub const MESSAGE: u16 = 16;
+pub const MESSAGE_BYTES: u16 = 16;
 /// Bytes of framing, sequence number and checksum per packet.
-pub const FRAMING: u64 = 8;
+pub const FRAMING_BYTES: u64 = 8;
 
-const NAMES: [&str; 4] = ["requests", "snoops", "responses", "data"];
+const CIRCUIT_NAMES: [&str; 4] = ["requests", "snoops", "responses", "data"];
 
 /// Messages of one packet.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -51,47 +51,47 @@ impl Body for Bundle {
 pub struct End {
     /// Underlying PCIe link.
     pub link: pcie::End<Bundle>,
-    payload: u16,
+    max_payload: u16,
     packing: bool,
-    fifo: usize,
+    queue_capacity: usize,
     waiting: [VecDeque<Message>; 4],
     /// Total number of waiting messages.
     waiting_count: usize,
-    turn: usize,
+    next_circuit: usize,
     received: [VecDeque<Message>; 4],
     /// Circuits with received and unpacked messages, as a bit set.
     unpacked_circuits: u32,
     /// Message buffers of unpacked bundles, reused for new ones.
-    spare: Vec<Vec<Message>>,
+    spare_buffers: Vec<Vec<Message>>,
 }
 
 /// Maximum number of spare buffers. Bounds their number if more messages arrive than leave.
-const SPARE: usize = 16;
+const MAX_SPARE_BUFFERS: usize = 16;
 
 impl End {
-    /// Creates an end with at most `payload` bytes (128, 256 or 512) per packet and headers of `header` bytes in
+    /// Creates an end with at most `max_payload` bytes (128, 256 or 512) per packet and headers of `header` bytes in
     /// addition to framing. Without `packing`, each packet carries one message.
-    pub fn new(payload: u16, header: u64, packing: bool, limit: u64) -> End {
-        let mut parameters = pcie::Parameters::new(payload, limit);
-        parameters.headers[usize::from(POSTED)] = FRAMING + header;
-        let fifo = 4 * parameters.fifo;
+    pub fn new(max_payload: u16, header: u64, packing: bool, limit: u64) -> End {
+        let mut parameters = pcie::Parameters::new(max_payload, limit);
+        parameters.headers[usize::from(POSTED)] = FRAMING_BYTES + header;
+        let queue_capacity = 4 * parameters.queue_capacity;
         // Packets are built as late as possible, so that they are as full as possible.
-        parameters.fifo = 1;
+        parameters.queue_capacity = 1;
         End {
             link: pcie::End::new(parameters),
-            payload,
+            max_payload,
             packing,
-            fifo,
+            queue_capacity,
             waiting: Default::default(),
             waiting_count: 0,
-            turn: 0,
+            next_circuit: 0,
             received: Default::default(),
             unpacked_circuits: 0,
-            spare: Vec::new(),
+            spare_buffers: Vec::new(),
         }
     }
 
-    /// Adapts the retry timeout to the link: see [`pcie::Parameters::over`].
+    /// Adapts the retry timeout to the link: see [`pcie::Parameters::with_bytes_in_flight`].
     #[must_use]
     pub fn with_bytes_in_flight(mut self, bytes_in_flight: u64) -> End {
         self.link = self.link.with_bytes_in_flight(bytes_in_flight);
@@ -101,7 +101,7 @@ impl End {
     /// Messages per full packet, with `bytes` bytes of data each.
     pub fn messages_in_packet(&self, bytes: u16) -> u16 {
         if self.packing {
-            self.payload / (MESSAGE + bytes)
+            self.max_payload / (MESSAGE_BYTES + bytes)
         } else {
             1
         }
@@ -114,8 +114,8 @@ impl End {
                 self.unpacked_circuits |= 1 << message.circuit;
                 self.received[usize::from(message.circuit)].push_back(message);
             }
-            if self.spare.len() < SPARE {
-                self.spare.push(bundle.messages);
+            if self.spare_buffers.len() < MAX_SPARE_BUFFERS {
+                self.spare_buffers.push(bundle.messages);
             }
         }
     }
@@ -124,24 +124,26 @@ impl End {
     fn pack(&mut self) {
         while self.waiting_count > 0 && self.link.has_room(POSTED) {
             let mut bundle = Bundle {
-                messages: self.spare.pop().unwrap_or_default(),
+                messages: self.spare_buffers.pop().unwrap_or_default(),
                 bytes: 0,
             };
-            let mut idle_turns = 0;
-            while idle_turns < NAMES.len() && (self.packing || bundle.messages.is_empty()) {
-                let waiting = &mut self.waiting[self.turn % NAMES.len()];
-                self.turn += 1;
-                idle_turns += 1;
-                let room = self.payload - bundle.bytes;
-                let fits = |message: &Message| MESSAGE + message.bytes <= room;
+            let mut skipped_circuits = 0;
+            while skipped_circuits < CIRCUIT_NAMES.len()
+                && (self.packing || bundle.messages.is_empty())
+            {
+                let waiting = &mut self.waiting[self.next_circuit % CIRCUIT_NAMES.len()];
+                self.next_circuit += 1;
+                skipped_circuits += 1;
+                let room = self.max_payload - bundle.bytes;
+                let fits = |message: &Message| MESSAGE_BYTES + message.bytes <= room;
                 if waiting.front().is_some_and(fits) {
                     let Some(message) = waiting.pop_front() else {
                         break;
                     };
                     self.waiting_count -= 1;
-                    bundle.bytes += MESSAGE + message.bytes;
+                    bundle.bytes += MESSAGE_BYTES + message.bytes;
                     bundle.messages.push(message);
-                    idle_turns = 0;
+                    skipped_circuits = 0;
                 }
             }
             if bundle.messages.is_empty() || self.link.send(bundle).is_err() {
@@ -155,20 +157,20 @@ impl Layer for End {
     type Unit = Packet<Bundle>;
 
     fn circuits(&self) -> &'static [&'static str] {
-        &NAMES
+        &CIRCUIT_NAMES
     }
 
     fn header_bits(&self, _: &Message) -> u64 {
-        8 * u64::from(MESSAGE)
+        8 * u64::from(MESSAGE_BYTES)
     }
 
     fn send(&mut self, message: Message) -> Result<(), Rejection> {
         let waiting = self.waiting.get_mut(usize::from(message.circuit));
         let waiting = waiting.ok_or(Rejection::Malformed)?;
-        if message.bytes > self.payload.saturating_sub(MESSAGE) {
+        if message.bytes > self.max_payload.saturating_sub(MESSAGE_BYTES) {
             return Err(Rejection::Malformed);
         }
-        if waiting.len() >= self.fifo {
+        if waiting.len() >= self.queue_capacity {
             return Err(Rejection::Full);
         }
         waiting.push_back(message);
@@ -178,7 +180,7 @@ impl Layer for End {
 
     #[inline]
     fn received_circuits(&self) -> u32 {
-        match self.link.holds(POSTED) {
+        match self.link.has_received(POSTED) {
             true => 0b1111,
             false => self.unpacked_circuits,
         }
@@ -191,7 +193,7 @@ impl Layer for End {
 
     #[inline]
     fn peek(&mut self, circuit: u8) -> Option<Message> {
-        if self.link.holds(POSTED) {
+        if self.link.has_received(POSTED) {
             self.unpack();
         }
         self.received.get(usize::from(circuit))?.front().copied()
@@ -220,7 +222,7 @@ impl Layer for End {
     }
 
     fn idle_bits(&self) -> u64 {
-        8 * LINK_PACKET
+        8 * LINK_PACKET_BYTES
     }
 
     fn skip(&mut self, units: u64) {
@@ -231,16 +233,16 @@ impl Layer for End {
         self.link.receive(packet);
     }
 
-    fn forget(&mut self) {
-        self.link.forget();
+    fn disable_replay(&mut self) {
+        self.link.disable_replay();
     }
 
     fn retrain(&mut self) {
         self.link.retrain();
     }
 
-    fn waits(&self) -> bool {
-        self.waiting_count > 0 || self.link.waits()
+    fn has_queued_messages(&self) -> bool {
+        self.waiting_count > 0 || self.link.has_queued_messages()
     }
 
     fn is_settled(&self) -> bool {

@@ -1,8 +1,8 @@
 //! Checksums: of whole words, and of the error pattern of a unit whose bits are not modelled.
 //!
 //! PCIe and CXL units carry messages instead of bits. A CRC is linear: the checksum of erroneous bits is the checksum
-//! of the correct bits XOR that of the error pattern. [`ErrorPattern`] therefore decides exactly, from the flipped bits alone,
-//! whether a receiver detects the error. Units without errors cost nothing.
+//! of the correct bits XOR that of the error pattern. [`ErrorPattern`] therefore decides exactly, from the flipped bits
+//! alone, whether a receiver detects the error. Units without errors cost nothing.
 //!
 //! The polynomial of ECI's blocks is not published; Interlaken's burst CRC is assumed. The polynomial of small flits is
 //! that of CXL, those of packets are PCIe's. The 8 CRC bytes of large flits are assumed to be a 64-bit CRC with the
@@ -10,11 +10,11 @@
 
 use crc::{Algorithm, Crc, CRC_24_INTERLAKEN};
 
-const WORDS: Crc<u32> = Crc::<u32>::new(&CRC_24_INTERLAKEN);
+const WORD_CRC: Crc<u32> = Crc::<u32>::new(&CRC_24_INTERLAKEN);
 
 /// CRC-24 of words, most significant bit first.
 pub fn crc24(words: &[u64]) -> u32 {
-    let mut digest = WORDS.digest();
+    let mut digest = WORD_CRC.digest();
     for word in words {
         digest.update(&word.to_be_bytes());
     }
@@ -22,7 +22,7 @@ pub fn crc24(words: &[u64]) -> u32 {
 }
 
 /// CRC without initial value and final XOR, for error patterns.
-macro_rules! linear {
+macro_rules! linear_crc {
     ($word:ty, $width:expr, $poly:expr) => {
         Crc::<$word>::new(&Algorithm {
             width: $width,
@@ -37,10 +37,10 @@ macro_rules! linear {
     };
 }
 
-const PACKET: Crc<u32> = linear!(u32, 32, 0x04c1_1db7);
-const LINK_PACKET: Crc<u16> = linear!(u16, 16, 0x100b);
-const SMALL_FLIT: Crc<u16> = linear!(u16, 16, 0xf053);
-const LARGE_FLIT: Crc<u64> = linear!(u64, 64, 0x42f0_e1eb_a9ea_3693);
+const PACKET_CRC: Crc<u32> = linear_crc!(u32, 32, 0x04c1_1db7);
+const LINK_PACKET_CRC: Crc<u16> = linear_crc!(u16, 16, 0x100b);
+const SMALL_FLIT_CRC: Crc<u16> = linear_crc!(u16, 16, 0xf053);
+const LARGE_FLIT_CRC: Crc<u64> = linear_crc!(u64, 64, 0x42f0_e1eb_a9ea_3693);
 
 /// Checksum of a kind of unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,10 +69,10 @@ impl Checksum {
     fn is_valid(self, bytes: &[u8]) -> bool {
         // The CRC over data and its checksum is zero.
         match self {
-            Checksum::Packet => PACKET.checksum(bytes) == 0,
-            Checksum::LinkPacket => LINK_PACKET.checksum(bytes) == 0,
-            Checksum::SmallFlit => SMALL_FLIT.checksum(bytes) == 0,
-            Checksum::LargeFlit => LARGE_FLIT.checksum(bytes) == 0,
+            Checksum::Packet => PACKET_CRC.checksum(bytes) == 0,
+            Checksum::LinkPacket => LINK_PACKET_CRC.checksum(bytes) == 0,
+            Checksum::SmallFlit => SMALL_FLIT_CRC.checksum(bytes) == 0,
+            Checksum::LargeFlit => LARGE_FLIT_CRC.checksum(bytes) == 0,
         }
     }
 }
@@ -85,7 +85,7 @@ impl ErrorPattern {
     /// Flips a bit; flipping it again restores it.
     pub fn flip(&mut self, bit: u64) {
         match self.0.iter().position(|&flipped| flipped == bit) {
-            Some(place) => drop(self.0.swap_remove(place)),
+            Some(index) => drop(self.0.swap_remove(index)),
             None => self.0.push(bit),
         }
     }
@@ -102,9 +102,9 @@ impl ErrorPattern {
         self.0.clear();
     }
 
-    /// Restores all bits for which `mended` returns true.
-    pub fn mend(&mut self, mended: impl Fn(u64) -> bool) {
-        self.0.retain(|&bit| !mended(bit));
+    /// Restores all bits for which `is_correctable` returns true.
+    pub fn correct(&mut self, is_correctable: impl Fn(u64) -> bool) {
+        self.0.retain(|&bit| !is_correctable(bit));
     }
 
     /// Flipped bits, in no particular order.
@@ -128,10 +128,11 @@ impl ErrorPattern {
                 *byte |= 1 << (bit % 8);
             }
         }
-        let hits_framing = error_bytes[..uncovered_before]
+        let has_framing_error = error_bytes[..uncovered_before]
             .iter()
             .any(|&byte| byte != 0);
-        hits_framing || !checksum.is_valid(&error_bytes[uncovered_before..bytes - uncovered_after])
+        has_framing_error
+            || !checksum.is_valid(&error_bytes[uncovered_before..bytes - uncovered_after])
     }
 }
 
@@ -140,22 +141,22 @@ mod tests {
     use super::*;
     use crate::bit_errors::RandomGenerator;
 
-    const ALL: [(Checksum, usize, u32, u64); 4] = [
+    const CHECKSUMS: [(Checksum, usize, u32, u64); 4] = [
         (Checksum::Packet, 152, 32, 0x04c1_1db7),
         (Checksum::LinkPacket, 8, 16, 0x100b),
         (Checksum::SmallFlit, 68, 16, 0xf053),
         (Checksum::LargeFlit, 256, 64, 0x42f0_e1eb_a9ea_3693),
     ];
 
-    /// Reference implementation, bit by bit, with an initial register of ones if `ones` is true.
+    /// Reference implementation, bit by bit, with an initial register of ones or zeros.
     fn reference_crc(
         bits: impl Iterator<Item = bool>,
         width: u32,
         polynomial: u64,
-        ones: bool,
+        has_initial_ones: bool,
     ) -> u64 {
         let mask = u64::MAX >> (64 - width);
-        bits.fold(if ones { mask } else { 0 }, |register, bit| {
+        bits.fold(if has_initial_ones { mask } else { 0 }, |register, bit| {
             let top_bit = register >> (width - 1) & 1 == 1;
             let next = register << 1 & mask;
             if top_bit == bit {
@@ -182,7 +183,7 @@ mod tests {
     #[test]
     fn bit_errors_alone_decide_checksum_detection() {
         let mut random = RandomGenerator::new(11);
-        for (checksum, bytes, width, polynomial) in ALL {
+        for (checksum, bytes, width, polynomial) in CHECKSUMS {
             let [uncovered_before, uncovered_after] = checksum.uncovered_bytes();
             let (first, last) = (
                 8 * uncovered_before,
@@ -192,23 +193,23 @@ mod tests {
                 reference_crc(bits[first..last].iter().copied(), width, polynomial, true)
             };
             let (mut detected, mut missed) = (0, 0);
-            for round in 0..2000 {
+            for trial in 0..2000 {
                 let mut bits: Vec<bool> = (0..8 * bytes).map(|_| random.below(2) == 1).collect();
                 let crc = checksum_of(&bits);
-                for place in 0..width as usize {
-                    bits[last + place] = crc >> (width as usize - 1 - place) & 1 == 1;
+                for crc_bit in 0..width as usize {
+                    bits[last + crc_bit] = crc >> (width as usize - 1 - crc_bit) & 1 == 1;
                 }
                 let mut errors = ErrorPattern::default();
                 let mut flip = |bit: usize| {
                     errors.flip(bit as u64);
                     bits[bit] ^= true;
                 };
-                let place = first + random.below((last - first) as u64 - 1) as usize;
-                match round % 4 {
+                let start = first + random.below((last - first) as u64 - 1) as usize;
+                match trial % 4 {
                     // A multiple of the polynomial, which its CRC cannot detect.
                     0 => (0..=width).for_each(|power| {
                         if power == width || polynomial >> power & 1 == 1 {
-                            flip(place + (width - power) as usize);
+                            flip(start + (width - power) as usize);
                         }
                     }),
                     _ => (0..1 + random.below(8)).for_each(|_| {
@@ -216,8 +217,9 @@ mod tests {
                     }),
                 }
                 let received_crc = checksum_of(&bits);
-                let is_detectable = (0..width as usize).any(|place| {
-                    bits[last + place] != (received_crc >> (width as usize - 1 - place) & 1 == 1)
+                let is_detectable = (0..width as usize).any(|crc_bit| {
+                    bits[last + crc_bit]
+                        != (received_crc >> (width as usize - 1 - crc_bit) & 1 == 1)
                 });
                 assert_eq!(
                     errors.is_detected(bytes as u64, checksum),
@@ -236,29 +238,29 @@ mod tests {
 
     /// Property of the polynomial stated by the CXL specification.
     #[test]
-    fn one_two_and_three_wrong_bits_of_a_small_flit_are_seen() {
+    fn up_to_three_bit_errors_in_a_small_flit_are_detected() {
         let remainders: Vec<u16> = (0..528)
             .map(|bit| {
                 let mut bytes = [0u8; 66];
                 bytes[bit / 8] = 1 << (bit % 8);
-                SMALL_FLIT.checksum(&bytes)
+                SMALL_FLIT_CRC.checksum(&bytes)
             })
             .collect();
-        for (place, first) in remainders.iter().enumerate() {
+        for (bit, first) in remainders.iter().enumerate() {
             assert_ne!(*first, 0);
-            for (earlier, second) in remainders[..place].iter().enumerate() {
+            for (earlier_bit, second) in remainders[..bit].iter().enumerate() {
                 let combined = first ^ second;
                 assert_ne!(combined, 0);
                 assert!(
-                    !remainders[..earlier].contains(&combined),
-                    "bits {place} and {earlier} and one more"
+                    !remainders[..earlier_bit].contains(&combined),
+                    "bits {bit} and {earlier_bit} and a third"
                 );
             }
         }
     }
 
     #[test]
-    fn framing_bits_are_checked_separately() {
+    fn framing_errors_are_detected_without_the_checksum() {
         let mut errors = ErrorPattern::default();
         assert!(!errors.is_detected(68, Checksum::SmallFlit));
         errors.flip(15);

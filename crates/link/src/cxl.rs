@@ -8,7 +8,7 @@
 use crate::crc::{Checksum, ErrorPattern};
 use crate::lanes::Ratio;
 use crate::layer::{Layer, Message, Rejection, Shortage, WireUnit};
-use crate::replay::{Next, Retry, Sync};
+use crate::replay::{Retry, Sync, Transmission};
 use std::collections::VecDeque;
 
 /// Requests to memory, or to the home host. In the opposite direction: snoops.
@@ -19,11 +19,11 @@ pub const RESPONSE: u8 = 1;
 pub const DATA: u8 = 2;
 
 /// Bytes of data in a message with data.
-pub const LINE: u16 = 64;
+pub const LINE_BYTES: u16 = 64;
 /// Data slots per line.
-const SLOTS_OF_LINE: u32 = 4;
+const SLOTS_PER_LINE: u32 = 4;
 /// Bits per slot.
-const SLOT: u32 = 128;
+const SLOT_BITS: u32 = 128;
 /// Bytes of forward error correction at the end of a large flit.
 const FEC_BYTES: u64 = 6;
 /// Limit of data slots owed for headers already sent. The header of another line may only leave below this limit.
@@ -74,7 +74,7 @@ impl Flits {
     }
 
     /// Slots whose 16 bytes are all available for data or messages.
-    fn whole_slots(self) -> u32 {
+    fn full_slots(self) -> u32 {
         match self {
             Flits::Small => 3,
             Flits::Large => 14,
@@ -82,7 +82,7 @@ impl Flits {
     }
 
     /// Message bits in the first slot. In a small flit, 4 of its 16 bytes hold the flit header.
-    fn first_slot(self) -> u32 {
+    fn first_slot_bits(self) -> u32 {
         match self {
             Flits::Small => 96,
             Flits::Large => 112,
@@ -94,7 +94,7 @@ impl Flits {
     ///
     /// A device's request to its host about the device's own memory is a back-invalidate snoop in 256-byte flits. In
     /// 68-byte flits, as before CXL 3, it is a CXL.cache request.
-    pub fn header(self, side: Side, class: u8) -> Option<u32> {
+    pub fn header_bits(self, side: Side, class: u8) -> Option<u32> {
         let [small, large] = match (side, class) {
             (Side::Host, REQUEST) => [87, 100],
             (Side::Host, RESPONSE) => [0, 40],
@@ -117,17 +117,18 @@ impl Flits {
     /// Messages per flit at saturation with one class, or `None` if the format has no such message. A message with data
     /// takes four more slots, and a small flit may consist of data only.
     pub fn messages(self, side: Side, class: u8) -> Option<Ratio> {
-        let bits = self.header(side, class)?;
+        let bits = self.header_bits(side, class)?;
         let (first_slot_messages, slot_messages) = (
-            u128::from(self.first_slot() / bits),
-            u128::from(SLOT / bits),
+            u128::from(self.first_slot_bits() / bits),
+            u128::from(SLOT_BITS / bits),
         );
-        let slots = u128::from(self.whole_slots());
+        let slots = u128::from(self.full_slots());
         Some(match (class, self) {
             (DATA, Flits::Small) => {
                 Ratio::new(4 * first_slot_messages, 4 * first_slot_messages + 1)
             }
-            // Beyond the data owed for the headers of the first slot, one of every `1 + 4 whole` slots holds headers.
+            // Beyond the data owed for the headers of the first slot, one of every `1 + 4 * slot_messages` slots holds
+            // headers.
             (DATA, Flits::Large) => {
                 let headers = Ratio::new(slots - 4 * first_slot_messages, 1 + 4 * slot_messages);
                 Ratio::new(
@@ -144,7 +145,7 @@ impl Flits {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     /// Flit with a header. `credits` are powers of two per class, or 0.
-    Headed { ack: bool, credits: [u8; 3] },
+    WithHeader { ack: bool, credits: [u8; 3] },
     /// Four data slots.
     Data,
     /// Replay state of both directions.
@@ -199,13 +200,13 @@ impl Flit {
         let error_count = self.errors.bits().len();
         let third_of = |bit: u64| bit / 8 % 3;
         let errors = self.errors.bits().to_vec();
-        self.errors.mend(|bit| {
-            let mut same_third = errors
+        self.errors.correct(|bit| {
+            let mut errors_in_third = errors
                 .iter()
                 .filter(|&&other| third_of(other) == third_of(bit));
-            // The correction bytes carry no message, so errors in them have no effect.
+            // Correction bytes carry no message data, so errors in them have no effect.
             bit / 8 >= self.flits.bytes() - FEC_BYTES
-                || same_third.all(|other| other / 8 == bit / 8)
+                || errors_in_third.all(|other| other / 8 == bit / 8)
         });
         self.errors.bits().len() < error_count
     }
@@ -258,9 +259,9 @@ pub struct Parameters {
     /// Side of this end.
     pub side: Side,
     /// Capacity of the receive buffer of each class, in messages.
-    pub room: [u32; 3],
+    pub capacity: [u32; 3],
     /// Capacity of the transmit queue of each class, in messages.
-    pub fifo: usize,
+    pub queue_capacity: usize,
     /// Retry timeout in flits, for unanswered requests and unacknowledged flits.
     pub retry_timeout_flits: u32,
 }
@@ -272,8 +273,8 @@ impl Parameters {
         Parameters {
             flits,
             side,
-            room: [128; 3],
-            fifo: 64,
+            capacity: [128; 3],
+            queue_capacity: 64,
             retry_timeout_flits: 256,
         }
     }
@@ -282,8 +283,8 @@ impl Parameters {
 /// One end of a CXL link.
 pub struct End {
     parameters: Parameters,
-    /// Messages of each class that fit in the first slot, and in any other slot.
-    fits: [[u32; 3]; 2],
+    /// Maximum messages of each class in the first slot, and in any other slot.
+    slot_capacities: [[u32; 3]; 2],
     /// Retry state; keeps flits until they are acknowledged.
     pub retry: Retry<Flit>,
     waiting: [VecDeque<Message>; 3],
@@ -294,16 +295,17 @@ pub struct End {
     owed_slots: u32,
     /// Data slots sent so far; wraps around.
     sent_data_slots: u32,
-    turn: usize,
+    next_class: usize,
     received: [VecDeque<Message>; 3],
     /// Classes with received messages, as a bit set.
     received_classes: u32,
     owed: [u32; 3],
-    /// Messages whose data is incomplete, and the number of their data slots received.
-    partial: VecDeque<Message>,
-    slots: u32,
-    /// Flits repaired by error correction.
-    pub mended: u64,
+    /// Messages whose data is incomplete.
+    incomplete_messages: VecDeque<Message>,
+    /// Data slots received for `incomplete_messages`.
+    received_slots: u32,
+    /// Flits accepted after error correction.
+    pub corrected: u64,
     /// Messages received without credit: a full buffer shows that the partner ignored credits.
     pub overrun: u64,
 }
@@ -311,51 +313,51 @@ pub struct End {
 impl End {
     /// Creates an end without credits: it can send only after the partner has returned some.
     pub fn new(parameters: Parameters) -> End {
-        let mut owed = parameters.room;
+        let mut owed = parameters.capacity;
         let partner = parameters.side.partner();
         for class in [REQUEST, RESPONSE, DATA] {
-            if parameters.flits.header(partner, class).is_none() {
+            if parameters.flits.header_bits(partner, class).is_none() {
                 owed[usize::from(class)] = 0;
             }
         }
-        let fits = [parameters.flits.first_slot(), SLOT].map(|bits| {
+        let slot_capacities = [parameters.flits.first_slot_bits(), SLOT_BITS].map(|bits| {
             [REQUEST, RESPONSE, DATA].map(|class| {
-                let header = parameters.flits.header(parameters.side, class);
+                let header = parameters.flits.header_bits(parameters.side, class);
                 header.map_or(0, |header| bits / header)
             })
         });
         End {
-            fits,
+            slot_capacities,
             retry: Retry::new(parameters.retry_timeout_flits),
             waiting: Default::default(),
             waiting_count: 0,
             credits: [0; 3],
             owed_slots: 0,
             sent_data_slots: 0,
-            turn: 0,
+            next_class: 0,
             received: Default::default(),
             received_classes: 0,
             owed,
-            partial: VecDeque::new(),
-            slots: 0,
-            mended: 0,
+            incomplete_messages: VecDeque::new(),
+            received_slots: 0,
+            corrected: 0,
             overrun: 0,
             parameters,
         }
     }
 
-    /// Packs messages of one class into a slot: the first (0) or any other (1). Returns true if there were any.
+    /// Packs messages of one class into a slot: the first (0) or any other (1). Returns true if it packed any.
     fn pack_messages(&mut self, flit: &mut Flit, slot: usize) -> bool {
         for step in 0..3 {
-            let class = (self.turn + step) % 3;
+            let class = (self.next_class + step) % 3;
             if self.waiting[class].is_empty() {
                 continue;
             }
-            let mut max_count = self.fits[slot][class].min(self.credits[class]);
+            let mut max_count = self.slot_capacities[slot][class].min(self.credits[class]);
             if class == usize::from(DATA) {
                 // A header may leave while fewer data slots than the limit are owed.
                 let free_data_slots = MAX_OWED_SLOTS.saturating_sub(self.owed_slots);
-                max_count = max_count.min(free_data_slots.div_ceil(SLOTS_OF_LINE));
+                max_count = max_count.min(free_data_slots.div_ceil(SLOTS_PER_LINE));
             }
             let count = (max_count as usize).min(self.waiting[class].len());
             if count == 0 {
@@ -364,13 +366,13 @@ impl End {
             self.credits[class] -= count as u32;
             self.waiting_count -= count;
             match class == usize::from(DATA) {
-                true => self.owed_slots += SLOTS_OF_LINE * count as u32,
+                true => self.owed_slots += SLOTS_PER_LINE * count as u32,
                 false => flit.completes_message = true,
             }
             for _ in 0..count {
                 flit.messages.extend(self.waiting[class].pop_front());
             }
-            self.turn = class + 1;
+            self.next_class = class + 1;
             return true;
         }
         false
@@ -380,9 +382,9 @@ impl End {
     fn fill(&mut self, flit: &mut Flit, slots: u32) {
         self.owed_slots -= slots;
         flit.data += slots;
-        let lines_before = self.sent_data_slots / SLOTS_OF_LINE;
+        let lines_before = self.sent_data_slots / SLOTS_PER_LINE;
         self.sent_data_slots = self.sent_data_slots.wrapping_add(slots);
-        flit.completes_message |= self.sent_data_slots / SLOTS_OF_LINE != lines_before;
+        flit.completes_message |= self.sent_data_slots / SLOTS_PER_LINE != lines_before;
     }
 
     /// Packs a new flit, if messages, data, credits or an acknowledgement are due. Returns whether it contains the
@@ -394,9 +396,9 @@ impl End {
             self.fill(flit, 4);
             return Some(false);
         }
-        if self.waits() {
+        if self.has_queued_messages() {
             self.pack_messages(flit, 0);
-            for _ in 0..flits.whole_slots() {
+            for _ in 0..flits.full_slots() {
                 if self.owed_slots > 0 {
                     self.fill(flit, 1);
                 } else if !self.pack_messages(flit, 1) {
@@ -412,22 +414,22 @@ impl End {
         for (owed, granted) in self.owed.iter_mut().zip(credits) {
             *owed -= u32::from(granted);
         }
-        flit.kind = Kind::Headed { ack, credits };
+        flit.kind = Kind::WithHeader { ack, credits };
         Some(ack)
     }
 
     fn unpack(&mut self, flit: &Flit) {
         for &message in &flit.messages {
             if message.circuit == DATA {
-                self.partial.push_back(message);
+                self.incomplete_messages.push_back(message);
             } else {
                 self.receive_message(message);
             }
         }
-        self.slots += flit.data;
-        while self.slots >= SLOTS_OF_LINE {
-            self.slots -= SLOTS_OF_LINE;
-            if let Some(message) = self.partial.pop_front() {
+        self.received_slots += flit.data;
+        while self.received_slots >= SLOTS_PER_LINE {
+            self.received_slots -= SLOTS_PER_LINE;
+            if let Some(message) = self.incomplete_messages.pop_front() {
                 self.receive_message(message);
             }
         }
@@ -436,7 +438,7 @@ impl End {
     fn receive_message(&mut self, message: Message) {
         let class = usize::from(message.circuit);
         let occupied = self.received[class].len();
-        self.overrun += u64::from(occupied >= self.parameters.room[class] as usize);
+        self.overrun += u64::from(occupied >= self.parameters.capacity[class] as usize);
         self.received[class].push_back(message);
         self.received_classes |= 1 << class;
     }
@@ -444,15 +446,15 @@ impl End {
     /// Messages and credits of a class in flits that `partner` has not accepted yet.
     fn in_flight(&self, partner: &End, class: usize) -> (u32, u32) {
         let accepted = partner.retry.receiver.accepted_units();
-        let (mut messages, mut room) = (0, 0);
+        let (mut messages, mut returned_credits) = (0, 0);
         for flit in self.retry.sender.in_flight(accepted) {
             let of_class = |message: &&Message| usize::from(message.circuit) == class;
             messages += flit.messages.iter().filter(of_class).count() as u32;
-            if let Kind::Headed { credits, .. } = flit.kind {
-                room += u32::from(credits[class]);
+            if let Kind::WithHeader { credits, .. } = flit.kind {
+                returned_credits += u32::from(credits[class]);
             }
         }
-        (messages, room)
+        (messages, returned_credits)
     }
 }
 
@@ -470,17 +472,21 @@ impl Layer for End {
 
     fn header_bits(&self, message: &Message) -> u64 {
         let Parameters { flits, side, .. } = self.parameters;
-        flits.header(side, message.circuit).unwrap_or(0).into()
+        flits.header_bits(side, message.circuit).unwrap_or(0).into()
     }
 
     fn send(&mut self, message: Message) -> Result<(), Rejection> {
         let Parameters { flits, side, .. } = self.parameters;
-        let data = if message.circuit == DATA { LINE } else { 0 };
-        if flits.header(side, message.circuit).is_none() || message.bytes != data {
+        let data = if message.circuit == DATA {
+            LINE_BYTES
+        } else {
+            0
+        };
+        if flits.header_bits(side, message.circuit).is_none() || message.bytes != data {
             return Err(Rejection::Malformed);
         }
         let waiting = &mut self.waiting[usize::from(message.circuit)];
-        if waiting.len() >= self.parameters.fifo {
+        if waiting.len() >= self.parameters.queue_capacity {
             return Err(Rejection::Full);
         }
         waiting.push_back(message);
@@ -520,17 +526,17 @@ impl Layer for End {
             .ack_for_next_block()
             .and_then(|ack| self.pack(ack, flit))
         {
-            return self.retry.enter(flit, ack);
+            return self.retry.record_sent(flit, ack);
         }
         match self.retry.transmit() {
-            Next::Block(resent) => *flit = resent,
-            Next::Sync(sync) => flit.kind = Kind::Sync(sync),
-            Next::Idle => {}
+            Transmission::Block(resent) => *flit = resent,
+            Transmission::Sync(sync) => flit.kind = Kind::Sync(sync),
+            Transmission::Idle => {}
         }
     }
 
     fn idle_units(&self) -> u64 {
-        if self.waits() || self.owed != [0; 3] {
+        if self.has_queued_messages() || self.owed != [0; 3] {
             0
         } else {
             self.retry.idle_slots()
@@ -539,10 +545,10 @@ impl Layer for End {
 
     fn units_before_message(&self) -> (u64, u32) {
         // The data of a header in a small flit is complete with the next flit at the earliest.
-        let begins =
+        let next_slot_starts_message =
             self.owed_slots == 0 && self.waiting_count == self.waiting[usize::from(DATA)].len();
-        let small = self.parameters.flits == Flits::Small;
-        (u64::from(small && begins), 0)
+        let is_small = self.parameters.flits == Flits::Small;
+        (u64::from(is_small && next_slot_starts_message), 0)
     }
 
     fn idle_bits(&self) -> u64 {
@@ -555,23 +561,23 @@ impl Layer for End {
 
     fn receive(&mut self, flit: &mut Flit) {
         if !flit.errors.is_empty() {
-            let mended = flit.correct_errors();
+            let was_corrected = flit.correct_errors();
             if flit.is_detected() {
-                return self.retry.damaged();
+                return self.retry.record_damaged();
             }
-            self.mended += u64::from(mended);
+            self.corrected += u64::from(was_corrected);
             flit.corrupt();
         }
         match flit.kind {
             Kind::Idle => {}
-            Kind::Sync(sync) => self.retry.synced(sync),
+            Kind::Sync(sync) => self.retry.receive_sync(sync),
             Kind::Data => {
-                if self.retry.take(false) {
+                if self.retry.accept(false) {
                     self.unpack(flit);
                 }
             }
-            Kind::Headed { ack, credits } => {
-                if self.retry.take(ack) {
+            Kind::WithHeader { ack, credits } => {
+                if self.retry.accept(ack) {
                     for (available, granted) in self.credits.iter_mut().zip(credits) {
                         *available += u32::from(granted);
                     }
@@ -581,8 +587,8 @@ impl Layer for End {
         }
     }
 
-    fn forget(&mut self) {
-        self.retry.sender.forget();
+    fn disable_replay(&mut self) {
+        self.retry.sender.disable_replay();
     }
 
     fn retrain(&mut self) {
@@ -590,7 +596,7 @@ impl Layer for End {
     }
 
     #[inline]
-    fn waits(&self) -> bool {
+    fn has_queued_messages(&self) -> bool {
         self.owed_slots > 0 || self.waiting_count > 0
     }
 
@@ -599,25 +605,29 @@ impl Layer for End {
     }
 
     fn is_at_rest(&self) -> bool {
-        !self.waits() && self.owed == [0; 3] && self.retry.is_at_rest()
+        !self.has_queued_messages() && self.owed == [0; 3] && self.retry.is_at_rest()
     }
 
     fn shortages(&self, partner: &End) -> Vec<Shortage> {
         let Parameters { flits, side, .. } = self.parameters;
         (0..3u8)
-            .filter(|&class| flits.header(side, class).is_some())
+            .filter(|&class| flits.header_bits(side, class).is_some())
             .map(|circuit| {
                 let class = usize::from(circuit);
                 let is_of_class = |message: &&Message| message.circuit == circuit;
                 let accounted = self.credits[class]
                     + self.in_flight(partner, class).0
-                    + partner.partial.iter().filter(is_of_class).count() as u32
+                    + partner
+                        .incomplete_messages
+                        .iter()
+                        .filter(is_of_class)
+                        .count() as u32
                     + partner.received[class].len() as u32
                     + partner.owed[class]
                     + partner.in_flight(self, class).1;
                 Shortage {
                     circuit,
-                    lost: i64::from(partner.parameters.room[class]) - i64::from(accounted),
+                    lost: i64::from(partner.parameters.capacity[class]) - i64::from(accounted),
                 }
             })
             .filter(|shortage| shortage.lost != 0)
@@ -644,19 +654,19 @@ mod tests {
 
     /// An undetected error removes credits from a flit. `shortages` must report it while traffic continues.
     #[test]
-    fn a_lost_credit_is_named_while_messages_flow() {
+    fn lost_credit_is_reported_during_traffic() {
         for flits in [Flits::Small, Flits::Large] {
             let ends =
                 [Side::Host, Side::Device].map(|side| End::new(Parameters::new(flits, side)));
             let mut bench = Testbench::new(ends, 16, 50 * LANE_BYTE, 0.0, 0);
             let mut lost = 0;
             for step in 0..6000 {
-                bench.fill(0, DATA, LINE);
+                bench.fill(0, DATA, LINE_BYTES);
                 bench.step();
                 bench.drain(0);
                 let newest = bench.wires[1].in_flight.iter_mut().next_back();
                 if let (true, 0, Some((_, flit))) = (step > 3000, lost, newest) {
-                    if let Kind::Headed { credits, .. } = &mut flit.kind {
+                    if let Kind::WithHeader { credits, .. } = &mut flit.kind {
                         lost = std::mem::take(&mut credits[usize::from(DATA)]).into();
                     }
                 }

@@ -2,8 +2,8 @@
 
 use crate::block::{Circuits, SLOTS};
 use crate::layer::{Layer, Message, Rejection, Shortage};
-use crate::replay::{Next, Retry};
-pub use crate::words::LONGEST;
+use crate::replay::{Retry, Transmission};
+pub use crate::words::MAX_MESSAGE_WORDS;
 use crate::words::{MessageSummary, Messages};
 use crate::{Block, Control};
 
@@ -12,28 +12,28 @@ pub const CIRCUITS: usize = 14;
 /// Words per credit.
 pub const WORDS_PER_CREDIT: u32 = 8;
 /// Clock frequency of the receiver, in Hz.
-pub const CLOCK: u64 = 322_265_625;
+pub const CLOCK_HZ: u64 = 322_265_625;
 /// Words per clock that the receiver takes from each circuit with data.
-pub const WORDS_PER_CLOCK: u32 = 3;
-const CREDITED: usize = CIRCUITS - 1;
+pub(crate) const WORDS_PER_CLOCK: u32 = 3;
+const CREDITED_CIRCUITS: usize = CIRCUITS - 1;
 
 /// Parameters of an end.
 #[derive(Clone, Debug)]
 pub struct Parameters {
     /// Capacity of this end's receive buffer of each credited circuit, in words.
-    pub buffers: [u32; CREDITED],
+    pub buffers: [u32; CREDITED_CIRCUITS],
     /// Free words in the partner's buffer that a circuit needs before a message of any size may leave. At least the
     /// longest message of the circuit.
-    pub needs: [u32; CREDITED],
+    pub required_words: [u32; CREDITED_CIRCUITS],
     /// Capacity of the transmit queue of each circuit, in words.
-    pub fifo: usize,
+    pub queue_capacity: usize,
     /// Retry timeout in block slots, for unanswered requests and unacknowledged blocks. Must exceed the round trip, or
     /// blocks are replayed unnecessarily.
     pub retry_timeout_slots: u32,
     /// Words per clock that the receiver takes from each circuit.
-    pub drain: [u32; CIRCUITS],
+    pub words_per_clock: [u32; CIRCUITS],
     /// Length of a message in words, from its circuit and its header.
-    pub words: fn(u8, u64) -> usize,
+    pub message_words: fn(u8, u64) -> usize,
 }
 
 impl Parameters {
@@ -42,10 +42,10 @@ impl Parameters {
     /// each other circuit it takes up to the 7 words that arrive per clock.
     pub const ECI: Parameters = Parameters {
         buffers: [256, 256, 256, 256, 256, 256, 32, 32, 32, 32, 32, 32, 32],
-        needs: [2, 2, 17, 17, 17, 17, 2, 2, 2, 2, 2, 2, 2],
-        fifo: 4 * LONGEST,
+        required_words: [2, 2, 17, 17, 17, 17, 2, 2, 2, 2, 2, 2, 2],
+        queue_capacity: 4 * MAX_MESSAGE_WORDS,
         retry_timeout_slots: 256,
-        drain: [
+        words_per_clock: [
             7,
             7,
             WORDS_PER_CLOCK,
@@ -61,7 +61,7 @@ impl Parameters {
             7,
             7,
         ],
-        words: eci_words,
+        message_words: eci_words,
     };
 }
 
@@ -84,21 +84,21 @@ pub struct End {
     waiting: [Messages; CIRCUITS],
     waiting_words: usize,
     /// Circuits with waiting words, as a bit set.
-    filled: u32,
-    credits: [u32; CREDITED],
+    waiting_circuits: u32,
+    credits: [u32; CREDITED_CIRCUITS],
     /// Circuit whose message is partly sent.
-    leaving: Option<u8>,
-    turn: usize,
+    partly_sent_circuit: Option<u8>,
+    next_circuit: usize,
     buffers: [Messages; CIRCUITS],
     /// Words of free buffer space not yet returned to the partner as credits.
-    owed: [u32; CREDITED],
+    owed: [u32; CREDITED_CIRCUITS],
     /// Circuits that owe at least one credit, as a bit set.
     due_credits: u32,
-    high_next: bool,
+    prefers_high_credits: bool,
     /// Circuits whose receive buffer starts with a complete message, as a bit set.
     complete_circuits: u32,
     /// Receiver clocks to take a message, by circuit and length in words.
-    clocks_to_take: [[u8; LONGEST + 1]; CIRCUITS],
+    clocks_to_take: [[u8; MAX_MESSAGE_WORDS + 1]; CIRCUITS],
     /// Words received into a full buffer: the partner sent without credit.
     pub overrun: u64,
 }
@@ -110,19 +110,19 @@ impl End {
             retry: Retry::new(parameters.retry_timeout_slots),
             waiting: Default::default(),
             waiting_words: 0,
-            filled: 0,
-            credits: [0; CREDITED],
-            leaving: None,
-            turn: 0,
+            waiting_circuits: 0,
+            credits: [0; CREDITED_CIRCUITS],
+            partly_sent_circuit: None,
+            next_circuit: 0,
             buffers: Default::default(),
             owed: parameters.buffers,
-            due_credits: (0..CREDITED)
+            due_credits: (0..CREDITED_CIRCUITS)
                 .filter(|&circuit| parameters.buffers[circuit] >= WORDS_PER_CREDIT)
                 .fold(0, |due, circuit| due | 1 << circuit),
-            high_next: false,
+            prefers_high_credits: false,
             complete_circuits: 0,
-            clocks_to_take: parameters.drain.map(|drain| {
-                std::array::from_fn(|words| words.div_ceil(drain.max(1) as usize) as u8)
+            clocks_to_take: parameters.words_per_clock.map(|limit| {
+                std::array::from_fn(|words| words.div_ceil(limit.max(1) as usize) as u8)
             }),
             overrun: 0,
             parameters,
@@ -130,9 +130,9 @@ impl End {
     }
 
     /// Free words in the transmit queue of a circuit.
-    pub fn room(&self, circuit: u8) -> usize {
+    pub fn free_queue_words(&self, circuit: u8) -> usize {
         self.waiting.get(usize::from(circuit)).map_or(0, |queue| {
-            self.parameters.fifo.saturating_sub(queue.words())
+            self.parameters.queue_capacity.saturating_sub(queue.words())
         })
     }
 
@@ -155,21 +155,21 @@ impl End {
     /// Checks a message and reserves queue space for it.
     #[inline]
     fn admit(&mut self, circuit: u8, header: u64, words: usize) -> Result<(), Rejection> {
-        let place = usize::from(circuit);
-        let needs = self
+        let index = usize::from(circuit);
+        let required_words = self
             .parameters
-            .needs
-            .get(place)
-            .map_or(LONGEST, |&n| n as usize);
-        let fits = place < CIRCUITS && words <= needs.min(LONGEST);
-        if !fits || (self.parameters.words)(circuit, header) != words {
+            .required_words
+            .get(index)
+            .map_or(MAX_MESSAGE_WORDS, |&words| words as usize);
+        let is_valid_length = index < CIRCUITS && words <= required_words.min(MAX_MESSAGE_WORDS);
+        if !is_valid_length || (self.parameters.message_words)(circuit, header) != words {
             return Err(Rejection::Malformed);
         }
-        if self.room(circuit) < words {
+        if self.free_queue_words(circuit) < words {
             return Err(Rejection::Full);
         }
         self.waiting_words += words;
-        self.filled |= 1 << place;
+        self.waiting_circuits |= 1 << index;
         Ok(())
     }
 
@@ -179,7 +179,7 @@ impl End {
     }
 
     /// Returns the block for the next slot.
-    pub fn block(&mut self) -> Block {
+    pub fn next_block(&mut self) -> Block {
         let mut block = Block::default();
         self.transmit(&mut block);
         block
@@ -188,23 +188,26 @@ impl End {
     /// Selects the circuit whose message is sent next, and consumes its credits.
     #[inline]
     fn next_message(&mut self) -> Option<u8> {
-        // Round robin: the circuits from `turn` on, then those before.
-        let (from_turn, before_turn) = (self.filled >> self.turn << self.turn, self.filled);
-        let mut tried = 0;
-        for mut circuits in [from_turn, before_turn] {
-            circuits &= !tried;
-            tried |= circuits;
+        // Round robin: the circuits from `next_circuit` on, then the others.
+        let (circuits_from_next, all_circuits) = (
+            self.waiting_circuits >> self.next_circuit << self.next_circuit,
+            self.waiting_circuits,
+        );
+        let mut visited = 0;
+        for mut circuits in [circuits_from_next, all_circuits] {
+            circuits &= !visited;
+            visited |= circuits;
             while circuits != 0 {
                 let circuit = circuits.trailing_zeros() as usize;
                 circuits &= circuits - 1;
                 if let Some(credits) = self.credits.get_mut(circuit) {
-                    if *credits < self.parameters.needs[circuit] {
+                    if *credits < self.parameters.required_words[circuit] {
                         continue;
                     }
                     let words = self.waiting[circuit].first().map_or(0, |first| first.total);
                     *credits -= words as u32;
                 }
-                self.turn = (circuit + 1) % CIRCUITS;
+                self.next_circuit = (circuit + 1) % CIRCUITS;
                 return Some(circuit as u8);
             }
         }
@@ -217,21 +220,26 @@ impl End {
         let mut circuits = Circuits::NONE;
         let (mut slot, mut clocks) = (0, 0);
         while slot < SLOTS && self.waiting_words > 0 {
-            let Some(circuit) = self.leaving.take().or_else(|| self.next_message()) else {
+            let Some(circuit) = self
+                .partly_sent_circuit
+                .take()
+                .or_else(|| self.next_message())
+            else {
                 break;
             };
             let waiting = &mut self.waiting[usize::from(circuit)];
-            let Some((summary, count)) = waiting.dequeue_words(&mut block.slots()[slot..]) else {
+            let Some((summary, count)) = waiting.dequeue_words(&mut block.slots_mut()[slot..])
+            else {
                 break;
             };
             circuits.fill(slot, count, circuit);
             slot += count;
             self.waiting_words -= count;
             if waiting.words() == 0 {
-                self.filled &= !(1 << circuit);
+                self.waiting_circuits &= !(1 << circuit);
             }
             if summary.remaining > count {
-                self.leaving = Some(circuit);
+                self.partly_sent_circuit = Some(circuit);
             } else {
                 let message_clocks = self.clocks_to_take[usize::from(circuit)][summary.total];
                 clocks = if clocks == 0 {
@@ -246,8 +254,8 @@ impl End {
             return false;
         }
         // Alternate if both halves owe credits.
-        let high = high != 0 && (low == 0 || self.high_next);
-        self.high_next = !high;
+        let high = high != 0 && (low == 0 || self.prefers_high_credits);
+        self.prefers_high_credits = !high;
         let first_circuit = if high { 8 } else { 0 };
         let credits = (self.due_credits >> first_circuit) as u8;
         let mut remaining_credits = u32::from(credits) << first_circuit;
@@ -273,16 +281,16 @@ impl End {
     #[inline]
     pub fn receive(&mut self, block: &Block) {
         match block.control() {
-            None => self.retry.damaged(),
+            None => self.retry.record_damaged(),
             Some(Control::Idle) => {}
-            Some(Control::Sync(sync)) => self.retry.synced(sync),
+            Some(Control::Sync(sync)) => self.retry.receive_sync(sync),
             Some(Control::Data {
                 ack,
                 high,
                 credits,
                 circuits,
             }) => {
-                if self.retry.take(ack) {
+                if self.retry.accept(ack) {
                     self.receive_data(high, credits, circuits, block.words());
                 }
             }
@@ -303,19 +311,19 @@ impl End {
         }
         let mut slot = 0;
         while slot < SLOTS {
-            let (start, circuit) = (slot, circuits.of(slot));
-            let run_length = circuits.run(slot);
+            let (start, circuit) = (slot, circuits.circuit_of(slot));
+            let run_length = circuits.run_length(slot);
             slot += run_length;
             let Some(buffer) = self.buffers.get_mut(usize::from(circuit)) else {
                 continue;
             };
             let size = self.parameters.buffers.get(usize::from(circuit));
-            let room = size.map_or(run_length, |&size| {
+            let free_words = size.map_or(run_length, |&size| {
                 (size as usize).saturating_sub(buffer.words())
             });
-            let accepted = run_length.min(room);
+            let accepted = run_length.min(free_words);
             self.overrun += (run_length - accepted) as u64;
-            let word_count = self.parameters.words;
+            let word_count = self.parameters.message_words;
             buffer.extend(&words[start..start + accepted], |header| {
                 word_count(circuit, header)
             });
@@ -354,7 +362,7 @@ impl End {
     /// One receiver clock: takes words from each circuit at its rate.
     pub fn clock(&mut self, mut deliver: impl FnMut(u8, &[u64])) {
         for circuit in 0..CIRCUITS as u8 {
-            let limit = self.parameters.drain[usize::from(circuit)] as usize;
+            let limit = self.parameters.words_per_clock[usize::from(circuit)] as usize;
             self.drain(circuit, limit, |words| deliver(circuit, words));
         }
     }
@@ -362,7 +370,7 @@ impl End {
     /// Message words and words of credit of a circuit, in blocks that `partner` has not accepted yet.
     fn in_flight(&self, partner: &End, circuit: usize) -> (u64, u64) {
         let accepted = partner.retry.receiver.accepted_units();
-        let (mut words, mut room) = (0, 0);
+        let (mut words, mut credit_words) = (0, 0);
         for block in self.retry.sender.in_flight(accepted) {
             if let Some(Control::Data {
                 high,
@@ -371,14 +379,16 @@ impl End {
                 ..
             }) = block.control()
             {
-                let is_on_circuit = |&slot: &usize| usize::from(circuits.of(slot)) == circuit;
+                let is_on_circuit =
+                    |&slot: &usize| usize::from(circuits.circuit_of(slot)) == circuit;
                 words += (0..SLOTS).filter(is_on_circuit).count() as u64;
                 if high == (circuit >= 8) {
-                    room += u64::from(credits >> (circuit % 8) & 1) * u64::from(WORDS_PER_CREDIT);
+                    credit_words +=
+                        u64::from(credits >> (circuit % 8) & 1) * u64::from(WORDS_PER_CREDIT);
                 }
             }
         }
-        (words, room)
+        (words, credit_words)
     }
 }
 
@@ -392,7 +402,7 @@ fn message(circuit: u8, summary: MessageSummary) -> Message {
     }
 }
 
-const NAMES: [&str; CIRCUITS] = [
+const CIRCUIT_NAMES: [&str; CIRCUITS] = [
     "I/O requests",
     "I/O responses",
     "requests with data, even",
@@ -413,7 +423,7 @@ impl Layer for End {
     type Unit = Block;
 
     fn circuits(&self) -> &'static [&'static str] {
-        &NAMES
+        &CIRCUIT_NAMES
     }
 
     fn header_bits(&self, _: &Message) -> u64 {
@@ -429,7 +439,7 @@ impl Layer for End {
         let header = ((1 << quarters) - 1) << 46 | message.label;
         let words = 1 + 4 * quarters;
         self.admit(message.circuit, header, words)?;
-        self.waiting[usize::from(message.circuit)].push_blank(header, words);
+        self.waiting[usize::from(message.circuit)].push_zero_payload(header, words);
         Ok(())
     }
 
@@ -454,7 +464,7 @@ impl Layer for End {
     #[inline]
     fn clocks(&self, message: &Message) -> u32 {
         let words = usize::from(message.bytes) / 8 + 1;
-        self.clocks_to_take[usize::from(message.circuit)][words.min(LONGEST)].into()
+        self.clocks_to_take[usize::from(message.circuit)][words.min(MAX_MESSAGE_WORDS)].into()
     }
 
     #[inline]
@@ -463,7 +473,7 @@ impl Layer for End {
         let summary = buffer.take();
         let Some(summary) = summary else {
             // Free the space of a partly received message, so that the remainder can arrive.
-            self.drain(circuit, LONGEST, |_| {});
+            self.drain(circuit, MAX_MESSAGE_WORDS, |_| {});
             return None;
         };
         self.release_words(circuit, summary.remaining);
@@ -475,13 +485,13 @@ impl Layer for End {
         *block = Block::default();
         if let Some(ack) = self.retry.ack_for_next_block() {
             if self.pack(ack, block) {
-                return self.retry.enter(block, ack);
+                return self.retry.record_sent(block, ack);
             }
         }
         match self.retry.transmit() {
-            Next::Block(resent) => *block = resent,
-            Next::Sync(sync) => block.set_control(Control::Sync(sync)),
-            Next::Idle => block.set_control(Control::Idle),
+            Transmission::Block(resent) => *block = resent,
+            Transmission::Sync(sync) => block.set_control(Control::Sync(sync)),
+            Transmission::Idle => block.set_control(Control::Idle),
         }
     }
 
@@ -497,11 +507,11 @@ impl Layer for End {
     #[inline]
     fn units_before_message(&self) -> (u64, u32) {
         // A partly sent message is completed before others; otherwise the shortest first message may be next.
-        let mut circuits = match self.leaving {
+        let mut circuits = match self.partly_sent_circuit {
             Some(circuit) => 1 << circuit,
-            None => self.filled,
+            None => self.waiting_circuits,
         };
-        let (mut min_words, mut clocks) = (LONGEST, 1);
+        let (mut min_words, mut clocks) = (MAX_MESSAGE_WORDS, 1);
         while circuits != 0 {
             let circuit = circuits.trailing_zeros() as usize;
             circuits &= circuits - 1;
@@ -529,8 +539,8 @@ impl Layer for End {
         End::receive(self, block);
     }
 
-    fn forget(&mut self) {
-        self.retry.sender.forget();
+    fn disable_replay(&mut self) {
+        self.retry.sender.disable_replay();
     }
 
     fn retrain(&mut self) {
@@ -538,7 +548,7 @@ impl Layer for End {
     }
 
     #[inline]
-    fn waits(&self) -> bool {
+    fn has_queued_messages(&self) -> bool {
         self.waiting_words > 0
     }
 
@@ -553,8 +563,10 @@ impl Layer for End {
     fn shortages(&self, partner: &End) -> Vec<Shortage> {
         let lost = |circuit: usize| {
             // The unsent words of a partly sent message have already consumed credit.
-            let leaving = self.leaving.filter(|&c| usize::from(c) == circuit);
-            let partly_sent = leaving.and_then(|_| self.waiting[circuit].first());
+            let is_partly_sent = self
+                .partly_sent_circuit
+                .is_some_and(|c| usize::from(c) == circuit);
+            let partly_sent = self.waiting[circuit].first().filter(|_| is_partly_sent);
             let accounted = u64::from(self.credits[circuit])
                 + partly_sent.map_or(0, |first| first.remaining as u64)
                 + self.in_flight(partner, circuit).0
@@ -563,7 +575,7 @@ impl Layer for End {
                 + partner.in_flight(self, circuit).1;
             i64::from(partner.parameters.buffers[circuit]) - accounted as i64
         };
-        (0..CREDITED)
+        (0..CREDITED_CIRCUITS)
             .map(|circuit| Shortage {
                 circuit: circuit as u8,
                 lost: lost(circuit),

@@ -85,11 +85,11 @@ pub trait Layer {
     fn receive(&mut self, unit: &mut Self::Unit);
     /// Declares that nothing is lost or damaged from now on, so that units need not be kept for replay. From then on,
     /// [`Layer::shortages`] counts credits in flight as lost.
-    fn forget(&mut self) {}
+    fn disable_replay(&mut self) {}
     /// Processes a link retraining: units in flight in either direction may be lost. Both ends are notified.
     fn retrain(&mut self);
     /// True if messages are queued.
-    fn waits(&self) -> bool;
+    fn has_queued_messages(&self) -> bool;
     /// True if the partner has acknowledged everything sent.
     fn is_settled(&self) -> bool;
     /// True if nothing remains to do until a message is sent or taken.

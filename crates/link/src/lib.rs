@@ -10,8 +10,8 @@
 //! pace of the receiver's clock, with [`End::clock`]. [`Testbench`] does all of this at the rate of the lanes. ECI
 //! blocks cause no allocation once the buffers have grown to the maximum number of units in flight.
 //!
-//! Parameters of ECI's link that no public source states are chosen here and named: [`replay::BLOCKS_PER_ACK`],
-//! [`replay::WINDOW`], the polynomial in [`crc`], and the arbitration order of circuits. The modules of the other links
+//! Parameters of ECI's link that no public source states are chosen here and named: `replay::BLOCKS_PER_ACK`,
+//! `replay::WINDOW`, the polynomial in `crc`, and the arbitration order of circuits. The modules of the other links
 //! name theirs.
 //!
 //! The crate does not know coherence protocols, seconds or any other crate of the workspace: a message is a circuit, a
@@ -35,18 +35,18 @@
 //! ```
 
 pub mod bit_errors;
-pub mod block;
+mod block;
 pub mod ccix;
-pub mod crc;
+mod crc;
 pub mod cxl;
 pub mod end;
 mod lanes;
 pub mod layer;
-pub mod pair;
+mod pair;
 pub mod pcie;
 pub mod rates;
-pub mod replay;
-pub mod ring;
+mod replay;
+mod ring;
 pub mod testbench;
 mod words;
 

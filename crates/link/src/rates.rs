@@ -2,7 +2,7 @@
 
 use crate::layer::Layer;
 use crate::pcie::reads::{Completer, Requester};
-use crate::pcie::{self, dma, COMPLETIONS, LINK_PACKET, NON_POSTED, POSTED};
+use crate::pcie::{self, dma, COMPLETIONS, LINK_PACKET_BYTES, NON_POSTED, POSTED};
 use crate::testbench::{Testbench, Traffic, LANE_BYTE};
 use crate::{ccix, cxl, end, Lanes, Message, Parameters, Ratio};
 use cxl::{Flits, Side};
@@ -90,14 +90,14 @@ pub const DMA_DESCRIPTOR: u64 = 32;
 /// Maximum bytes per transfer.
 pub const MAX_DMA_BYTES: u64 = 1 << 20;
 /// Minimum bytes of all transfers in a throughput run.
-const DMA_RUN: u64 = 1 << 22;
+const MIN_DMA_BYTES: u64 = 1 << 22;
 
 /// Duration of a run in bytes on all lanes, after a warm-up of an eighth of it.
-const RUN: u64 = 2_400_000;
+const MEASUREMENT_BYTES: u64 = 2_400_000;
 /// Minimum duration of a run in round trips, because credits let data through in one burst per round trip.
-const ROUNDS: u64 = 32;
+const MIN_ROUND_TRIPS: u64 = 32;
 /// Maximum bytes per read request, as configured by hosts.
-const REQUEST: u64 = 512;
+const MAX_READ_REQUEST_BYTES: u64 = 512;
 /// Number of tags of a reader.
 const TAGS: u16 = 256;
 
@@ -206,7 +206,7 @@ impl LinkConfig {
 
     /// Share of bytes used by DLLPs if the opposite direction is saturated.
     fn link_share(&self) -> f64 {
-        (2 * LINK_PACKET) as f64 / self.limit() as f64
+        (2 * LINK_PACKET_BYTES) as f64 / self.limit() as f64
     }
 
     /// Drives two ends, which `feed` keeps busy, and measures the data received from the first.
@@ -223,14 +223,15 @@ impl LinkConfig {
         let delay = (bytes * LANE_BYTE as f64) as u64;
         let mut bench = Testbench::new(ends, self.lanes, delay, self.errors, self.seed);
         let mut measurement_start = None;
-        let duration = (RUN / u64::from(self.lanes) * LANE_BYTE).max(ROUNDS * 2 * delay);
-        let (begin, end) = (duration / 8, duration + duration / 8);
+        let duration = (MEASUREMENT_BYTES / u64::from(self.lanes) * LANE_BYTE)
+            .max(MIN_ROUND_TRIPS * 2 * delay);
+        let (measurement_begin, end) = (duration / 8, duration + duration / 8);
         while bench.now < end {
             feed(&mut bench);
             if !bench.step() {
                 break;
             }
-            if bench.now >= begin && measurement_start.is_none() {
+            if bench.now >= measurement_begin && measurement_start.is_none() {
                 measurement_start = Some((bench.traffic[0].data, bench.now));
             }
         }
@@ -255,7 +256,7 @@ impl LinkConfig {
     }
 
     /// Measures traffic on these circuits, in one direction and in both.
-    fn measure_filled<L: Layer>(
+    fn measure_full_queues<L: Layer>(
         &self,
         name: &'static str,
         shares: [f64; 2],
@@ -289,10 +290,14 @@ impl LinkConfig {
             words_per_second * f64::from(words - 1) / f64::from(words) / lanes.blocks().value()
         };
         let messages = lanes.messages().value();
-        let paced = end::WORDS_PER_CLOCK as f64 * 8.0 * end::CLOCK as f64;
+        let clock_rate = end::WORDS_PER_CLOCK as f64 * 8.0 * end::CLOCK_HZ as f64;
         let flows = [
             ("answers, lines of both parities", &[4, 5][..], messages),
-            ("answers, lines of one parity", &[4], messages.min(paced)),
+            (
+                "answers, lines of one parity",
+                &[4],
+                messages.min(clock_rate),
+            ),
         ];
         flows
             .into_iter()
@@ -313,7 +318,7 @@ impl LinkConfig {
         share: f64,
     ) -> Flow {
         let lane = self.kind.lanes_for(self.lanes).blocks().value() / f64::from(self.lanes);
-        let clock = (lane * LANE_BYTE as f64 / end::CLOCK as f64) as u64;
+        let clock = (lane * LANE_BYTE as f64 / end::CLOCK_HZ as f64) as u64;
         let mut next = 0;
         let ends = std::array::from_fn(|_| end::End::new(Parameters::ECI));
         self.measure_flow(name, is_bidirectional, share, ends, move |bench| {
@@ -332,8 +337,8 @@ impl LinkConfig {
         })
     }
 
-    /// DMA transfers of `bytes` bytes, 1 to [`MAX_DMA_BYTES`], to the device and to the host. `None` for links other than
-    /// PCIe.
+    /// DMA transfers of `bytes` bytes, 1 to [`MAX_DMA_BYTES`], to the device and to the host. `None` for links other
+    /// than PCIe.
     pub fn transfers(&self, bytes: u64) -> Option<[Transfers; 2]> {
         let Kind::Pcie(_) = self.kind else {
             return None;
@@ -349,7 +354,7 @@ impl LinkConfig {
                 transfers,
                 queue,
                 descriptor: DMA_DESCRIPTOR,
-                request: REQUEST,
+                request: MAX_READ_REQUEST_BYTES,
                 tags: TAGS,
                 start: ticks(DMA_START),
                 memory: ticks(memory),
@@ -362,7 +367,7 @@ impl LinkConfig {
         Some(
             [dma::Direction::ToDevice, dma::Direction::ToHost].map(|direction| {
                 let single = simulate(direction, 1, 1);
-                let count = (DMA_RUN / bytes).clamp(4 * DMA_QUEUE, 4096);
+                let count = (MIN_DMA_BYTES / bytes).clamp(4 * DMA_QUEUE, 4096);
                 let times = simulate(direction, count, DMA_QUEUE);
                 // Exclude the start and the end of the run: measure from the first to the third quarter.
                 let quarter = times.len() / 4;
@@ -382,30 +387,33 @@ impl LinkConfig {
         )
     }
 
-    /// Share of bytes for packets with data, in one direction and in both, if each byte of them costs `back` bytes of
-    /// requests in the opposite direction. With one direction, its traffic causes DLLPs in the other one, which cause
-    /// some in the first.
-    fn packet_shares(&self, back: f64) -> [f64; 2] {
+    /// Share of bytes for packets with data, in one direction and in both, if each byte of them costs `request_share`
+    /// bytes of requests in the opposite direction. Traffic in one direction alone causes DLLPs in the opposite
+    /// direction, which cause some in the first.
+    fn packet_shares(&self, request_share: f64) -> [f64; 2] {
         let share = self.link_share();
         [
-            (1.0 - share * share) / (1.0 + share * back),
-            (1.0 - share) / (1.0 + back),
+            (1.0 - share * share) / (1.0 + share * request_share),
+            (1.0 - share) / (1.0 + request_share),
         ]
     }
 
     fn pcie(&self) -> Vec<Flow> {
         let payload = u64::from(self.payload);
         let ends = || std::array::from_fn(|_| self.pcie_end());
-        let data = payload as f64 / (payload + pcie::REQUEST) as f64;
+        let data = payload as f64 / (payload + pcie::REQUEST_BYTES) as f64;
         let writes = self.packet_shares(0.0).map(|share| share * data);
         let circuits: &[u8] = &[POSTED];
         let mut flows: Vec<Flow> = self
-            .measure_filled("writes", writes, [circuits; 2], self.payload, ends)
+            .measure_full_queues("writes", writes, [circuits; 2], self.payload, ends)
             .into();
-        let (completions, packet) = (REQUEST.div_ceil(payload), payload.min(REQUEST));
-        let answer = REQUEST + completions * pcie::COMPLETION;
-        let data = packet as f64 / (packet + pcie::COMPLETION) as f64;
-        let reads = self.packet_shares(pcie::REQUEST as f64 / answer as f64);
+        let (completions, packet) = (
+            MAX_READ_REQUEST_BYTES.div_ceil(payload),
+            payload.min(MAX_READ_REQUEST_BYTES),
+        );
+        let answer = MAX_READ_REQUEST_BYTES + completions * pcie::COMPLETION_BYTES;
+        let data = packet as f64 / (packet + pcie::COMPLETION_BYTES) as f64;
+        let reads = self.packet_shares(pcie::REQUEST_BYTES as f64 / answer as f64);
         for is_bidirectional in [false, true] {
             let share = reads[usize::from(is_bidirectional)] * data;
             flows.push(self.pcie_reads(is_bidirectional, share, ends()));
@@ -455,17 +463,24 @@ impl LinkConfig {
     fn ccix(&self) -> Vec<Flow> {
         let mut flows = Vec::new();
         for (name, header) in [
-            ("lines of 64 bytes, optimised header", ccix::OPTIMISED),
-            ("lines of 64 bytes, header of PCIe", ccix::COMPATIBLE),
+            (
+                "lines of 64 bytes, optimised header",
+                ccix::OPTIMISED_HEADER_BYTES,
+            ),
+            (
+                "lines of 64 bytes, header of PCIe",
+                ccix::COMPATIBLE_HEADER_BYTES,
+            ),
         ] {
             let end = || ccix::End::new(self.payload, header, true, self.limit());
             let ends = || [(); 2].map(|()| end().with_bytes_in_flight(self.bytes_in_flight()));
             let messages = u64::from(ends()[0].messages_in_packet(64));
-            let packet = ccix::FRAMING + header + messages * (u64::from(ccix::MESSAGE) + 64);
+            let packet =
+                ccix::FRAMING_BYTES + header + messages * (u64::from(ccix::MESSAGE_BYTES) + 64);
             let data = (64 * messages) as f64 / packet as f64;
             let shares = self.packet_shares(0.0).map(|share| share * data);
             let circuits: &[u8] = &[3];
-            flows.extend(self.measure_filled(name, shares, [circuits; 2], 64, ends));
+            flows.extend(self.measure_full_queues(name, shares, [circuits; 2], 64, ends));
         }
         flows
     }
@@ -474,16 +489,16 @@ impl LinkConfig {
         let end = |side| cxl::End::new(cxl::Parameters::new(flits, side));
         let share = |side| {
             let messages = flits.messages(side, cxl::DATA).map_or(0.0, Ratio::value);
-            [messages * f64::from(cxl::LINE) / flits.bytes() as f64; 2]
+            [messages * f64::from(cxl::LINE_BYTES) / flits.bytes() as f64; 2]
         };
         let circuits: &[u8] = &[cxl::DATA];
         let writes = || [end(Side::Host), end(Side::Device)];
         let reads = || [end(Side::Device), end(Side::Host)];
-        let filled = |name, side, ends: &dyn Fn() -> [cxl::End; 2]| {
-            self.measure_filled(name, share(side), [circuits; 2], cxl::LINE, ends)
+        let measure = |name, side, ends: &dyn Fn() -> [cxl::End; 2]| {
+            self.measure_full_queues(name, share(side), [circuits; 2], cxl::LINE_BYTES, ends)
         };
-        let mut flows = Vec::from(filled("writes", Side::Host, &writes));
-        flows.extend(filled("answers to reads", Side::Device, &reads));
+        let mut flows = Vec::from(measure("writes", Side::Host, &writes));
+        flows.extend(measure("answers to reads", Side::Device, &reads));
         flows
     }
 }
@@ -508,7 +523,7 @@ struct Reader {
 impl Reader {
     fn new() -> Reader {
         Reader {
-            requester: Requester::new(TAGS, REQUEST),
+            requester: Requester::new(TAGS, MAX_READ_REQUEST_BYTES),
             requests: VecDeque::new(),
             reads: 0,
         }

@@ -20,14 +20,14 @@ pub struct Sender<B> {
     /// True if new blocks are not kept.
     has_replay_disabled: bool,
     /// Number of the oldest unacknowledged block.
-    base: u64,
+    oldest: u64,
     /// Number of the next block to send.
-    next: u64,
+    next_sent: u64,
     /// Number of the next new block.
-    top: u64,
-    acknowledged_by_bits: u64,
+    next_new: u64,
+    bit_acknowledged: u64,
     /// True if a sync block must announce that the sender goes back.
-    pub(crate) announce: bool,
+    pub(crate) announces_go_back: bool,
     /// Blocks resent.
     pub replayed: u64,
     /// Acknowledgements of blocks never sent, caused by undetected errors.
@@ -39,11 +39,11 @@ impl<B> Default for Sender<B> {
         Sender {
             unacknowledged: VecDeque::new(),
             has_replay_disabled: false,
-            base: 0,
-            next: 0,
-            top: 0,
-            acknowledged_by_bits: 0,
-            announce: false,
+            oldest: 0,
+            next_sent: 0,
+            next_new: 0,
+            bit_acknowledged: 0,
+            announces_go_back: false,
             replayed: 0,
             protocol_errors: 0,
         }
@@ -54,23 +54,23 @@ impl<B: Clone> Sender<B> {
     /// True if a new block may be sent.
     #[inline]
     pub fn has_room(&self) -> bool {
-        self.next == self.top && self.top - self.base < WINDOW
+        self.next_sent == self.next_new && self.next_new - self.oldest < WINDOW
     }
 
     /// True if all blocks are acknowledged.
     #[inline]
     pub fn is_settled(&self) -> bool {
-        self.base == self.top && !self.announce
+        self.oldest == self.next_new && !self.announces_go_back
     }
 
     #[inline]
     fn is_resending(&self) -> bool {
-        self.next < self.top
+        self.next_sent < self.next_new
     }
 
     /// Number of the next block, as sent in a sync block.
     pub fn number(&self) -> u8 {
-        self.next as u8
+        self.next_sent as u8
     }
 
     /// Keeps a new block, which is sent now. Requires [`Sender::has_room`].
@@ -80,12 +80,12 @@ impl<B: Clone> Sender<B> {
         if !self.has_replay_disabled {
             self.unacknowledged.push_back(block.clone());
         }
-        self.top += 1;
-        self.next = self.top;
+        self.next_new += 1;
+        self.next_sent = self.next_new;
     }
 
     /// Stops keeping new blocks, because nothing will be lost. They are only counted.
-    pub fn forget(&mut self) {
+    pub fn disable_replay(&mut self) {
         self.has_replay_disabled = true;
     }
 
@@ -93,33 +93,33 @@ impl<B: Clone> Sender<B> {
     pub fn resend_next(&mut self) -> Option<B> {
         let block = self
             .unacknowledged
-            .get((self.next - self.base) as usize)?
+            .get((self.next_sent - self.oldest) as usize)?
             .clone();
-        self.next += 1;
+        self.next_sent += 1;
         self.replayed += 1;
         Some(block)
     }
 
-    /// Kept blocks that a partner which has accepted `taken` blocks has not: in flight, or to be resent.
-    pub fn in_flight(&self, taken: u64) -> impl Iterator<Item = &B> {
-        let accepted = taken.saturating_sub(self.base) as usize;
-        self.unacknowledged.iter().skip(accepted)
+    /// Kept blocks that are in flight or to be resent, if the partner has accepted `accepted` blocks.
+    pub fn in_flight(&self, accepted: u64) -> impl Iterator<Item = &B> {
+        let accepted_kept = accepted.saturating_sub(self.oldest) as usize;
+        self.unacknowledged.iter().skip(accepted_kept)
     }
 
     #[inline]
     fn acknowledge_up_to(&mut self, number: u64) {
-        if number > self.top {
+        if number > self.next_new {
             self.protocol_errors += 1;
-        } else if number > self.base {
-            for _ in self.base..number.min(self.base + self.unacknowledged.len() as u64) {
+        } else if number > self.oldest {
+            for _ in self.oldest..number.min(self.oldest + self.unacknowledged.len() as u64) {
                 self.unacknowledged.pop_front();
             }
-            self.base = number;
-            if self.next < number {
+            self.oldest = number;
+            if self.next_sent < number {
                 // The sender skips acknowledged blocks, so the last announced number is no longer that of the next
                 // block.
-                self.next = number;
-                self.announce = true;
+                self.next_sent = number;
+                self.announces_go_back = true;
             }
         }
     }
@@ -127,18 +127,18 @@ impl<B: Clone> Sender<B> {
     /// Processes an acknowledgement bit.
     #[inline]
     pub fn acknowledge_bit(&mut self) {
-        self.acknowledged_by_bits += BLOCKS_PER_ACK;
-        self.acknowledge_up_to(self.acknowledged_by_bits);
+        self.bit_acknowledged += BLOCKS_PER_ACK;
+        self.acknowledge_up_to(self.bit_acknowledged);
     }
 
     /// Processes a sync block: the partner expects block `receive`, and with `request` wants all blocks from there on
     /// again.
-    pub fn sync(&mut self, receive: u8, request: bool) {
-        let number = self.base + u64::from(receive.wrapping_sub(self.base as u8));
+    pub fn receive_sync(&mut self, receive: u8, request: bool) {
+        let number = self.oldest + u64::from(receive.wrapping_sub(self.oldest as u8));
         self.acknowledge_up_to(number);
-        if request && number <= self.top {
-            self.next = number;
-            self.announce = true;
+        if request && number <= self.next_new {
+            self.next_sent = number;
+            self.announces_go_back = true;
         }
     }
 }
@@ -148,8 +148,8 @@ impl<B: Clone> Sender<B> {
 pub struct Receiver {
     expected: u64,
     /// Number of the next data block to arrive.
-    coming: u64,
-    lost: bool,
+    next_arrival_number: u64,
+    is_discarding: bool,
     /// Blocks with an invalid checksum.
     pub damaged: u64,
     /// Blocks received again after they were accepted.
@@ -169,23 +169,23 @@ impl Receiver {
 
     /// True if all blocks are discarded until the next sync block.
     #[inline]
-    pub fn is_lost(&self) -> bool {
-        self.lost
+    pub fn is_discarding(&self) -> bool {
+        self.is_discarding
     }
 
     /// Discards all blocks from now on, because they may not be the expected ones.
-    pub fn lose(&mut self) {
-        self.lost = true;
+    pub fn start_discarding(&mut self) {
+        self.is_discarding = true;
     }
 
     /// Counts an intact data block. Returns true if it is to be accepted.
     #[inline]
-    pub fn take(&mut self) -> bool {
-        if self.lost {
+    pub fn accept(&mut self) -> bool {
+        if self.is_discarding {
             return false;
         }
-        let is_new = self.coming == self.expected;
-        self.coming += 1;
+        let is_new = self.next_arrival_number == self.expected;
+        self.next_arrival_number += 1;
         if is_new {
             self.expected += 1;
         } else {
@@ -195,16 +195,16 @@ impl Receiver {
     }
 
     /// Processes a sync block: `transmit` is the number of the next data block.
-    pub fn sync(&mut self, transmit: u8) {
+    pub fn receive_sync(&mut self, transmit: u8) {
         let ahead = transmit.wrapping_sub(self.expected as u8) as i8;
-        self.coming = self.expected.wrapping_add_signed(ahead.into());
-        self.lost = ahead > 0;
+        self.next_arrival_number = self.expected.wrapping_add_signed(ahead.into());
+        self.is_discarding = ahead > 0;
     }
 }
 
 /// Kind of the next transmission.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Next<B> {
+pub enum Transmission<B> {
     /// A sync block.
     Sync(Sync),
     /// A resent data block.
@@ -234,12 +234,12 @@ pub struct Retry<B> {
     pub receiver: Receiver,
     acks_sent: u64,
     /// Number of accepted blocks reported in the last sync block.
-    reported: u64,
-    answer_due: bool,
+    reported_accepted: u64,
+    sync_reply_is_due: bool,
     /// Slots since the last request or, without one, since the last new block.
     idle_interval: u32,
     retry_timeout_slots: u32,
-    request: bool,
+    request_is_due: bool,
 }
 
 impl<B: Clone> Retry<B> {
@@ -249,26 +249,26 @@ impl<B: Clone> Retry<B> {
             sender: Sender::default(),
             receiver: Receiver::default(),
             acks_sent: 0,
-            reported: 0,
-            answer_due: false,
+            reported_accepted: 0,
+            sync_reply_is_due: false,
             idle_interval: 0,
             retry_timeout_slots,
-            request: false,
+            request_is_due: false,
         }
     }
 
     /// Processes a link retraining: blocks in flight in either direction may be lost. Both ends are notified.
     pub fn retrain(&mut self) {
-        self.receiver.lose();
-        self.request = true;
+        self.receiver.start_discarding();
+        self.request_is_due = true;
     }
 
     /// True if all blocks are sent and acknowledged, and no sync block or acknowledgement is due.
     pub fn is_at_rest(&self) -> bool {
         self.sender.is_settled()
-            && !self.receiver.is_lost()
-            && !self.answer_due
-            && !self.request
+            && !self.receiver.is_discarding()
+            && !self.sync_reply_is_due
+            && !self.request_is_due
             && !self.ack_is_due()
     }
 
@@ -285,9 +285,13 @@ impl<B: Clone> Retry<B> {
     /// Number of idle slots before the next slot that is not idle, if nothing arrives and no new block is sent.
     #[inline]
     pub fn idle_slots(&self) -> u64 {
-        if self.must_sync() || self.answer_due || self.ack_is_due() || self.sender.is_resending() {
+        if self.must_send_sync()
+            || self.sync_reply_is_due
+            || self.ack_is_due()
+            || self.sender.is_resending()
+        {
             0
-        } else if self.receiver.is_lost() || !self.sender.is_settled() {
+        } else if self.receiver.is_discarding() || !self.sender.is_settled() {
             u64::from(
                 self.retry_timeout_slots
                     .saturating_sub(1)
@@ -305,80 +309,82 @@ impl<B: Clone> Retry<B> {
     }
 
     #[inline]
-    fn must_sync(&self) -> bool {
-        self.request || self.sender.announce || (self.is_timed_out() && self.receiver.is_lost())
+    fn must_send_sync(&self) -> bool {
+        self.request_is_due
+            || self.sender.announces_go_back
+            || (self.is_timed_out() && self.receiver.is_discarding())
     }
 
     /// Returns whether an acknowledgement is due, if a new block may use the next slot. The block may carry it.
     #[inline]
     pub fn ack_for_next_block(&self) -> Option<bool> {
-        (!self.must_sync() && self.sender.has_room()).then(|| self.ack_is_due())
+        (!self.must_send_sync() && self.sender.has_room()).then(|| self.ack_is_due())
     }
 
-    /// Enters a new block into the next slot, after [`Retry::ack_for_next_block`]. `ack` states whether it carries an
+    /// Records that a new block uses the next slot, after [`Retry::ack_for_next_block`]. `ack` states if it carries an
     /// acknowledgement.
     #[inline]
-    pub fn enter(&mut self, block: &B, ack: bool) {
+    pub fn record_sent(&mut self, block: &B, ack: bool) {
         self.acks_sent += if ack { BLOCKS_PER_ACK } else { 0 };
         self.sender.keep(block);
-        self.idle_interval = match self.receiver.is_lost() {
+        self.idle_interval = match self.receiver.is_discarding() {
             true => self.idle_interval.saturating_add(1),
             false => 0,
         };
     }
 
     /// Returns the transmission for the next slot, if no new block uses it.
-    pub fn transmit(&mut self) -> Next<B> {
+    pub fn transmit(&mut self) -> Transmission<B> {
         let is_late = self.is_timed_out();
-        if self.must_sync() {
-            return self.sync();
+        if self.must_send_sync() {
+            return self.next_sync();
         }
         self.idle_interval = self.idle_interval.saturating_add(1);
         if let Some(block) = self.sender.resend_next() {
-            return Next::Block(block);
+            return Transmission::Block(block);
         }
-        if self.answer_due || (is_late && !self.sender.is_settled()) {
-            return self.sync();
+        if self.sync_reply_is_due || (is_late && !self.sender.is_settled()) {
+            return self.next_sync();
         }
-        Next::Idle
+        Transmission::Idle
     }
 
-    fn sync(&mut self) -> Next<B> {
+    fn next_sync(&mut self) -> Transmission<B> {
         let sync = Sync {
-            request: self.receiver.is_lost(),
-            retry: self.sender.announce,
+            request: self.receiver.is_discarding(),
+            retry: self.sender.announces_go_back,
             transmit: self.sender.number(),
             receive: self.receiver.number(),
         };
-        self.request = false;
-        self.sender.announce = false;
-        self.answer_due = false;
-        self.reported = self.receiver.accepted_units();
+        self.request_is_due = false;
+        self.sender.announces_go_back = false;
+        self.sync_reply_is_due = false;
+        self.reported_accepted = self.receiver.accepted_units();
         self.idle_interval = 0;
-        Next::Sync(sync)
+        Transmission::Sync(sync)
     }
 
     /// Processes a damaged block.
-    pub fn damaged(&mut self) {
+    pub fn record_damaged(&mut self) {
         self.receiver.damaged += 1;
         // Request a consecutive run of lost blocks only once.
-        self.request |= !self.receiver.is_lost();
-        self.receiver.lose();
+        self.request_is_due |= !self.receiver.is_discarding();
+        self.receiver.start_discarding();
     }
 
     /// Processes a sync block.
-    pub fn synced(&mut self, sync: Sync) {
-        self.sender.sync(sync.receive, sync.request);
-        let was_lost = self.receiver.is_lost();
-        self.receiver.sync(sync.transmit);
-        self.request |= self.receiver.is_lost() && !was_lost;
-        self.answer_due |= self.receiver.accepted_units() > self.reported;
+    pub fn receive_sync(&mut self, sync: Sync) {
+        self.sender.receive_sync(sync.receive, sync.request);
+        let was_discarding = self.receiver.is_discarding();
+        self.receiver.receive_sync(sync.transmit);
+        self.request_is_due |= self.receiver.is_discarding() && !was_discarding;
+        self.sync_reply_is_due |= self.receiver.accepted_units() > self.reported_accepted;
     }
 
     /// Processes an intact data block, which may carry an acknowledgement. Returns true if it is to be accepted.
     #[inline]
-    pub fn take(&mut self, ack: bool) -> bool {
-        let is_new = self.receiver.take();
+    pub fn accept(&mut self, ack: bool) -> bool {
+        let is_new = self.receiver.accept();
         if is_new && ack {
             self.sender.acknowledge_bit();
         }
@@ -398,17 +404,17 @@ mod tests {
         let mut receiver = Receiver::default();
         for _ in 0..3 {
             sender.keep(&());
-            assert!(receiver.take());
+            assert!(receiver.accept());
         }
-        // A request from before the blocks arrived, its answer, and the current expectation.
-        sender.sync(0, true);
-        receiver.sync(sender.number());
-        sender.announce = false;
-        sender.sync(3, false);
-        assert!(sender.announce);
-        receiver.sync(sender.number());
+        // A request sent before the blocks arrived, the sync block in reply, and the partner's current state.
+        sender.receive_sync(0, true);
+        receiver.receive_sync(sender.number());
+        sender.announces_go_back = false;
+        sender.receive_sync(3, false);
+        assert!(sender.announces_go_back);
+        receiver.receive_sync(sender.number());
         sender.keep(&());
-        assert!(receiver.take());
+        assert!(receiver.accept());
         assert_eq!(receiver.accepted_units(), 4);
     }
 }

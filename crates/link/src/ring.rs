@@ -3,7 +3,7 @@
 /// A queue whose elements never move. A removed element keeps its slot and its allocations until the slot is reused.
 pub struct Ring<T> {
     /// Slots; their number is a power of two.
-    places: Vec<T>,
+    slots: Vec<T>,
     first: usize,
     count: usize,
 }
@@ -11,7 +11,7 @@ pub struct Ring<T> {
 impl<T> Default for Ring<T> {
     fn default() -> Ring<T> {
         Ring {
-            places: Vec::new(),
+            slots: Vec::new(),
             first: 0,
             count: 0,
         }
@@ -19,25 +19,25 @@ impl<T> Default for Ring<T> {
 }
 
 impl<T: Default> Ring<T> {
-    /// Appends the next slot, with its stale contents, after `make` has overwritten it.
+    /// Appends the next slot, with its stale contents, after `write` has overwritten it.
     #[inline]
-    pub fn push_with(&mut self, make: impl FnOnce(&mut T)) {
-        if self.count == self.places.len() {
+    pub fn push_with(&mut self, write: impl FnOnce(&mut T)) {
+        if self.count == self.slots.len() {
             self.grow();
         }
-        let place = (self.first + self.count) & (self.places.len() - 1);
-        if let Some(place) = self.places.get_mut(place) {
-            make(place);
+        let index = (self.first + self.count) & (self.slots.len() - 1);
+        if let Some(slot) = self.slots.get_mut(index) {
+            write(slot);
             self.count += 1;
         }
     }
 
     #[cold]
     fn grow(&mut self) {
-        self.places.rotate_left(self.first);
+        self.slots.rotate_left(self.first);
         self.first = 0;
-        let places = (2 * self.count).max(8);
-        self.places.resize_with(places, T::default);
+        let slot_count = (2 * self.count).max(8);
+        self.slots.resize_with(slot_count, T::default);
     }
 }
 
@@ -55,11 +55,11 @@ impl<T> Ring<T> {
 
     /// Element at a position counted from the front, if it exists.
     #[inline]
-    pub fn get(&self, place: usize) -> Option<&T> {
-        match place < self.count {
+    pub fn get(&self, index: usize) -> Option<&T> {
+        match index < self.count {
             true => self
-                .places
-                .get((self.first + place) & (self.places.len() - 1)),
+                .slots
+                .get((self.first + index) & (self.slots.len() - 1)),
             false => None,
         }
     }
@@ -74,14 +74,14 @@ impl<T> Ring<T> {
     #[inline]
     pub fn front_mut(&mut self) -> Option<&mut T> {
         let is_occupied = self.count > 0;
-        self.places.get_mut(self.first).filter(|_| is_occupied)
+        self.slots.get_mut(self.first).filter(|_| is_occupied)
     }
 
     /// Removes the first element, if any.
     #[inline]
     pub fn drop_front(&mut self) {
         if self.count > 0 {
-            self.first = (self.first + 1) & (self.places.len() - 1);
+            self.first = (self.first + 1) & (self.slots.len() - 1);
             self.count -= 1;
         }
     }
@@ -98,12 +98,12 @@ impl<T> Ring<T> {
 
     /// Removes all elements for which `keep` returns false.
     pub fn retain(&mut self, keep: impl Fn(&T) -> bool) {
-        self.places.rotate_left(self.first);
+        self.slots.rotate_left(self.first);
         self.first = 0;
         let mut kept_count = 0;
-        for place in 0..self.count {
-            if keep(&self.places[place]) {
-                self.places.swap(kept_count, place);
+        for index in 0..self.count {
+            if keep(&self.slots[index]) {
+                self.slots.swap(kept_count, index);
                 kept_count += 1;
             }
         }
@@ -112,7 +112,7 @@ impl<T> Ring<T> {
 
     /// All elements, front to back.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &T> {
-        let (head, tail) = self.places.split_at(self.first);
+        let (head, tail) = self.slots.split_at(self.first);
         let tail_count = self.count.min(tail.len());
         tail[..tail_count]
             .iter()
@@ -121,7 +121,7 @@ impl<T> Ring<T> {
 
     /// All elements, front to back.
     pub fn iter_mut(&mut self) -> impl DoubleEndedIterator<Item = &mut T> {
-        let (head, tail) = self.places.split_at_mut(self.first);
+        let (head, tail) = self.slots.split_at_mut(self.first);
         let tail_count = self.count.min(tail.len());
         let head = &mut head[..self.count - tail_count];
         tail[..tail_count].iter_mut().chain(head)
@@ -152,7 +152,7 @@ mod tests {
                     queue.clear();
                 }
                 draw if draw % 2 == 0 => {
-                    ring.push_with(|place| *place = number);
+                    ring.push_with(|slot| *slot = number);
                     queue.push_back(number);
                 }
                 _ => {

@@ -24,7 +24,7 @@ pub struct Wire<U> {
     /// Bit errors.
     pub noise: Noise,
     /// True once units in flight have been lost.
-    lost: bool,
+    has_lost_units: bool,
     /// Bits of an idle unit, and its duration in ticks.
     idle_bits: u64,
     idle_ticks: u64,
@@ -50,7 +50,7 @@ impl<U: WireUnit> Wire<U> {
             next_arrival: u64::MAX,
             completion_times: Ring::default(),
             noise,
-            lost: false,
+            has_lost_units: false,
             idle_bits,
             idle_ticks: 0,
             byte_ticks: 0,
@@ -59,28 +59,28 @@ impl<U: WireUnit> Wire<U> {
             bits: 0,
             idle: 0,
         };
-        wire.spread(lanes);
+        wire.set_lanes(lanes);
         wire
     }
 
     /// Sets the number of lanes.
-    fn spread(&mut self, lanes: u32) {
+    fn set_lanes(&mut self, lanes: u32) {
         self.lanes = lanes;
         self.byte_ticks = LANE_BYTE / u64::from(lanes);
         self.idle_ticks = self.idle_bits / 8 * self.byte_ticks;
     }
 
-    /// Sends the unit that `make` writes.
+    /// Sends the unit that `write` writes.
     #[inline]
-    fn enter(&mut self, now: u64, make: impl FnOnce(&mut U)) {
-        self.in_flight.push_with(|(arrives, unit)| {
-            make(unit);
+    fn send(&mut self, now: u64, write: impl FnOnce(&mut U)) {
+        self.in_flight.push_with(|(arrival, unit)| {
+            write(unit);
             self.free_at = now + unit.bits() / 8 * self.byte_ticks;
-            *arrives = self.free_at + self.delay;
-            self.next_arrival = self.next_arrival.min(*arrives);
+            *arrival = self.free_at + self.delay;
+            self.next_arrival = self.next_arrival.min(*arrival);
             if let Some(clocks) = unit.completion_clocks() {
                 self.completion_times
-                    .push_with(|place| *place = (*arrives, clocks));
+                    .push_with(|slot| *slot = (*arrival, clocks));
             }
         });
     }
@@ -93,7 +93,7 @@ impl<U: WireUnit> Wire<U> {
     }
 
     /// Returns the arriving unit, and whether it may complete a message. The unit stays in flight until
-    /// [`Wire::leave`].
+    /// [`Wire::remove_arrived`].
     #[inline]
     fn arriving_unit(&mut self) -> Option<(&mut U, bool)> {
         let (_, unit) = self.in_flight.front_mut()?;
@@ -108,8 +108,8 @@ impl<U: WireUnit> Wire<U> {
         if unit.is_idle() {
             self.idle += bits;
         }
-        if !self.noise.is_silent() {
-            self.damaged += u64::from(self.noise.pass(unit) > 0);
+        if !self.noise.is_error_free() {
+            self.damaged += u64::from(self.noise.apply_errors(unit) > 0);
             completes_message = true;
         }
         Some((unit, completes_message))
@@ -117,7 +117,7 @@ impl<U: WireUnit> Wire<U> {
 
     /// Removes the unit that arrived first.
     #[inline]
-    fn leave(&mut self) {
+    fn remove_arrived(&mut self) {
         self.in_flight.drop_front();
         self.next_arrival = self.in_flight.front().map_or(u64::MAX, |unit| unit.0);
     }
@@ -185,8 +185,8 @@ impl<F: Fn(u64, u32) -> u64> Earliest<F> {
         self.tick.saturating_add(self.min_distance)
     }
 
-    /// Considers a message that is complete at tick `whole`, unless that is `u64::MAX`. Returns the tick at which it is
-    /// taken.
+    /// Considers a message that is complete at `complete_tick`, unless that is `u64::MAX`. Returns the tick at which it
+    /// is taken.
     #[inline]
     fn consider(&mut self, complete_tick: u64, clocks: u32) -> u64 {
         let tick = complete_tick.saturating_add(u64::from(clocks) * self.clock);
@@ -212,7 +212,7 @@ impl<L: Layer> EndView<'_, L> {
     /// True if idle units are skipped.
     #[inline]
     fn is_skipping(&self) -> bool {
-        self.outgoing.noise.is_silent() && !self.is_sending_idle_units
+        self.outgoing.noise.is_error_free() && !self.is_sending_idle_units
     }
 
     /// Time of the next departure that is not skipped.
@@ -239,7 +239,7 @@ impl<L: Layer> EndView<'_, L> {
 
     /// Time of the next arrival or departure.
     #[inline]
-    fn next(&mut self) -> u64 {
+    fn next_event(&mut self) -> u64 {
         self.departure().min(self.incoming.next_arrival)
     }
 
@@ -247,11 +247,11 @@ impl<L: Layer> EndView<'_, L> {
     #[inline]
     fn catch_up(&mut self, now: u64) {
         if self.outgoing.free_at < now && self.is_skipping() {
-            let past = now - self.outgoing.free_at;
+            let elapsed = now - self.outgoing.free_at;
             // Usually there is at most one, and a division costs as much as the rest of this function.
-            let units = match past <= self.outgoing.idle_ticks {
+            let units = match elapsed <= self.outgoing.idle_ticks {
                 true => 1,
-                false => past.div_ceil(self.outgoing.idle_ticks),
+                false => elapsed.div_ceil(self.outgoing.idle_ticks),
             };
             self.end.skip(units);
             self.outgoing.free_at += units * self.outgoing.idle_ticks;
@@ -264,15 +264,15 @@ impl<L: Layer> EndView<'_, L> {
 
     /// Prepares for a change at the end: catches up with skipped units and invalidates the cached departure time.
     #[inline]
-    fn touch(&mut self, now: u64) {
+    fn prepare_change(&mut self, now: u64) {
         self.catch_up(now);
         *self.next_departure = None;
     }
 
     /// Delivers the first unit in flight.
     #[inline]
-    fn arrive(&mut self, now: u64) {
-        self.touch(now);
+    fn deliver_unit(&mut self, now: u64) {
+        self.prepare_change(now);
         match self.incoming.arriving_unit() {
             Some((unit, true)) => {
                 let complete_before = self.end.received_circuits();
@@ -286,15 +286,15 @@ impl<L: Layer> EndView<'_, L> {
             Some((unit, false)) => self.end.receive(unit),
             None => {}
         }
-        self.incoming.leave();
+        self.incoming.remove_arrived();
     }
 
     /// Sends a unit.
     #[inline]
-    fn leave(&mut self, now: u64) {
-        self.touch(now);
+    fn send_unit(&mut self, now: u64) {
+        self.prepare_change(now);
         let end = &mut *self.end;
-        self.outgoing.enter(now, |unit| end.transmit(unit));
+        self.outgoing.send(now, |unit| end.transmit(unit));
     }
 
     /// Advances this side alone until `until`. No unit that the other side has yet to send may arrive before.
@@ -306,11 +306,11 @@ impl<L: Layer> EndView<'_, L> {
                 if self.incoming.next_arrival >= until {
                     return;
                 }
-                self.arrive(self.incoming.next_arrival);
+                self.deliver_unit(self.incoming.next_arrival);
             } else if departure >= until {
                 return;
             } else {
-                self.leave(departure);
+                self.send_unit(departure);
             }
         }
     }
@@ -367,7 +367,7 @@ impl<L: Layer> Testbench<L> {
 
     /// The ends at the current time, with the traffic counters.
     #[inline]
-    pub fn ends_and_traffic(&mut self) -> (&mut [L; 2], &mut [Traffic; 2]) {
+    pub(crate) fn ends_and_traffic(&mut self) -> (&mut [L; 2], &mut [Traffic; 2]) {
         self.end_mut(0);
         self.end_mut(1);
         (&mut self.ends, &mut self.traffic)
@@ -377,7 +377,7 @@ impl<L: Layer> Testbench<L> {
     #[inline]
     pub fn end_mut(&mut self, side: usize) -> &mut L {
         let now = self.now;
-        self.view(side).touch(now);
+        self.view(side).prepare_change(now);
         &mut self.ends[side]
     }
 
@@ -407,12 +407,13 @@ impl<L: Layer> Testbench<L> {
 
     /// Next event and its time, `u64::MAX` if there is none. Arrivals precede departures at the same time.
     #[inline]
-    fn next(&mut self) -> (LinkEvent, u64) {
+    fn next_event(&mut self) -> (LinkEvent, u64) {
         let departures = [self.view(0).departure(), self.view(1).departure()];
         let arrivals = [self.wires[0].next_arrival, self.wires[1].next_arrival];
-        let earlier = |[first, second]: [u64; 2]| (usize::from(second < first), first.min(second));
+        let earliest_of =
+            |[first, second]: [u64; 2]| (usize::from(second < first), first.min(second));
         let ((arrival_side, arrival), (departure_side, departure)) =
-            (earlier(arrivals), earlier(departures));
+            (earliest_of(arrivals), earliest_of(departures));
         match departure < arrival {
             true => (LinkEvent::Departure(departure_side), departure),
             false => (LinkEvent::Arrival(arrival_side), arrival),
@@ -422,7 +423,7 @@ impl<L: Layer> Testbench<L> {
     /// Time of the next event; `u64::MAX` if there is none.
     #[inline]
     pub fn next_at(&mut self) -> u64 {
-        self.next().1
+        self.next_event().1
     }
 
     /// Minimum time from the departure of a unit to its arrival, in ticks.
@@ -442,40 +443,40 @@ impl<L: Layer> Testbench<L> {
         self.complete_at[side][usize::from(circuit) % 16]
     }
 
-    /// Adds the times at which receivers can take messages from these sides to `earliest`. With `anything`, adds the
-    /// arrival of any unit instead.
+    /// Adds the times at which receivers can take messages from these sides to `earliest`. With `includes_all_units`,
+    /// adds the arrival of any unit instead.
     #[inline]
     pub fn due<F: Fn(u64, u32) -> u64>(
         &mut self,
         sides: Range<usize>,
-        anything: bool,
+        includes_all_units: bool,
         earliest: &mut Earliest<F>,
     ) {
         for side in sides {
             let wire = &self.wires[side];
-            if anything {
+            if includes_all_units {
                 let arrival = match wire.next_arrival {
                     u64::MAX => self.arrival_after(side, 0),
-                    arrives => arrives,
+                    arrival => arrival,
                 };
                 earliest.consider(arrival, 0);
                 continue;
             }
-            // A later message that is taken before an earlier one must need fewer clocks.
+            // A later message can be taken before an earlier one only if it needs fewer clocks.
             let mut earliest_taken = u64::MAX;
             for index in 0..wire.completion_times.len() {
-                let Some(&(arrives, clocks)) = wire.completion_times.get(index) else {
+                let Some(&(arrival, clocks)) = wire.completion_times.get(index) else {
                     break;
                 };
-                if arrives >= earliest_taken.min(earliest.bound()) {
+                if arrival >= earliest_taken.min(earliest.bound()) {
                     break;
                 }
-                earliest_taken = earliest_taken.min(earliest.consider(arrives, clocks));
+                earliest_taken = earliest_taken.min(earliest.consider(arrival, clocks));
             }
-            let may_be_lost = wire.lost || !wire.noise.is_silent();
+            let may_be_lost = wire.has_lost_units || !wire.noise.is_error_free();
             let end = &self.ends[side];
             // Nothing is queued, and no resent unit can complete a message before those in flight.
-            if !end.waits()
+            if !end.has_queued_messages()
                 && (!may_be_lost || !wire.completion_times.is_empty() || end.is_settled())
             {
                 continue;
@@ -528,7 +529,7 @@ impl<L: Layer> Testbench<L> {
 
     /// Advances to the next arrival or departure that is not skipped. Returns false if there is none.
     pub fn step(&mut self) -> bool {
-        let (event, time) = self.next();
+        let (event, time) = self.next_event();
         if time < u64::MAX {
             self.handle_event(event, time);
         }
@@ -540,8 +541,8 @@ impl<L: Layer> Testbench<L> {
         self.now = self.now.max(time);
         let now = self.now;
         match event {
-            LinkEvent::Arrival(from) => self.view(1 - from).arrive(now),
-            LinkEvent::Departure(from) => self.view(from).leave(now),
+            LinkEvent::Arrival(from) => self.view(1 - from).deliver_unit(now),
+            LinkEvent::Departure(from) => self.view(from).send_unit(now),
         }
     }
 
@@ -549,7 +550,8 @@ impl<L: Layer> Testbench<L> {
     #[inline]
     pub fn advance(&mut self, until: u64) {
         loop {
-            let [first_event, second_event] = [self.view(0).next(), self.view(1).next()];
+            let [first_event, second_event] =
+                [self.view(0).next_event(), self.view(1).next_event()];
             let next = first_event.min(second_event);
             if next >= until {
                 break;
@@ -567,9 +569,9 @@ impl<L: Layer> Testbench<L> {
         self.now = self.now.max(until);
     }
 
-    /// Declares that nothing is lost or damaged from now on: see [`Layer::forget`].
-    pub fn forget(&mut self) {
-        self.ends.iter_mut().for_each(L::forget);
+    /// Declares that nothing is lost or damaged from now on: see [`Layer::disable_replay`].
+    pub fn disable_replay(&mut self) {
+        self.ends.iter_mut().for_each(L::disable_replay);
     }
 
     /// Takes the link down for `ticks` ticks, and brings it up with `lanes` lanes. Units in flight are lost.
@@ -577,8 +579,8 @@ impl<L: Layer> Testbench<L> {
         for (wire, end) in self.wires.iter_mut().zip(&mut self.ends) {
             wire.clear();
             wire.free_at = self.now + ticks;
-            wire.lost = true;
-            wire.spread(lanes);
+            wire.has_lost_units = true;
+            wire.set_lanes(lanes);
             end.retrain();
         }
         self.next_departure = [None; 2];

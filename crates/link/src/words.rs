@@ -3,13 +3,13 @@
 use std::collections::VecDeque;
 
 /// Words of the longest message: a header and a line.
-pub const LONGEST: usize = 17;
+pub const MAX_MESSAGE_WORDS: usize = 17;
 
 /// A message that may be partly received and partly sent or taken.
 struct PartialMessage {
     header: u64,
     /// Words after the header; `None` if all are 0, to avoid copies where only sizes matter.
-    payload: Option<Box<[u64; LONGEST - 1]>>,
+    payload: Option<Box<[u64; MAX_MESSAGE_WORDS - 1]>>,
     /// Number of words in total, received, and removed.
     total: u8,
     received: u8,
@@ -39,15 +39,15 @@ impl PartialMessage {
         self.received += words.len() as u8;
     }
 
-    /// Copies the next words to be removed into `places`, which must be zero.
+    /// Copies the next words to be removed into `target`, which must be zero.
     #[inline]
-    fn copy(&self, places: &mut [u64]) {
+    fn copy_next_words(&self, target: &mut [u64]) {
         let removed = usize::from(self.removed);
-        let (first, rest) = places.split_at_mut(usize::from(removed == 0).min(places.len()));
-        first.fill(self.header);
+        let (header, payload) = target.split_at_mut(usize::from(removed == 0).min(target.len()));
+        header.fill(self.header);
         if let Some(words) = &self.payload {
             let start = removed.saturating_sub(1);
-            rest.copy_from_slice(&words[start..start + rest.len()]);
+            payload.copy_from_slice(&words[start..start + payload.len()]);
         }
     }
 }
@@ -118,7 +118,7 @@ impl Messages {
 
     /// Appends a complete message whose words after the header are 0.
     #[inline]
-    pub fn push_blank(&mut self, header: u64, words: usize) {
+    pub fn push_zero_payload(&mut self, header: u64, words: usize) {
         let mut message = PartialMessage::new(header, words);
         message.received = message.total;
         self.queue.push_back(message);
@@ -133,12 +133,12 @@ impl Messages {
             match self.queue.back_mut() {
                 Some(last) if last.received < last.total => {
                     let count = words.len().min((last.total - last.received).into());
-                    let (received, rest) = words.split_at(count);
-                    last.extend(received);
-                    words = rest;
+                    let (continuation, following_words) = words.split_at(count);
+                    last.extend(continuation);
+                    words = following_words;
                 }
                 _ => {
-                    let total = word_count(first).clamp(1, LONGEST);
+                    let total = word_count(first).clamp(1, MAX_MESSAGE_WORDS);
                     self.queue.push_back(PartialMessage::new(first, total));
                     words = &words[1..];
                 }
@@ -146,16 +146,16 @@ impl Messages {
         }
     }
 
-    /// Removes words of the first message, at most as many as `places` (which must be zero) has room for, and removes
+    /// Removes words of the first message, at most as many as `target` (which must be zero) has room for, and removes
     /// the message with its last word. Returns the summary before, and the number of words removed.
     #[inline]
-    pub fn dequeue_words(&mut self, places: &mut [u64]) -> Option<(MessageSummary, usize)> {
+    pub fn dequeue_words(&mut self, target: &mut [u64]) -> Option<(MessageSummary, usize)> {
         let message = self.queue.front_mut()?;
         let summary = MessageSummary::from_message(message);
-        let count = places
+        let count = target
             .len()
             .min((message.received - message.removed).into());
-        message.copy(&mut places[..count]);
+        message.copy_next_words(&mut target[..count]);
         message.removed += count as u8;
         self.words -= count;
         if message.removed == message.total {
@@ -182,10 +182,10 @@ impl Messages {
             }
             limit -= count;
             if usize::from(first.removed) + count == first.total.into() {
-                let mut words = [0; LONGEST];
+                let mut words = [0; MAX_MESSAGE_WORDS];
                 let words = &mut words[..first.total.into()];
                 let removed = std::mem::take(&mut first.removed);
-                first.copy(words);
+                first.copy_next_words(words);
                 first.removed = removed;
                 deliver(words);
             }
@@ -211,20 +211,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_arrive_and_leave_in_pieces_of_any_size() {
+    fn queue_preserves_words_at_any_transfer_size() {
         let mut random = crate::bit_errors::RandomGenerator::new(3);
         let sizes: Vec<usize> = (0..500)
-            .map(|_| 1 + random.below(LONGEST as u64) as usize)
+            .map(|_| 1 + random.below(MAX_MESSAGE_WORDS as u64) as usize)
             .collect();
         // Each word encodes its message and its index, or is 0; the header encodes the length.
-        let word = |number: u64, place: u64, size: usize| match (number % 3, place) {
+        let word = |number: u64, index: u64, size: usize| match (number % 3, index) {
             (0, 1..) => 0,
             (1, 1..9) => 0,
-            _ => number << 16 | place << 8 | size as u64,
+            _ => number << 16 | index << 8 | size as u64,
         };
         let expected: Vec<u64> = (sizes.iter().zip(0u64..))
             .flat_map(|(&size, number)| {
-                (0..size as u64).map(move |place| word(number, place, size))
+                (0..size as u64).map(move |index| word(number, index, size))
             })
             .collect();
         let word_count = |word: u64| word as usize & 0xff;
@@ -237,26 +237,29 @@ mod tests {
             match random.below(3) {
                 0 => messages.drain(random.below(40) as usize, |words| delivered.extend(words)),
                 1 => {
-                    // Words of this message that the test has not counted were removed before.
+                    // Count the whole message, including the words that `dequeue_words` removed earlier.
                     if let Some(first) = messages.take() {
                         let size = word_count(first.header);
-                        let begin = delivered.len();
-                        assert_eq!((first.header, first.total), (expected[begin], size));
-                        delivered.extend(&expected[begin..begin + size]);
+                        let start = delivered.len();
+                        assert_eq!((first.header, first.total), (expected[start], size));
+                        delivered.extend(&expected[start..start + size]);
                     }
                 }
                 _ => {
-                    let mut places = [0; 7];
+                    let mut target = [0; 7];
                     let summary = messages.first();
                     let count = messages
-                        .dequeue_words(&mut places)
+                        .dequeue_words(&mut target)
                         .map_or(0, |(_, removed)| removed);
                     if let Some(first) = summary {
-                        let start = delivered.len() + first.total - first.remaining;
-                        assert_eq!(places[..count], expected[start..start + count]);
+                        let first_removed = delivered.len() + first.total - first.remaining;
+                        assert_eq!(
+                            target[..count],
+                            expected[first_removed..first_removed + count]
+                        );
                         if count == first.remaining {
-                            let begin = delivered.len();
-                            delivered.extend(&expected[begin..begin + first.total]);
+                            let start = delivered.len();
+                            delivered.extend(&expected[start..start + first.total]);
                         }
                     }
                 }

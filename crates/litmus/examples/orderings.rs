@@ -44,12 +44,12 @@ fn run() -> Result<(), String> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let work = || -> Result<(), String> {
         loop {
-            let job = jobs.lock().expect("nobody panics").pop();
+            let job = jobs.lock().expect("no worker panicked").pop();
             let Some((ordering, programs)) = job else {
                 return Ok(());
             };
             let result = run_programs(&texts[ordering].1, &programs, placed)?;
-            let total = &mut results.lock().expect("nobody panics")[ordering];
+            let total = &mut results.lock().expect("no worker panicked")[ordering];
             *total = std::mem::take(total).merge(result);
         }
     };
@@ -57,12 +57,12 @@ fn run() -> Result<(), String> {
         let workers: Vec<_> = (0..cores).map(|_| scope.spawn(work)).collect();
         workers
             .into_iter()
-            .try_for_each(|worker| worker.join().expect("no panic"))
+            .try_for_each(|worker| worker.join().expect("no worker panicked"))
     })?;
     let names: Vec<&str> = texts.iter().map(|(name, _)| *name).collect();
     print_results(
         &names,
-        &results.into_inner().expect("nobody panics"),
+        &results.into_inner().expect("no worker panicked"),
         &options,
     )
 }
@@ -110,7 +110,10 @@ impl RunOptions {
             let protocol = parse(text).expect("a protocol file");
             let keeps_guarantee = !matches!(name, "mp" | "tso/mp");
             let accesses = Accesses::of(&protocol);
-            let has_variants = accesses.back.or(accesses.acknowledged).is_some();
+            let has_variants = accesses
+                .write_back
+                .or(accesses.acknowledged_write)
+                .is_some();
             let tables = name.ends_with("cord");
             let is_selected = self.only.as_ref().is_none_or(|only| only == name);
             if !is_selected
@@ -124,7 +127,8 @@ impl RunOptions {
                 true => {
                     let mut systems = protocol.systems.into_iter();
                     let two_line_system = systems.find(|system| system.name == "two");
-                    let sized = two_line_system.and_then(|two_line_system| two_line_system.sized);
+                    let sized = two_line_system
+                        .and_then(|two_line_system| two_line_system.resized_protocol);
                     Protocol::clone(&sized.expect("a system with small tables"))
                 }
             };
@@ -145,11 +149,11 @@ impl RunOptions {
             return vec![program];
         }
         let mixed = |mix: Vec<_>| Program {
-            name: format!("{} {}", program.name, store_variants::letters(&mix)),
-            ..store_variants::mixed(&program, &mix)
+            name: format!("{} {}", program.name, store_variants::format_mix(&mix)),
+            ..store_variants::with_mix(&program, &mix)
         };
         let kinds = (program.threads.len() as u8).into();
-        let mixes = store_variants::every(protocol, &kinds, &program).into_iter();
+        let mixes = store_variants::all_mixes(protocol, &kinds, &program).into_iter();
         mixes.map(mixed).collect()
     }
 }

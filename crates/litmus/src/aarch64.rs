@@ -25,19 +25,20 @@ fn register(name: &str) -> Option<Name> {
         return Some(Name::Zero);
     }
     if name == "SP" {
-        return Some(Name::Is(name));
+        return Some(Name::Register(name));
     }
     let number: u8 = name.strip_prefix(['W', 'X'])?.parse().ok()?;
-    (number <= 30).then(|| Name::Is(format!("X{number}")))
+    (number <= 30).then(|| Name::Register(format!("X{number}")))
 }
 
+/// Resolves a register of 32-bit Arm.
 fn arm_register(name: &str) -> Option<Name> {
     let number: u8 = name.strip_prefix(['R', 'r'])?.parse().ok()?;
-    (number <= 14).then(|| Name::Is(format!("R{number}")))
+    (number <= 14).then(|| Name::Register(format!("R{number}")))
 }
 
 /// Supported instructions, for suggestions; atomic accesses without their orders.
-const KNOWN: [&str; 40] = [
+const KNOWN_INSTRUCTIONS: [&str; 40] = [
     "MOV", "ADD", "SUB", "SUBS", "AND", "ORR", "EOR", "LSL", "ASR", "RET", "CMP", "CSEL", "CSET",
     "LDR", "LDUR", "LDAR", "LDAPR", "STR", "STUR", "STLR", "LDXR", "LDAXR", "STXR", "STLXR", "SWP",
     "LDADD", "LDSET", "LDCLR", "LDEOR", "STADD", "STSET", "STCLR", "STEOR", "CAS", "DMB", "DSB",
@@ -109,9 +110,9 @@ fn instruction<'t>(code: &mut Code<'_, 't>, cell: Cell<'t>) -> Result<()> {
             let (from, post_increment) = accessed_address(code, &cell, 1)?;
             let to = code.result(parts[0])?;
             let acquire = match name {
-                "LDAR" | "LDAXR" | "LDA" | "LDAEX" => Acquire::Full,
-                "LDAPR" | "LDAPUR" => Acquire::Later,
-                _ => Acquire::No,
+                "LDAR" | "LDAXR" | "LDA" | "LDAEX" => Acquire::Rcsc,
+                "LDAPR" | "LDAPUR" => Acquire::Rcpc,
+                _ => Acquire::None,
             };
             let load = match name {
                 "LDXR" | "LDAXR" | "LDREX" | "LDAEX" => Instruction::LoadReserved {
@@ -135,7 +136,7 @@ fn instruction<'t>(code: &mut Code<'_, 't>, cell: Cell<'t>) -> Result<()> {
                 to,
                 value,
                 release: matches!(name, "STLR" | "STLUR" | "STL"),
-                via: StoreVariant::Text,
+                via: StoreVariant::ProtocolDefault,
             };
             code.emit(piece, store)?;
             emit_post_increment(code, piece, post_increment)
@@ -168,7 +169,7 @@ fn instruction<'t>(code: &mut Code<'_, 't>, cell: Cell<'t>) -> Result<()> {
             cell.check_operand_count(parts.len().min(1))?;
             code.emit(piece, Instruction::Fence(fence))
         }
-        "ISB" => code.emit(piece, Instruction::Fence(Fence::Fetch)),
+        "ISB" => code.emit(piece, Instruction::Fence(Fence::InstructionSync)),
         "CBZ" | "CBNZ" => {
             cell.check_operand_count(2)?;
             let on = match code.operand(parts[0], "#")? {
@@ -187,7 +188,7 @@ fn instruction<'t>(code: &mut Code<'_, 't>, cell: Cell<'t>) -> Result<()> {
             format!("`{}` is not a supported instruction", cell.word.text),
             "an access is of one word, and a location has one",
         ),
-        _ => cell.reject_unknown(&KNOWN),
+        _ => cell.reject_unknown(&KNOWN_INSTRUCTIONS),
     }
 }
 
@@ -220,7 +221,7 @@ fn emit_arithmetic(
     }
     let (a, b) = (code.operand(parts[1], "#")?, code.operand(parts[2], "#")?);
     if sets_flags {
-        self::emit_comparison(code, cell.piece, a, b)?;
+        emit_comparison(code, cell.piece, a, b)?;
     }
     let to = code.result(parts[0])?;
     code.compute(cell.piece, Some(to), operation, a, b)
@@ -289,8 +290,8 @@ fn branch(name: &str) -> Option<&'static str> {
     CONDITIONS.into_iter().find(|known| *known == condition)
 }
 
-/// Parses the address after the first `before` operands. Returns the location, and for a post-indexed address the base
-/// register with its increment.
+/// Parses the address after the first `operand_count` operands. Returns the location, and for a post-indexed address
+/// the base register with its increment.
 fn accessed_address<'t>(
     code: &mut Code<'_, 't>,
     cell: &Cell<'t>,
@@ -357,16 +358,16 @@ fn address<'t>(code: &mut Code<'_, 't>, piece: Piece<'t>) -> Result<Address> {
 
 /// Atomic instructions without their order. Those that begin with `ST` return no value.
 const ATOMIC: [(&str, Change); 10] = [
-    ("SWP", Change::Set),
-    ("LDADD", Change::Add),
-    ("LDSET", Change::Apply(Operation::Or)),
-    ("LDCLR", Change::Apply(Operation::And)),
-    ("LDEOR", Change::Apply(Operation::Xor)),
-    ("STADD", Change::Add),
-    ("STSET", Change::Apply(Operation::Or)),
-    ("STCLR", Change::Apply(Operation::And)),
-    ("STEOR", Change::Apply(Operation::Xor)),
-    ("CAS", Change::SetIf(Operand::Number(0))),
+    ("SWP", Change::Exchange),
+    ("LDADD", Change::FetchAdd),
+    ("LDSET", Change::FetchOp(Operation::Or)),
+    ("LDCLR", Change::FetchOp(Operation::And)),
+    ("LDEOR", Change::FetchOp(Operation::Xor)),
+    ("STADD", Change::FetchAdd),
+    ("STSET", Change::FetchOp(Operation::Or)),
+    ("STCLR", Change::FetchOp(Operation::And)),
+    ("STEOR", Change::FetchOp(Operation::Xor)),
+    ("CAS", Change::CompareAndSwap(Operand::Number(0))),
 ];
 
 /// Splits the name of an atomic instruction into its base and its order.
@@ -411,7 +412,7 @@ fn emit_atomic<'t>(
         to,
         at: address,
         change: match change {
-            Change::SetIf(_) => Change::SetIf(first_value),
+            Change::CompareAndSwap(_) => Change::CompareAndSwap(first_value),
             change => change,
         },
         value,
@@ -419,7 +420,7 @@ fn emit_atomic<'t>(
         acquire: order.contains('A') && returns,
         release: order.contains('L'),
         returns,
-        via: StoreVariant::Text,
+        via: StoreVariant::ProtocolDefault,
     };
     code.emit(piece, atomic)
 }

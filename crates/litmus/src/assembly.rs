@@ -4,11 +4,11 @@
 //! [`crate::power`].
 
 use cohkit_base::words::counted;
-use cohkit_protocol::text::suggestion;
+use cohkit_diagnostics::suggestion;
 use rustc_hash::FxHashMap;
 
 use crate::condition::{location, thread_number, value, MAX_INSTRUCTIONS, MAX_THREADS};
-use crate::executions::stays_at_locations;
+use crate::executions::computes_only_location_addresses;
 use crate::piece::{error_at, error_with_help, number, Piece, Result};
 use crate::program::{
     location_at, Address, Change, Claim, Instruction, Observed, Operand, Operation, Program,
@@ -21,7 +21,7 @@ pub(crate) enum Name {
     /// The zero register: writes have no effect.
     Zero,
     /// Register with this canonical name.
-    Is(String),
+    Register(String),
 }
 
 /// Syntax and semantics of an architecture.
@@ -100,7 +100,7 @@ pub(crate) fn threads<'t>(
         );
     }
     program.threads = vec![Thread::default(); count];
-    let symbols = first_values(dialect, program, initial_values)?;
+    let symbols = parse_initial_values(dialect, program, initial_values)?;
     let mut columns: Vec<Vec<Piece<'t>>> = vec![Vec::new(); count];
     for row in rows.iter().filter(|row| !row.text.is_empty()) {
         let cells = row.split('|');
@@ -146,9 +146,9 @@ pub(crate) fn threads<'t>(
 pub(crate) fn register(dialect: &Dialect, thread: &mut Thread, piece: Piece) -> Result<Register> {
     // `%x0` is a symbolic register of the test, unless the architecture has a register of that name.
     let symbol = piece.text.len() > 1 && piece.text.starts_with('%');
-    let symbol = symbol.then(|| Name::Is(piece.text.to_string()));
+    let symbol = symbol.then(|| Name::Register(piece.text.to_string()));
     match (dialect.register)(piece.text).or(symbol) {
-        Some(Name::Is(name)) => Ok(register_of_name(thread, &name)),
+        Some(Name::Register(name)) => Ok(register_of_name(thread, &name)),
         Some(Name::Zero) => {
             let message = format!("`{}` is always zero", piece.text);
             error_with_help(piece, message, dialect.registers)
@@ -171,7 +171,7 @@ fn register_of_name(thread: &mut Thread, name: &str) -> Register {
 
 /// Parses initial values: `0:X1=x`, `x=1`, `int x=1`, `int x`, or `%x0=x` for a symbolic register. Returns those of
 /// symbolic registers.
-fn first_values<'t>(
+fn parse_initial_values<'t>(
     dialect: &Dialect,
     program: &mut Program,
     initial_values: Piece<'t>,
@@ -257,7 +257,7 @@ pub(crate) fn finish(program: &mut Program, indirect: Option<Piece>) -> Result<(
     let Some(indirect) = indirect else {
         return Ok(());
     };
-    match stays_at_locations(program) {
+    match computes_only_location_addresses(program) {
         Ok(true) => Ok(()),
         Ok(false) => error_at(indirect, "this may be the address of no location"),
         Err(reason) => error_at(indirect, reason),
@@ -267,12 +267,12 @@ pub(crate) fn finish(program: &mut Program, indirect: Option<Piece>) -> Result<(
 /// Returns the registers of a thread that a claim names.
 fn observed_registers(claim: &Claim, thread: usize) -> Vec<Register> {
     match claim {
-        Claim::Is(Observed::Register(observed_thread, register), _)
+        Claim::Equals(Observed::Register(observed_thread, register), _)
             if *observed_thread == thread =>
         {
             vec![*register]
         }
-        Claim::Is(..) | Claim::True => Vec::new(),
+        Claim::Equals(..) | Claim::True => Vec::new(),
         Claim::And(a, b) | Claim::Or(a, b) => {
             let mut registers = observed_registers(a, thread);
             registers.extend(observed_registers(b, thread));
@@ -299,7 +299,7 @@ fn instruction_sources(instruction: &Instruction) -> Vec<Register> {
         }
         Instruction::Atomic {
             value,
-            change: Change::SetIf(expected),
+            change: Change::CompareAndSwap(expected),
             ..
         } => vec![value, expected],
         Instruction::Atomic { value, .. } => vec![value],
@@ -350,6 +350,7 @@ pub(crate) struct Code<'c, 't> {
 }
 
 impl<'t> Code<'_, 't> {
+    /// Reads the instructions and labels of a thread.
     fn read_column(&mut self, column: &[Piece<'t>]) -> Result<()> {
         for &cell in column {
             let mut cell = cell;
@@ -376,6 +377,7 @@ impl<'t> Code<'_, 't> {
         self.resolve_jumps()
     }
 
+    /// Adds a label at the next instruction.
     fn add_label(&mut self, label: Piece<'t>) -> Result<()> {
         if self
             .labels
@@ -409,6 +411,7 @@ impl<'t> Code<'_, 't> {
         Ok(())
     }
 
+    /// Sets the targets of all branches.
     fn resolve_jumps(&mut self) -> Result<()> {
         for jump in std::mem::take(&mut self.branches) {
             let target = match jump.label {
@@ -510,7 +513,7 @@ impl<'t> Code<'_, 't> {
     ) -> Result<()> {
         if let Some(label) = label {
             if let Ok(begin) = self.label_index(label) {
-                return self.repeat(cell, on, zero, (label, begin));
+                return self.emit_wait_loop(cell, on, zero, (label, begin));
             }
         }
         self.branches.push(Jump {
@@ -524,7 +527,7 @@ impl<'t> Code<'_, 't> {
     /// Adds a backward branch on a register that is zero, or that is not. [`Program::filter`] excludes executions that
     /// take the branch. This preserves the outcomes, because an iteration of a waiting loop writes nothing and passes
     /// no values to the next one.
-    fn repeat(
+    fn emit_wait_loop(
         &mut self,
         cell: Piece,
         on: Register,
@@ -548,7 +551,7 @@ impl<'t> Code<'_, 't> {
             is_repeated = self.compute(cell, None, Operation::Xor, a, b)?;
         }
         let observed = Observed::Register(self.thread, is_repeated);
-        self.program.require(Claim::Is(observed, 0));
+        self.program.require(Claim::Equals(observed, 0));
         Ok(())
     }
 

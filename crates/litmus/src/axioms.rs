@@ -29,20 +29,20 @@ use crate::program::{Acquire, Class, Outcome, Program};
 pub fn allows(model: Model, execution: &Execution) -> bool {
     let e = execution;
     let count = e.events.len();
-    let conflict = |a, b| e.reads_from(a, b) || e.coherence(a, b) || e.from_read(a, b);
+    let conflict = |a, b| e.reads_from(a, b) || e.coherence(a, b) || e.reads_before(a, b);
     let location = |a, b| e.program_order(a, b) && e.same_location(a, b) || conflict(a, b);
-    if !Relation::of(count, location).acyclic() || !atomic(e) {
+    if !Relation::from_predicate(count, location).acyclic() || !is_atomic(e) {
         return false;
     }
     let outside = |a: usize, b: usize| e.events[a].thread != e.events[b].thread;
     let seen_by_others = |a, b| outside(a, b) && conflict(a, b);
-    let order = Relation::of(count, |a, b| match model {
+    let order = Relation::from_predicate(count, |a, b| match model {
         Model::Sc => e.program_order(a, b) || conflict(a, b),
         Model::Tso => {
             e.program_order(a, b) && preserved_by_tso(e, a, b)
                 || e.reads_from(a, b) && outside(a, b)
                 || e.coherence(a, b)
-                || e.from_read(a, b)
+                || e.reads_before(a, b)
         }
         Model::Rc => e.program_order(a, b) && preserved_by_rc(e, a, b) || seen_by_others(a, b),
         Model::Armv8 => e.program_order(a, b) && locally_ordered(e, a, b) || seen_by_others(a, b),
@@ -50,7 +50,7 @@ pub fn allows(model: Model, execution: &Execution) -> bool {
             e.program_order(a, b) && preserved_by_rvwmo(e, a, b)
                 || e.reads_from(a, b) && outside(a, b)
                 || e.coherence(a, b)
-                || e.from_read(a, b)
+                || e.reads_before(a, b)
         }
     });
     grace_periods_fit(order, &e.grace_periods())
@@ -67,7 +67,7 @@ fn grace_periods_fit(order: Relation, choices: &[[(u64, u64); 2]]) -> bool {
     };
     let fits = |&(before, after): &(u64, u64)| {
         let mut next = order.clone();
-        next.join(before, after);
+        next.add_product(before, after);
         grace_periods_fit(next, rest)
     };
     order.acyclic() && choice.iter().any(fits)
@@ -77,14 +77,14 @@ fn grace_periods_fit(order: Relation, choices: &[[(u64, u64); 2]]) -> bool {
 ///
 /// # Errors
 /// The program has too many candidate executions.
-pub fn ends(program: &Program, model: Model) -> Result<BTreeSet<Outcome>, String> {
-    let mut ends = BTreeSet::new();
+pub fn outcomes(program: &Program, model: Model) -> Result<BTreeSet<Outcome>, String> {
+    let mut outcomes = BTreeSet::new();
     for_each_coherent(program, &mut |execution| {
         if allows(model, execution) {
-            ends.extend(execution.end(program));
+            outcomes.extend(execution.outcome(program));
         }
     })?;
-    Ok(ends)
+    Ok(outcomes)
 }
 
 /// Maximum number of states of a program that is run. A state of eight threads takes about 1 kB.
@@ -104,22 +104,22 @@ pub fn allowed(program: &Program, model: Model) -> Result<BTreeSet<Outcome>, Str
         models::outcomes_within(program, cores, MAX_STATES).ok_or_else(too_large)
     };
     match model {
-        _ if program.needs_axioms() => ends(program, model),
+        _ if program.requires_axiomatic_model() => outcomes(program, model),
         Model::Sc => run(Cores::InOrder),
         Model::Tso => run(Cores::StoreBuffer),
-        Model::Rc | Model::Armv8 | Model::RiscV => ends(program, model),
+        Model::Rc | Model::Armv8 | Model::RiscV => outcomes(program, model),
     }
 }
 
 /// Returns true if no write of another thread comes between the read and the write of any atomic access.
-fn atomic(e: &Execution) -> bool {
+fn is_atomic(e: &Execution) -> bool {
     let events = 0..e.events.len();
     events.clone().all(|read| {
         let parts = events.clone().filter(|&write| e.atomic(read, write));
         parts.into_iter().all(|write| {
             let is_other_thread = |w: usize| e.events[w].thread != e.events[read].thread;
             let between =
-                |w: usize| is_other_thread(w) && e.from_read(read, w) && e.coherence(w, write);
+                |w: usize| is_other_thread(w) && e.reads_before(read, w) && e.coherence(w, write);
             !events.clone().any(between)
         })
     })
@@ -132,7 +132,7 @@ fn preserved_by_tso(e: &Execution, a: usize, b: usize) -> bool {
         return true;
     }
     let between = (a + 1..b).any(|event| e.events[event].atomic);
-    let releases = earlier.release && later.acquire == Acquire::Full;
+    let releases = earlier.release && later.acquire == Acquire::Rcsc;
     earlier.atomic || later.atomic || between || releases || e.fenced(a, b)
 }
 
@@ -141,9 +141,9 @@ fn preserved_by_rc(e: &Execution, a: usize, b: usize) -> bool {
     let (earlier, later) = (&e.events[a], &e.events[b]);
     let (reads, writes) = (earlier.kind == Kind::Read, later.kind == Kind::Write);
     e.fenced(a, b)
-        || earlier.acquire != Acquire::No
+        || earlier.acquire != Acquire::None
         || later.release
-        || earlier.release && later.acquire == Acquire::Full
+        || earlier.release && later.acquire == Acquire::Rcsc
         || e.atomic(a, b)
         || writes && e.same_location(a, b)
         || reads && (e.data(a, b) || e.address(a, b) || writes && e.pick(a, b))
@@ -164,12 +164,12 @@ fn locally_ordered(e: &Execution, a: usize, b: usize) -> bool {
     };
     let local_write = writes && e.same_location(a, b);
     // A pick dependency reaches a later write through a value that the thread itself has written and read.
-    let chosen = |write: usize| {
+    let is_picked = |write: usize| {
         let reads = |read: usize| {
             e.events[read].kind == Kind::Read
                 && e.same_location(write, read)
                 && !e.written_between(write, read)
-                && leads(e, read, b)
+                && leads_locally(e, read, b)
         };
         e.events[write].kind == Kind::Write && e.pick(a, write) && (write + 1..b).any(reads)
     };
@@ -179,22 +179,23 @@ fn locally_ordered(e: &Execution, a: usize, b: usize) -> bool {
             || writes && (e.control(a, b) || e.pick(a, b))
             || writes && between(&|c| e.address(a, c))
             || e.synchronised(a, b)
-            || writes && between(&chosen)
+            || writes && between(&is_picked)
             || between(&|c| (e.address(a, c) || e.data(a, c)) && read_next(c)));
     let atomic = e.atomic(a, b)
-        || later.acquire != Acquire::No && between(&|c| e.atomic(a, c) && read_next(c));
+        || later.acquire != Acquire::None && between(&|c| e.atomic(a, c) && read_next(c));
     // A fence of loads does not wait for atomic accesses that return no value.
     let barrier = e.fenced_by(a, b, &|before| before != Class::Reads || earlier.returns)
-        || earlier.release && later.acquire == Acquire::Full
-        || earlier.acquire != Acquire::No
+        || earlier.release && later.acquire == Acquire::Rcsc
+        || earlier.acquire != Acquire::None
         || later.release
-        || earlier.atomic && earlier.both && earlier.kind == Kind::Write;
+        || earlier.atomic && earlier.acquire_release && earlier.kind == Kind::Write;
     local_write || dependence || atomic || barrier
 }
 
 /// Returns true if a chain of locally ordered events leads from `a` to `b`.
-fn leads(e: &Execution, a: usize, b: usize) -> bool {
-    locally_ordered(e, a, b) || (a + 1..b).any(|c| locally_ordered(e, a, c) && leads(e, c, b))
+fn leads_locally(e: &Execution, a: usize, b: usize) -> bool {
+    locally_ordered(e, a, b)
+        || (a + 1..b).any(|c| locally_ordered(e, a, c) && leads_locally(e, c, b))
 }
 
 /// Returns true if RVWMO preserves the order of two events of a thread.
@@ -204,8 +205,8 @@ fn preserved_by_rvwmo(e: &Execution, a: usize, b: usize) -> bool {
     let between = |holds: &dyn Fn(usize) -> bool| (a + 1..b).any(holds);
     let special = |event: &Event| event.atomic || event.exclusive;
     // Both parts of an atomic access that acquires and releases do so.
-    let acquires = |event: &Event| event.acquire != Acquire::No || event.both;
-    let releases = |event: &Event| event.release || event.both;
+    let acquires = |event: &Event| event.acquire != Acquire::None || event.acquire_release;
+    let releases = |event: &Event| event.release || event.acquire_release;
     let annotated = |event: &Event| special(event) && (acquires(event) || releases(event));
     let overlapping = e.same_location(a, b)
         && (writes

@@ -4,9 +4,10 @@
 //! not awaited, a count is not reset, or an epoch has two releases. These programs have up to four accesses per thread;
 //! classic shapes have two.
 //!
-//! The name of a program is its code, thread by thread: `WxWyLz+AzRxRy` stores x, stores y and releases z in one thread, and
-//! acquires z, reads x and reads y in the other. `W` is a store, `L` a release, `R` a load, `A` an acquire, `Q` an acquire
-//! that may pass earlier releases, `F` a full fence. All outcomes are of interest, so the condition is empty.
+//! The name of a program is its code, thread by thread: `WxWyLz+AzRxRy` stores x, stores y and releases z in one
+//! thread, and acquires z, reads x and reads y in the other. `W` is a store, `L` a release, `R` a load, `A` an acquire,
+//! `Q` an acquire that may pass earlier releases, `F` a full fence. All outcomes are of interest, so the condition is
+//! empty.
 
 use std::collections::BTreeSet;
 
@@ -16,13 +17,14 @@ use crate::program::{
     Thread,
 };
 
+/// Names of the locations, in the order of their first use.
 const LOCATIONS: [char; 4] = ['x', 'y', 'z', 'w'];
 
 /// Maximum number of threads of a program read from its name.
 const MAX_THREADS: usize = 4;
 
 /// Maximum number of accesses of a thread.
-pub const MAX_ACCESSES: usize = 4;
+const MAX_ACCESSES: usize = 4;
 
 /// Reads a program from its name. Returns `None` if the name is not such a code.
 pub fn named(name: &str) -> Option<Program> {
@@ -60,7 +62,7 @@ pub fn named(name: &str) -> Option<Program> {
                     to: (index as Location).into(),
                     value: Operand::Number(written[index]),
                     release,
-                    via: StoreVariant::Text,
+                    via: StoreVariant::ProtocolDefault,
                 }
             };
             let instruction = match letter {
@@ -74,9 +76,9 @@ pub fn named(name: &str) -> Option<Program> {
                         to,
                         from: (index as Location).into(),
                         acquire: match letter {
-                            'A' => Acquire::Full,
-                            'Q' => Acquire::Later,
-                            _ => Acquire::No,
+                            'A' => Acquire::Rcsc,
+                            'Q' => Acquire::Rcpc,
+                            _ => Acquire::None,
                         },
                     }
                 }
@@ -95,35 +97,48 @@ pub fn named(name: &str) -> Option<Program> {
 /// Returns the programs that check a protocol against a model, unique up to the order of threads and the names of
 /// locations:
 ///
-/// * two or three stores and releases, the last a release, whose effects another thread acquires; the same with a fence;
+/// * two or three stores and releases, the last a release, whose effects another thread acquires; the same with a
+///   fence;
 /// * the same before an acquire of another thread's release (store buffering);
 /// * two stores and a release that a second thread hands on to a third;
 /// * two stores and a release while other threads have copies of what is stored;
 /// * two rounds of a store and a release, and two threads that both release and acquire.
 pub fn programs(model: Model) -> Vec<Program> {
     let mut names = Vec::new();
-    let (two, three) = (sequences(2, 0), sequences(3, 0));
-    for burst in sequences(2, 2).iter().chain(&sequences(3, 1)) {
-        let (code, flag, reads) = (burst.code(), burst.free(), burst.each('R'));
+    let (two, three) = (all_bursts(2, 0), all_bursts(3, 0));
+    for burst in all_bursts(2, 2).iter().chain(&all_bursts(3, 1)) {
+        let (code, flag, reads) = (
+            burst.code(),
+            burst.first_unused_location(),
+            burst.access_each('R'),
+        );
         names.push(format!("{code}L{flag}+A{flag}{reads}"));
     }
-    for burst in &sequences(2, 2) {
-        let (code, flag, acquires) = (burst.code(), burst.free(), burst.each('A'));
-        let second_flag = LOCATIONS[burst.locations + 1];
+    for burst in &all_bursts(2, 2) {
+        let (code, flag, acquires) = (
+            burst.code(),
+            burst.first_unused_location(),
+            burst.access_each('A'),
+        );
+        let second_flag = LOCATIONS[burst.location_count + 1];
         names.push(format!(
             "{code}L{flag}A{second_flag}+L{second_flag}{acquires}"
         ));
     }
     for burst in two.iter().chain(&three) {
-        let (code, flag) = (burst.code(), burst.free());
-        let (reads, acquires) = (burst.each('R'), burst.each('A'));
+        let (code, flag) = (burst.code(), burst.first_unused_location());
+        let (reads, acquires) = (burst.access_each('R'), burst.access_each('A'));
         names.push(format!("{code}FW{flag}+R{flag}F{reads}"));
         names.push(format!("{code}FR{flag}+W{flag}F{reads}"));
         names.push(format!("{code}A{flag}+L{flag}{acquires}"));
     }
     for burst in &two {
-        let (code, flag, reads) = (burst.code(), burst.free(), burst.each('R'));
-        let second_flag = LOCATIONS[burst.locations + 1];
+        let (code, flag, reads) = (
+            burst.code(),
+            burst.first_unused_location(),
+            burst.access_each('R'),
+        );
+        let second_flag = LOCATIONS[burst.location_count + 1];
         names.push(format!(
             "{code}L{flag}+A{flag}L{second_flag}+A{second_flag}{reads}"
         ));
@@ -149,14 +164,15 @@ struct Burst {
     /// True for a release.
     releases: Vec<bool>,
     /// Location of each access.
-    places: Vec<usize>,
+    access_locations: Vec<usize>,
     /// Number of distinct locations.
-    locations: usize,
+    location_count: usize,
 }
 
 impl Burst {
+    /// Returns the code of the accesses.
     fn code(&self) -> String {
-        let accesses = self.releases.iter().zip(&self.places);
+        let accesses = self.releases.iter().zip(&self.access_locations);
         let access = |(&release, &location): (&bool, &usize)| {
             let letter = if release { 'L' } else { 'W' };
             [letter, LOCATIONS[location]]
@@ -165,33 +181,33 @@ impl Burst {
     }
 
     /// Returns the first location that the burst does not access.
-    fn free(&self) -> char {
-        LOCATIONS[self.locations]
+    fn first_unused_location(&self) -> char {
+        LOCATIONS[self.location_count]
     }
 
     /// Returns the code of one access to each location.
-    fn each(&self, letter: char) -> String {
-        let locations = LOCATIONS[..self.locations].iter();
+    fn access_each(&self, letter: char) -> String {
+        let locations = LOCATIONS[..self.location_count].iter();
         locations.flat_map(|&location| [letter, location]).collect()
     }
 }
 
 /// Returns all bursts of a length with at most `max_releases` releases, up to the names of locations.
-fn sequences(length: usize, max_releases: usize) -> Vec<Burst> {
+fn all_bursts(length: usize, max_releases: usize) -> Vec<Burst> {
     let mut bursts = vec![Burst {
         releases: Vec::new(),
-        places: Vec::new(),
-        locations: 0,
+        access_locations: Vec::new(),
+        location_count: 0,
     }];
     for _ in 0..length {
         let mut extended = Vec::new();
         for burst in &bursts {
-            for location in 0..=burst.locations {
+            for location in 0..=burst.location_count {
                 for release in [false, true] {
                     extended.push(Burst {
                         releases: [&burst.releases[..], &[release]].concat(),
-                        places: [&burst.places[..], &[location]].concat(),
-                        locations: burst.locations.max(location + 1),
+                        access_locations: [&burst.access_locations[..], &[location]].concat(),
+                        location_count: burst.location_count.max(location + 1),
                     });
                 }
             }
@@ -235,25 +251,26 @@ fn canonical(name: &str) -> String {
         };
         order.join("+").chars().map(letter).collect::<String>()
     };
-    let orders = orders(threads);
+    let orders = permutations(threads);
     let names = orders.iter().map(|order| with_canonical_letters(order));
     names.min().unwrap_or_default()
 }
 
-fn orders<T: Clone>(items: Vec<T>) -> Vec<Vec<T>> {
+/// Returns all permutations.
+fn permutations<T: Clone>(items: Vec<T>) -> Vec<Vec<T>> {
     if items.is_empty() {
         return vec![Vec::new()];
     }
-    let mut permutations = Vec::new();
+    let mut all_orders = Vec::new();
     for first in 0..items.len() {
         let mut rest = items.clone();
         let item = rest.remove(first);
-        for mut order in orders(rest) {
+        for mut order in permutations(rest) {
             order.insert(0, item.clone());
-            permutations.push(order);
+            all_orders.push(order);
         }
     }
-    permutations
+    all_orders
 }
 
 #[cfg(test)]
@@ -280,7 +297,7 @@ mod tests {
     #[test]
     fn bursts_have_every_pattern_of_locations() {
         let codes = |length, releases| {
-            let bursts = sequences(length, releases);
+            let bursts = all_bursts(length, releases);
             let codes = bursts.iter().map(|burst| burst.code());
             codes.collect::<Vec<_>>()
         };

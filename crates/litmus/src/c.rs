@@ -15,7 +15,7 @@
 //! A waiting loop is read as one iteration that succeeds: [`Program::filter`] excludes executions in which the thread
 //! would wait longer. All other constructs are rejected by name.
 
-use cohkit_protocol::text::suggestion;
+use cohkit_diagnostics::suggestion;
 
 use crate::condition::{location, MAX_INSTRUCTIONS, MAX_THREADS};
 use crate::piece::{error_at, error_with_help, number, Piece, Result};
@@ -39,10 +39,10 @@ enum Function {
     /// Atomic read and write. Returns the old value, the new value, or nothing.
     Update(Change, Order, ReturnedValue),
     /// Atomic addition of a constant that the function implies.
-    Step(i64, Order, ReturnedValue),
+    AddConstant(i64, Order, ReturnedValue),
     /// C11 compare-and-exchange: the variable of the expected value receives the old value. Returns 1 on success,
     /// otherwise 0.
-    ExchangeIf(Order),
+    C11CompareExchange(Order),
     /// Compare-and-exchange of the kernel. Returns the old value.
     CompareExchange(Order),
     /// Adds a number unless the old value equals another. Returns 1 if it added, otherwise 0.
@@ -58,11 +58,11 @@ enum Function {
     /// Operation of read-copy-update.
     Rcu(Rcu),
     /// Fence with its order as argument.
-    FenceOf,
+    FenceWithOrder,
     /// Fence with a fixed order.
     Fence(Fence),
     /// No effect in this model.
-    Nothing,
+    NoEffect,
 }
 
 /// Return value of an atomic read and write.
@@ -76,39 +76,42 @@ enum ReturnedValue {
 /// Functions of C11 and of the Linux kernel, without the suffixes that state an order.
 const FUNCTIONS: [(&str, Function); 60] = {
     use self::Function as F;
-    use self::Order::{Acquire, Both, Relaxed, Release, Sequential};
-    const AND: Change = Change::Apply(Operation::And);
-    const OR: Change = Change::Apply(Operation::Or);
-    const XOR: Change = Change::Apply(Operation::Xor);
+    use self::Order::{Acquire, AcquireRelease, Relaxed, Release, Sequential};
+    const AND: Change = Change::FetchOp(Operation::And);
+    const OR: Change = Change::FetchOp(Operation::Or);
+    const XOR: Change = Change::FetchOp(Operation::Xor);
     [
         ("atomic_load", F::Load(Sequential)),
         ("atomic_store", F::Store(Sequential)),
         (
             "atomic_exchange",
-            F::Update(Change::Set, Sequential, ReturnedValue::Before),
+            F::Update(Change::Exchange, Sequential, ReturnedValue::Before),
         ),
         (
             "atomic_fetch_add",
-            F::Update(Change::Add, Both, ReturnedValue::Before),
+            F::Update(Change::FetchAdd, AcquireRelease, ReturnedValue::Before),
         ),
         (
             "atomic_fetch_sub",
-            F::Update(SUBTRACT, Both, ReturnedValue::Before),
+            F::Update(SUBTRACT, AcquireRelease, ReturnedValue::Before),
         ),
         (
             "atomic_fetch_and",
-            F::Update(AND, Both, ReturnedValue::Before),
+            F::Update(AND, AcquireRelease, ReturnedValue::Before),
         ),
         (
             "atomic_fetch_or",
-            F::Update(OR, Both, ReturnedValue::Before),
+            F::Update(OR, AcquireRelease, ReturnedValue::Before),
         ),
         (
             "atomic_fetch_xor",
-            F::Update(XOR, Both, ReturnedValue::Before),
+            F::Update(XOR, AcquireRelease, ReturnedValue::Before),
         ),
-        ("atomic_compare_exchange_strong", F::ExchangeIf(Sequential)),
-        ("atomic_thread_fence", F::FenceOf),
+        (
+            "atomic_compare_exchange_strong",
+            F::C11CompareExchange(Sequential),
+        ),
+        ("atomic_thread_fence", F::FenceWithOrder),
         ("READ_ONCE", F::Load(Relaxed)),
         ("WRITE_ONCE", F::Store(Relaxed)),
         ("smp_load_acquire", F::Load(Acquire)),
@@ -119,27 +122,30 @@ const FUNCTIONS: [(&str, Function); 60] = {
         ("smp_wmb", F::Fence(Fence::Stores)),
         ("smp_mb__before_atomic", F::Fence(Fence::Full)),
         ("smp_mb__after_atomic", F::Fence(Fence::Full)),
-        ("barrier", F::Nothing),
+        ("barrier", F::NoEffect),
         ("rcu_read_lock", F::Rcu(Rcu::ReadLock)),
         ("rcu_read_unlock", F::Rcu(Rcu::ReadUnlock)),
         ("synchronize_rcu", F::Rcu(Rcu::Synchronize)),
         ("synchronize_rcu_expedited", F::Rcu(Rcu::Synchronize)),
         ("rcu_dereference", F::Load(Relaxed)),
         ("rcu_assign_pointer", F::Store(Release)),
-        ("xchg", F::Update(Change::Set, Both, ReturnedValue::Before)),
-        ("cmpxchg", F::CompareExchange(Both)),
+        (
+            "xchg",
+            F::Update(Change::Exchange, AcquireRelease, ReturnedValue::Before),
+        ),
+        ("cmpxchg", F::CompareExchange(AcquireRelease)),
         (
             "atomic_xchg",
-            F::Update(Change::Set, Both, ReturnedValue::Before),
+            F::Update(Change::Exchange, AcquireRelease, ReturnedValue::Before),
         ),
-        ("atomic_cmpxchg", F::CompareExchange(Both)),
+        ("atomic_cmpxchg", F::CompareExchange(AcquireRelease)),
         ("atomic_read", F::Load(Relaxed)),
         ("atomic_read_acquire", F::Load(Acquire)),
         ("atomic_set", F::Store(Relaxed)),
         ("atomic_set_release", F::Store(Release)),
         (
             "atomic_add",
-            F::Update(Change::Add, Relaxed, ReturnedValue::Nothing),
+            F::Update(Change::FetchAdd, Relaxed, ReturnedValue::Nothing),
         ),
         (
             "atomic_sub",
@@ -156,19 +162,37 @@ const FUNCTIONS: [(&str, Function); 60] = {
         ),
         (
             "atomic_add_return",
-            F::Update(Change::Add, Both, ReturnedValue::After),
+            F::Update(Change::FetchAdd, AcquireRelease, ReturnedValue::After),
         ),
         (
             "atomic_sub_return",
-            F::Update(SUBTRACT, Both, ReturnedValue::After),
+            F::Update(SUBTRACT, AcquireRelease, ReturnedValue::After),
         ),
-        ("atomic_inc", F::Step(1, Relaxed, ReturnedValue::Nothing)),
-        ("atomic_dec", F::Step(-1, Relaxed, ReturnedValue::Nothing)),
-        ("atomic_inc_return", F::Step(1, Both, ReturnedValue::After)),
-        ("atomic_dec_return", F::Step(-1, Both, ReturnedValue::After)),
-        ("atomic_fetch_inc", F::Step(1, Both, ReturnedValue::Before)),
-        ("atomic_fetch_dec", F::Step(-1, Both, ReturnedValue::Before)),
-        ("smp_read_barrier_depends", F::Nothing),
+        (
+            "atomic_inc",
+            F::AddConstant(1, Relaxed, ReturnedValue::Nothing),
+        ),
+        (
+            "atomic_dec",
+            F::AddConstant(-1, Relaxed, ReturnedValue::Nothing),
+        ),
+        (
+            "atomic_inc_return",
+            F::AddConstant(1, AcquireRelease, ReturnedValue::After),
+        ),
+        (
+            "atomic_dec_return",
+            F::AddConstant(-1, AcquireRelease, ReturnedValue::After),
+        ),
+        (
+            "atomic_fetch_inc",
+            F::AddConstant(1, AcquireRelease, ReturnedValue::Before),
+        ),
+        (
+            "atomic_fetch_dec",
+            F::AddConstant(-1, AcquireRelease, ReturnedValue::Before),
+        ),
+        ("smp_read_barrier_depends", F::NoEffect),
         ("smp_acquire__after_ctrl_dep", F::Fence(Fence::Loads)),
         ("lockless_dereference", F::Load(Relaxed)),
         ("atomic_add_unless", F::AddUnless),
@@ -179,12 +203,12 @@ const FUNCTIONS: [(&str, Function); 60] = {
         ("spin_is_locked", F::Load(Relaxed)),
         ("smp_mb__after_spinlock", F::Fence(Fence::Full)),
         ("smp_mb__after_unlock_lock", F::Fence(Fence::Full)),
-        ("cpu_relax", F::Nothing),
+        ("cpu_relax", F::NoEffect),
     ]
 };
 
 /// Change of `atomic_fetch_sub`.
-const SUBTRACT: Change = Change::Apply(Operation::Subtract);
+const SUBTRACT: Change = Change::FetchOp(Operation::Subtract);
 
 /// Returns the function of a name, which may end in a memory order. The flag is true if the last arguments are the
 /// orders.
@@ -197,13 +221,13 @@ fn function(name: &str) -> Option<(Function, bool)> {
     };
     if let Some(short) = name.strip_suffix("_explicit") {
         let ordered = |function: &Function| {
-            !matches!(function, Function::Fence(_) | Function::Nothing)
+            !matches!(function, Function::Fence(_) | Function::NoEffect)
                 && short.starts_with("atomic_")
         };
         return find(short).filter(ordered).map(|function| (function, true));
     }
     if let Some(function) = find(name) {
-        return Some((function, function == Function::FenceOf));
+        return Some((function, function == Function::FenceWithOrder));
     }
     let (short, order) = [
         ("_relaxed", Order::Relaxed),
@@ -213,11 +237,11 @@ fn function(name: &str) -> Option<(Function, bool)> {
     .into_iter()
     .find_map(|(suffix, order)| Some((name.strip_suffix(suffix)?, order)))?;
     match find(short)? {
-        Function::Update(change, Order::Both, returned_value) => {
+        Function::Update(change, Order::AcquireRelease, returned_value) => {
             Some((Function::Update(change, order, returned_value), false))
         }
-        Function::Step(amount, Order::Both, returned_value) => {
-            Some((Function::Step(amount, order, returned_value), false))
+        Function::AddConstant(amount, Order::AcquireRelease, returned_value) => {
+            Some((Function::AddConstant(amount, order, returned_value), false))
         }
         Function::CompareExchange(_) => Some((Function::CompareExchange(order), false)),
         _ => None,
@@ -274,7 +298,7 @@ enum Order {
     Relaxed,
     Acquire,
     Release,
-    Both,
+    AcquireRelease,
     Sequential,
 }
 
@@ -283,25 +307,31 @@ impl Order {
         ("memory_order_relaxed", Order::Relaxed),
         ("memory_order_acquire", Order::Acquire),
         ("memory_order_release", Order::Release),
-        ("memory_order_acq_rel", Order::Both),
+        ("memory_order_acq_rel", Order::AcquireRelease),
         ("memory_order_seq_cst", Order::Sequential),
     ];
 
     fn acquires(self) -> bool {
-        matches!(self, Order::Acquire | Order::Both | Order::Sequential)
+        matches!(
+            self,
+            Order::Acquire | Order::AcquireRelease | Order::Sequential
+        )
     }
 
     fn releases(self) -> bool {
-        matches!(self, Order::Release | Order::Both | Order::Sequential)
+        matches!(
+            self,
+            Order::Release | Order::AcquireRelease | Order::Sequential
+        )
     }
 
     /// Returns the order of a compare-and-exchange with the failure order `failed`. One instruction has both, because
     /// it acquires before its success is known.
-    fn or_failed(self, failed: Order) -> Order {
+    fn with_failure_order(self, failed: Order) -> Order {
         match (self, failed) {
             (_, Order::Sequential) => Order::Sequential,
             (Order::Relaxed, Order::Acquire) => Order::Acquire,
-            (Order::Release, Order::Acquire) => Order::Both,
+            (Order::Release, Order::Acquire) => Order::AcquireRelease,
             _ => self,
         }
     }
@@ -317,16 +347,16 @@ pub(crate) fn threads<'t>(
 ) -> Result<Option<Piece<'t>>> {
     let mut initialised = Vec::new();
     for item in initial_values.split(';') {
-        let location = first_value(program, item)?;
+        let location = parse_initial_value(program, item)?;
         if location.is_some_and(|location| initialised.contains(&location)) {
             return error_at(item, "this location has a first value already");
         }
         initialised.extend(location);
     }
-    let bare = without_comments(code);
+    let blanked = without_comments(code);
     let text = code;
     let code = Piece {
-        text: &bare,
+        text: &blanked,
         start: code.start,
     };
     let tokens = tokens(code)?;
@@ -373,7 +403,7 @@ pub(crate) fn variable(thread: &mut Thread, piece: Piece) -> Result<Register> {
 }
 
 /// Parses `x = 1`, `[x] = 1`, `int x = 1` or `int x`. Returns the location if the item gives it a value.
-fn first_value(program: &mut Program, item: Piece) -> Result<Option<Location>> {
+fn parse_initial_value(program: &mut Program, item: Piece) -> Result<Option<Location>> {
     if item.text.is_empty() {
         return Ok(None);
     }
@@ -395,7 +425,7 @@ fn first_value(program: &mut Program, item: Piece) -> Result<Option<Location>> {
 
 /// Replaces comments by blanks, which keeps byte offsets. An unterminated comment extends to the end.
 fn without_comments(code: Piece) -> String {
-    let mut bare = String::with_capacity(code.text.len());
+    let mut blanked = String::with_capacity(code.text.len());
     let mut rest = code.text;
     while let Some(comment_start) = rest.find("//").into_iter().chain(rest.find("/*")).min() {
         let end = match rest[comment_start..].starts_with("//") {
@@ -403,13 +433,13 @@ fn without_comments(code: Piece) -> String {
             false => rest[comment_start + 2..].find("*/").map(|end| end + 4),
         };
         let end = end.map_or(rest.len(), |end| comment_start + end);
-        bare.push_str(&rest[..comment_start]);
+        blanked.push_str(&rest[..comment_start]);
         let comment = rest[comment_start..end].bytes();
-        bare.extend(comment.map(|b| if b == b'\n' { '\n' } else { ' ' }));
+        blanked.extend(comment.map(|b| if b == b'\n' { '\n' } else { ' ' }));
         rest = &rest[end..];
     }
-    bare.push_str(rest);
-    bare
+    blanked.push_str(rest);
+    blanked
 }
 
 /// Splits code into tokens: names, numbers, operators of two characters, and single characters.
@@ -435,6 +465,7 @@ fn tokens(code: Piece) -> Result<Vec<Piece>> {
     Ok(tokens)
 }
 
+/// Recursive-descent reader of the threads.
 struct Reader<'r, 't> {
     tokens: Vec<Piece<'t>>,
     /// True if some thread waits for a grace period. Otherwise read-side critical sections have no effect and are
@@ -522,6 +553,7 @@ impl<'t> Reader<'_, 't> {
         Ok(())
     }
 
+    /// Adds an instruction.
     fn emit(&mut self, token: Piece, instruction: Instruction) -> Result<()> {
         if self.thread.code.len() >= MAX_INSTRUCTIONS {
             let message = format!("a thread has at most {MAX_INSTRUCTIONS} instructions");
@@ -542,6 +574,7 @@ impl<'t> Reader<'_, 't> {
         count
     }
 
+    /// Parses a statement.
     fn statement(&mut self, depth: usize) -> Result<()> {
         let token = self.peek();
         if depth > MAX_DEPTH {
@@ -635,6 +668,7 @@ impl<'t> Reader<'_, 't> {
         self.emit(name, compute)
     }
 
+    /// Parses an `if` with an optional `else`.
     fn if_statement(&mut self, depth: usize) -> Result<()> {
         let word = self.expect("if")?;
         self.expect("(")?;
@@ -700,7 +734,7 @@ impl<'t> Reader<'_, 't> {
     fn require(&mut self, register: Register, value: i64) {
         let thread = self.program.threads.len();
         let observed = Observed::Register(thread, register);
-        self.program.require(Claim::Is(observed, value));
+        self.program.require(Claim::Equals(observed, value));
     }
 
     /// Parses operators of this precedence level or of a higher one. The result of a single access goes to `target`.
@@ -740,16 +774,16 @@ impl<'t> Reader<'_, 't> {
                 return Ok(value);
             };
             self.next();
-            let accesses = self.accesses();
+            let accesses = self.access_count();
             let mut right = self.expression(level + 1, depth, None)?;
             if matches!(*word, "&&" | "||") {
-                if self.accesses() > accesses {
+                if self.access_count() > accesses {
                     let message =
                         format!("the access after `{word}` depends on the operand before it");
                     return error_with_help(token, message, "an `if` within another says the same");
                 }
-                value = self.truth(token, value)?;
-                right = self.truth(token, right)?;
+                value = self.truth_value(token, value)?;
+                right = self.truth_value(token, right)?;
             }
             // `a > b` is `b < a`, and `a <= b` is its negation.
             if matches!(*word, ">" | "<=") {
@@ -762,15 +796,15 @@ impl<'t> Reader<'_, 't> {
         }
     }
 
-    /// Number of accesses of the thread so far.
-    fn accesses(&self) -> usize {
+    /// Returns the number of accesses of the thread so far.
+    fn access_count(&self) -> usize {
         let code = self.thread.code.iter();
         code.filter(|instruction| instruction.address().is_some())
             .count()
     }
 
     /// Converts a value to a truth value: 1 if it is not zero, otherwise 0.
-    fn truth(&mut self, token: Piece, value: Operand) -> Result<Operand> {
+    fn truth_value(&mut self, token: Piece, value: Operand) -> Result<Operand> {
         let zero = Operand::Number(0);
         let equal = self.compute(token, Operation::Equal, value, zero)?;
         self.compute(token, Operation::Equal, equal, zero)
@@ -797,6 +831,7 @@ impl<'t> Reader<'_, 't> {
         Ok(Operand::Register(to))
     }
 
+    /// Parses an operand: a number, a name, a call, a cast, or a unary operator with its operand.
     fn primary(&mut self, depth: usize, target: Option<Register>) -> Result<Operand> {
         let token = self.next();
         if depth > MAX_DEPTH {
@@ -917,6 +952,7 @@ impl<'t> Reader<'_, 't> {
         self.expression(0, depth + 1, None)
     }
 
+    /// Emits a load. Returns its register.
     fn load(
         &mut self,
         token: Piece,
@@ -926,20 +962,21 @@ impl<'t> Reader<'_, 't> {
     ) -> Result<Operand> {
         let to = self.target(target);
         let acquire = match order {
-            Order::Sequential => Acquire::Full,
-            order if order.acquires() => Acquire::Later,
-            _ => Acquire::No,
+            Order::Sequential => Acquire::Rcsc,
+            order if order.acquires() => Acquire::Rcpc,
+            _ => Acquire::None,
         };
         self.emit(token, Instruction::Load { to, from, acquire })?;
         Ok(Operand::Register(to))
     }
 
+    /// Emits a store.
     fn store(&mut self, token: Piece, to: Address, value: Operand, order: Order) -> Result<()> {
         let store = Instruction::Store {
             to,
             value,
             release: order.releases(),
-            via: StoreVariant::Text,
+            via: StoreVariant::ProtocolDefault,
         };
         self.emit(token, store)
     }
@@ -967,6 +1004,7 @@ impl<'t> Reader<'_, 't> {
         }
     }
 
+    /// Parses the arguments of a function, and emits its instructions.
     fn call(&mut self, name: Piece<'t>, depth: usize, target: Option<Register>) -> Result<Operand> {
         let Some((function, has_order)) = function(name.text) else {
             return self.reject_function(name);
@@ -987,7 +1025,7 @@ impl<'t> Reader<'_, 't> {
         );
         self.expect("(")?;
         match function {
-            Function::Nothing => self.expect(")").and(nothing),
+            Function::NoEffect => self.expect(")").and(nothing),
             Function::Rcu(operation) => {
                 self.expect(")")?;
                 match self.has_grace_period {
@@ -999,19 +1037,19 @@ impl<'t> Reader<'_, 't> {
                 self.expect(")")?;
                 self.emit(name, Instruction::Fence(fence)).and(nothing)
             }
-            Function::FenceOf => {
+            Function::FenceWithOrder => {
                 let (_, order) = self.order()?;
                 self.expect(")")?;
                 let fence = match order {
                     Order::Relaxed => return nothing,
                     Order::Acquire => Fence::Loads,
-                    Order::Release | Order::Both | Order::Sequential => Fence::Full,
+                    Order::Release | Order::AcquireRelease | Order::Sequential => Fence::Full,
                 };
                 self.emit(name, Instruction::Fence(fence)).and(nothing)
             }
             Function::Load(order) => {
                 let from = self.location_argument(depth, is_macro)?;
-                let forbidden = [Order::Release, Order::Both];
+                let forbidden = [Order::Release, Order::AcquireRelease];
                 let order = self.last_order(has_order, order, (name, &forbidden))?;
                 self.load(name, from, order, target)
             }
@@ -1019,7 +1057,7 @@ impl<'t> Reader<'_, 't> {
                 let to = self.location_argument(depth, is_macro)?;
                 self.expect(",")?;
                 let value = self.expression(0, depth + 1, None)?;
-                let forbidden = [Order::Acquire, Order::Both];
+                let forbidden = [Order::Acquire, Order::AcquireRelease];
                 let order = self.last_order(has_order, order, (name, &forbidden))?;
                 self.store(name, to, value, order).and(nothing)
             }
@@ -1056,10 +1094,10 @@ impl<'t> Reader<'_, 't> {
                     target,
                 )
             }
-            Function::Step(amount, order, returned_value) => {
+            Function::AddConstant(amount, order, returned_value) => {
                 let address = self.location_argument(depth, false)?;
                 self.expect(")")?;
-                let change = (address, Change::Add, Operand::Number(amount));
+                let change = (address, Change::FetchAdd, Operand::Number(amount));
                 self.update(name, change, order, returned_value, target)
             }
             Function::CompareExchange(order) => {
@@ -1069,13 +1107,13 @@ impl<'t> Reader<'_, 't> {
                 self.expect(",")?;
                 let value = self.expression(0, depth + 1, None)?;
                 self.expect(")")?;
-                let change = (address, Change::SetIf(expected), value);
+                let change = (address, Change::CompareAndSwap(expected), value);
                 self.update(name, change, order, ReturnedValue::Before, target)
             }
-            Function::ExchangeIf(order) => {
+            Function::C11CompareExchange(order) => {
                 let address = self.location_argument(depth, is_macro)?;
                 self.expect(",")?;
-                let expected = self.expected(depth)?;
+                let expected = self.expected_storage(depth)?;
                 self.expect(",")?;
                 let value = self.expression(0, depth + 1, None)?;
                 let mut order = order;
@@ -1090,7 +1128,7 @@ impl<'t> Reader<'_, 't> {
                             "a failed exchange writes nothing, so its order cannot release",
                         );
                     }
-                    order = order.or_failed(failed);
+                    order = order.with_failure_order(failed);
                 }
                 self.expect(")")?;
                 self.emit_compare_exchange(name, address, expected, value, order)
@@ -1113,7 +1151,7 @@ impl<'t> Reader<'_, 't> {
                 let address = self.location_argument(depth, is_macro)?;
                 self.expect(")")?;
                 let free = Operand::Number(0);
-                let change = (address, Change::SetIf(free), Operand::Number(1));
+                let change = (address, Change::CompareAndSwap(free), Operand::Number(1));
                 let old_value =
                     self.update(name, change, Order::Acquire, ReturnedValue::Before, None)?;
                 match (function, old_value) {
@@ -1186,7 +1224,7 @@ impl<'t> Reader<'_, 't> {
     ) -> Result<Operand> {
         let (mut change, mut value) = (change, operand);
         if change == SUBTRACT {
-            change = Change::Add;
+            change = Change::FetchAdd;
             value = self.compute(name, Operation::Subtract, Operand::Number(0), value)?;
         }
         let to = match returned_value {
@@ -1201,7 +1239,7 @@ impl<'t> Reader<'_, 't> {
             acquire: order.acquires(),
             release: order.releases(),
             returns: returned_value != ReturnedValue::Nothing,
-            via: StoreVariant::Text,
+            via: StoreVariant::ProtocolDefault,
         };
         self.emit(name, atomic)?;
         match returned_value {
@@ -1214,7 +1252,7 @@ impl<'t> Reader<'_, 't> {
     }
 
     /// Parses the pointer to the expected value: `&r0` is a variable, and anything else the address of a location.
-    fn expected(&mut self, depth: usize) -> Result<Expected> {
+    fn expected_storage(&mut self, depth: usize) -> Result<ExpectedStorage> {
         let variables = &self.thread.names;
         let register = self.tokens.get(self.position + 1).and_then(|token| {
             let register = variables.iter().position(|name| *name == token.text);
@@ -1223,9 +1261,11 @@ impl<'t> Reader<'_, 't> {
         match register {
             Some(register) => {
                 self.position += 2;
-                Ok(Expected::Variable(register))
+                Ok(ExpectedStorage::Variable(register))
             }
-            None => Ok(Expected::Shared(self.location_argument(depth, false)?)),
+            None => Ok(ExpectedStorage::Location(
+                self.location_argument(depth, false)?,
+            )),
         }
     }
 
@@ -1235,13 +1275,13 @@ impl<'t> Reader<'_, 't> {
         &mut self,
         name: Piece,
         address: Address,
-        expected: Expected,
+        expected: ExpectedStorage,
         value: Operand,
         order: Order,
     ) -> Result<Operand> {
         let expected_value = match expected {
-            Expected::Shared(from) => self.load(name, from, Order::Relaxed, None)?,
-            Expected::Variable(variable) => {
+            ExpectedStorage::Location(from) => self.load(name, from, Order::Relaxed, None)?,
+            ExpectedStorage::Variable(variable) => {
                 let to = self.register(None);
                 let (operation, a, b) = (
                     Operation::Add,
@@ -1261,26 +1301,26 @@ impl<'t> Reader<'_, 't> {
             }
         };
         let to = match expected {
-            Expected::Shared(_) => self.register(None),
-            Expected::Variable(variable) => variable,
+            ExpectedStorage::Location(_) => self.register(None),
+            ExpectedStorage::Variable(variable) => variable,
         };
         let atomic = Instruction::Atomic {
             to,
             at: address,
-            change: Change::SetIf(expected_value),
+            change: Change::CompareAndSwap(expected_value),
             value,
             acquire: order.acquires(),
             release: order.releases(),
             returns: true,
-            via: StoreVariant::Text,
+            via: StoreVariant::ProtocolDefault,
         };
         self.emit(name, atomic)?;
         let old_value = Operand::Register(to);
         let success = self.compute(name, Operation::Equal, old_value, expected_value)?;
-        if let (Expected::Shared(to), Operand::Register(register)) = (expected, success) {
-            let branch = self.skip(name, register)?;
+        if let (ExpectedStorage::Location(to), Operand::Register(register)) = (expected, success) {
+            let branch = self.begin_conditional_block(name, register)?;
             self.store(name, to, old_value, Order::Relaxed)?;
-            self.land(branch);
+            self.end_conditional_block(branch);
         }
         Ok(success)
     }
@@ -1298,20 +1338,27 @@ impl<'t> Reader<'_, 't> {
         let Operand::Register(register) = is_excluded else {
             return Ok(is_excluded);
         };
-        let branch = self.skip(name, register)?;
+        let branch = self.begin_conditional_block(name, register)?;
         let value = self.compute(name, Operation::Add, old_value, amount)?;
-        let change = (address, Change::SetIf(old_value), value);
-        let exchanged = self.update(name, change, Order::Both, ReturnedValue::Before, None)?;
+        let change = (address, Change::CompareAndSwap(old_value), value);
+        let exchanged = self.update(
+            name,
+            change,
+            Order::AcquireRelease,
+            ReturnedValue::Before,
+            None,
+        )?;
         let failed = self.compute(name, Operation::Subtract, exchanged, old_value)?;
         if let Operand::Register(failed) = failed {
             self.require(failed, 0);
         }
-        self.land(branch);
+        self.end_conditional_block(branch);
         self.compute(name, Operation::Xor, is_excluded, Operand::Number(1))
     }
 
-    /// Begins a block that is skipped if a register is not zero. Returns the branch, for [`Reader::land`].
-    fn skip(&mut self, token: Piece, on: Register) -> Result<usize> {
+    /// Begins a block that is skipped if a register is not zero. Returns the branch, for
+    /// [`Reader::end_conditional_block`].
+    fn begin_conditional_block(&mut self, token: Piece, on: Register) -> Result<usize> {
         let branch = self.thread.code.len();
         let (zero, to) = (false, 0);
         self.emit(token, Instruction::Branch { on, zero, to })?;
@@ -1319,7 +1366,7 @@ impl<'t> Reader<'_, 't> {
     }
 
     /// Ends the block that the branch at `branch` skips.
-    fn land(&mut self, branch: usize) {
+    fn end_conditional_block(&mut self, branch: usize) {
         let end = self.thread.code.len();
         if let Instruction::Branch { to, .. } = &mut self.thread.code[branch] {
             *to = end;
@@ -1329,9 +1376,9 @@ impl<'t> Reader<'_, 't> {
 
 /// Storage of the expected value of a compare-and-exchange, which receives the old value on failure.
 #[derive(Clone, Copy)]
-enum Expected {
+enum ExpectedStorage {
     Variable(Register),
-    Shared(Address),
+    Location(Address),
 }
 
 /// Rejects an assignment to the name of a location, which is an address.

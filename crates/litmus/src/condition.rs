@@ -1,6 +1,6 @@
 //! Parser for conditions, and for the names and values that all kinds of tests share.
 
-use cohkit_protocol::text::suggestion;
+use cohkit_diagnostics::suggestion;
 
 use crate::piece::{error_at, error_with_help, number, Piece, Result};
 use crate::program::{address_of, Claim, Location, Observed, Program, Quantifier, Register};
@@ -112,7 +112,7 @@ impl Reader<'_> {
                 "~exists" => break Quantifier::NotExists,
                 "forall" => break Quantifier::Forall,
                 "locations" => {
-                    let Some((items, after_list)) = list(rest) else {
+                    let Some((items, after_list)) = parse_list(rest) else {
                         return error_at(word, "this list has no end");
                     };
                     for item in items {
@@ -158,6 +158,7 @@ impl Reader<'_> {
         Ok(disjunction(negate(claim), then))
     }
 
+    /// Parses a disjunction.
     fn or(&mut self, rest: &mut Piece, depth: usize) -> Result<Claim> {
         let mut claim = self.and(rest, depth)?;
         while let Some(after) = rest.text.strip_prefix("\\/") {
@@ -168,6 +169,7 @@ impl Reader<'_> {
         Ok(claim)
     }
 
+    /// Parses a conjunction.
     fn and(&mut self, rest: &mut Piece, depth: usize) -> Result<Claim> {
         let mut claim = self.atom(rest, depth)?;
         while let Some(after) = rest.text.strip_prefix("/\\") {
@@ -178,6 +180,7 @@ impl Reader<'_> {
         Ok(claim)
     }
 
+    /// Parses a comparison, a negation, a constant, or a claim in parentheses.
     fn atom(&mut self, rest: &mut Piece, depth: usize) -> Result<Claim> {
         self.parts += 1;
         if depth > MAX_DEPTH || self.parts > MAX_PARTS {
@@ -202,9 +205,12 @@ impl Reader<'_> {
             return Ok(claim);
         }
         let atom = *rest;
-        let name = |c: char| c.is_ascii_alphanumeric() || "_.%$#&-".contains(c);
+        let is_name_character = |c: char| c.is_ascii_alphanumeric() || "_.%$#&-".contains(c);
         let word = |rest: &mut Piece<'_>| {
-            let end = rest.text.find(|c| !name(c)).unwrap_or(rest.text.len());
+            let end = rest
+                .text
+                .find(|c| !is_name_character(c))
+                .unwrap_or(rest.text.len());
             let word = (rest.start, end);
             *rest = rest.from(end).trim();
             word
@@ -265,7 +271,7 @@ impl Reader<'_> {
             )?),
             false => number(right)?,
         };
-        let claim = Claim::Is(observed, value);
+        let claim = Claim::Equals(observed, value);
         Ok(if differs { negate(claim) } else { claim })
     }
 
@@ -284,7 +290,7 @@ impl Reader<'_> {
 }
 
 /// Splits `locations [x; 0:X2;] exists ...` into the items of the list and what follows the list.
-fn list(piece: Piece) -> Option<(Vec<Piece>, Piece)> {
+fn parse_list(piece: Piece) -> Option<(Vec<Piece>, Piece)> {
     let (mut depth, mut items) = (0, Vec::new());
     let mut item_start = 0;
     for (position, letter) in piece.text.char_indices() {

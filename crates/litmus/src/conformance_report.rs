@@ -36,26 +36,26 @@ pub struct ConformanceReport {
     pub states: usize,
     /// Number of programs, per placement on kinds, that the protocol cannot run: atomic accesses where the home
     /// performs stores.
-    pub left_out: usize,
+    pub unsupported_programs: usize,
     /// Number of placements in which a kind of remote has no row for an access that its thread needs.
-    pub lacking: usize,
+    pub unsupported_placements: usize,
     /// Verdict.
-    pub ended: Ended,
+    pub verdict: ConformanceVerdict,
 }
 
 /// Verdict of a conformance check.
 #[derive(Clone, PartialEq, Debug)]
-pub enum Ended {
+pub enum ConformanceVerdict {
     /// All outcomes of all programs are allowed by the model.
     Holds,
     /// A program has a forbidden outcome, violates a property, or cannot complete.
-    Broken {
+    Violated {
         /// Name of the program.
         program: String,
         /// Kinds of remotes of its threads, if the protocol has several.
         kinds: Option<String>,
         /// Description of the violation.
-        what: String,
+        description: String,
         /// A shortest path to the violation, if one can be drawn.
         path: Option<Box<Shortest>>,
     },
@@ -74,8 +74,8 @@ pub struct TestRun {
     pub gives_up: u8,
 }
 
-/// Returns the classic programs of at most `max_threads` threads. Spontaneous evictions add many states, so variations with
-/// three or more threads run without them.
+/// Returns the classic programs of at most `max_threads` threads. Spontaneous evictions add many states, so variations
+/// with three or more threads run without them.
 pub fn classic(protocol: &Protocol, max_threads: usize) -> Vec<TestRun> {
     let programs = conformance_programs(protocol).into_iter();
     let programs = programs.filter(|program| program.threads.len() <= max_threads);
@@ -100,9 +100,9 @@ pub fn bursts(model: Model, max_threads: usize) -> Vec<TestRun> {
 /// Runs programs in every placement of threads on kinds of remotes, and compares their outcomes with the model.
 ///
 /// The cores keep the orders that the protocol declares for its accesses, or else those of the model itself. `home`
-/// returns the home for a number of caches. `states` limits the states of each program. The runs poll `should_continue` and
-/// stop when it returns false.
-pub fn judge<'h>(
+/// returns the home for a number of caches. `states` limits the states of each program. The runs poll `should_continue`
+/// and stop when it returns false.
+pub fn check_conformance<'h>(
     protocol: &Protocol,
     model: Model,
     programs: Vec<TestRun>,
@@ -125,9 +125,9 @@ pub fn judge<'h>(
         placements: 0,
         gives_up: 0,
         states: 0,
-        left_out: 0,
-        lacking: 0,
-        ended: Ended::Holds,
+        unsupported_programs: 0,
+        unsupported_placements: 0,
+        verdict: ConformanceVerdict::Holds,
     };
     let mut undecided = None;
     let gives_up = programs
@@ -156,11 +156,11 @@ pub fn judge<'h>(
                 let run = run_on(&mut lines, &program, &options, should_continue);
                 match &run {
                     Found::Cannot(_) => {
-                        report.left_out += 1;
+                        report.unsupported_programs += 1;
                         continue;
                     }
                     Found::Lacks(_) if protocol.several_tables() => {
-                        report.lacking += 1;
+                        report.unsupported_placements += 1;
                         continue;
                     }
                     Found::Ends { states, .. } => report.states += states,
@@ -168,15 +168,15 @@ pub fn judge<'h>(
                 }
                 report.gives_up = report.gives_up.max(options.gives_up);
                 report.count(&program, lines.placements(program.locations.len()).len());
-                let ended = verdict(run, &program, (protocol, &kinds), model);
-                match ended {
+                let verdict = program_verdict(run, &program, (protocol, &kinds), model);
+                match verdict {
                     None => {}
                     // Another program may show a violation, which takes precedence.
-                    Some((Ended::Undecided(reason), _)) => {
+                    Some((ConformanceVerdict::Undecided(reason), _)) => {
                         undecided.get_or_insert(reason);
                     }
-                    Some((mut ended, forbidden)) => {
-                        if let Ended::Broken { path, .. } = &mut ended {
+                    Some((mut verdict, forbidden)) => {
+                        if let ConformanceVerdict::Violated { path, .. } = &mut verdict {
                             let is_forbidden = |end: Option<&Outcome>| end == forbidden.as_ref();
                             let shortest_path = shortest(
                                 &mut lines,
@@ -187,7 +187,7 @@ pub fn judge<'h>(
                             );
                             *path = shortest_path.map(Box::new);
                         }
-                        report.ended = ended;
+                        report.verdict = verdict;
                         return report;
                     }
                 }
@@ -199,7 +199,7 @@ pub fn judge<'h>(
         undecided = Some(reason.to_string());
     }
     if let Some(reason) = undecided {
-        report.ended = Ended::Undecided(reason);
+        report.verdict = ConformanceVerdict::Undecided(reason);
     }
     report
 }
@@ -228,13 +228,13 @@ impl ConformanceReport {
         self.placements += other.placements;
         self.gives_up = self.gives_up.max(other.gives_up);
         self.states += other.states;
-        self.left_out += other.left_out;
-        self.lacking += other.lacking;
+        self.unsupported_programs += other.unsupported_programs;
+        self.unsupported_placements += other.unsupported_placements;
         if !matches!(
-            (&self.ended, &other.ended),
-            (Ended::Undecided(_), Ended::Holds)
+            (&self.verdict, &other.verdict),
+            (ConformanceVerdict::Undecided(_), ConformanceVerdict::Holds)
         ) {
-            self.ended = other.ended;
+            self.verdict = other.verdict;
         }
     }
 }
@@ -247,7 +247,7 @@ fn group_by_placement(
     let mut groups: BTreeMap<Kinds, Vec<Program>> = BTreeMap::new();
     for program in programs {
         // Programs of three threads have few placements.
-        for kinds in Kinds::every(protocol, &program).unwrap_or_default() {
+        for kinds in Kinds::all_placements(protocol, &program).unwrap_or_default() {
             groups.entry(kinds).or_default().push(program.clone());
         }
     }
@@ -256,23 +256,23 @@ fn group_by_placement(
 
 /// Returns the verdict if the run ends the check, with the forbidden outcome if there is one. `None` means no
 /// violation.
-fn verdict(
+fn program_verdict(
     run: Found,
     program: &Program,
     (protocol, kinds): (&Protocol, &Kinds),
     model: Model,
-) -> Option<(Ended, Option<Outcome>)> {
+) -> Option<(ConformanceVerdict, Option<Outcome>)> {
     let kinds = || kinds.names(protocol).join(",");
     let violated = |description: String, end: Option<Outcome>| {
-        let violated = Ended::Broken {
+        let verdict = ConformanceVerdict::Violated {
             program: program.name.clone(),
             kinds: protocol.several_tables().then(kinds),
-            what: description,
+            description,
             path: None,
         };
-        Some((violated, end))
+        Some((verdict, end))
     };
-    let undecided = |description| Some((Ended::Undecided(description), None));
+    let undecided = |description| Some((ConformanceVerdict::Undecided(description), None));
     match run {
         Found::Ends { ends, .. } => {
             let allowed = match allowed(program, model) {
@@ -281,7 +281,10 @@ fn verdict(
             };
             let forbidden_outcome = ends.into_iter().find(|end| !allowed.contains(end))?;
             violated(
-                format!("its outcome is {}", program.words(&forbidden_outcome)),
+                format!(
+                    "its outcome is {}",
+                    program.format_outcome(&forbidden_outcome)
+                ),
                 Some(forbidden_outcome),
             )
         }
@@ -297,9 +300,9 @@ fn verdict(
             violated(description.to_string(), None)
         }
         Found::TooMany => undecided(format!("{} has too many states", program.name)),
-        Found::Interrupted => Some((Ended::Interrupted, None)),
+        Found::Interrupted => Some((ConformanceVerdict::Interrupted, None)),
         Found::Lacks(description) => undecided(description),
-        // The caller counts these programs as left out.
+        // The caller counts these programs as unsupported.
         Found::Cannot(_) => None,
     }
 }

@@ -30,9 +30,8 @@ impl Cores {
         let in_class = |class: Class, i: &Instruction| class.has(i.reads(), i.writes());
         match (earlier, later) {
             // No instruction begins after an unresolved branch, so a fence of instruction fetches completes at once.
-            (Instruction::Fence(Fence::Fetch), _) | (_, Instruction::Fence(Fence::Fetch)) => {
-                return false
-            }
+            (Instruction::Fence(Fence::InstructionSync), _)
+            | (_, Instruction::Fence(Fence::InstructionSync)) => return false,
             // Full fences follow the rules of the kind of core, below.
             (Instruction::Fence(kind), _) if *kind != Fence::Full => {
                 let orders_later = kind
@@ -49,7 +48,7 @@ impl Cores {
             (
                 Instruction::Store { release: true, .. },
                 Instruction::Load {
-                    acquire: Acquire::Full,
+                    acquire: Acquire::Rcsc,
                     ..
                 }
                 | Instruction::Atomic { acquire: true, .. },
@@ -74,7 +73,7 @@ impl Cores {
 fn issues(instruction: &Instruction) -> &'static [Issue] {
     match *instruction {
         Instruction::Load {
-            acquire: Acquire::No,
+            acquire: Acquire::None,
             ..
         } => &[Issue::Load],
         Instruction::Load { .. } => &[Issue::Acquire],
@@ -162,7 +161,7 @@ impl FenceSupport {
     /// Returns the fences and acquires that a protocol's caches execute, for cores that request an acquiring read and
     /// its acquire separately.
     pub fn of(accesses: &Accesses) -> FenceSupport {
-        let acquired = accesses.acquired.is_some();
+        let acquired = accesses.acquire_fence.is_some();
         FenceSupport {
             fences: accesses.fence.is_some(),
             loads: acquired,
@@ -305,8 +304,10 @@ impl Core {
             }
             Instruction::Store { value, .. } => (resolved(value), unused),
             Instruction::Atomic { value, change, .. } => match change {
-                Change::SetIf(expected) => (resolved(value), resolved(expected)),
-                Change::Set | Change::Add | Change::Apply(_) => (resolved(value), unused),
+                Change::CompareAndSwap(expected) => (resolved(value), resolved(expected)),
+                Change::Exchange | Change::FetchAdd | Change::FetchOp(_) => {
+                    (resolved(value), unused)
+                }
             },
             Instruction::Load { .. } | Instruction::Fence(_) => (unused, unused),
         };
@@ -327,7 +328,9 @@ impl Core {
         let effective_instruction = |access: &ActiveAccess| match code[access.code_index] {
             // Where copies may be stale until an acquire, reads after the fetch fence are current only if the fence
             // acquires.
-            Instruction::Fence(Fence::Fetch) if self.asks.loads => Instruction::Fence(Fence::Loads),
+            Instruction::Fence(Fence::InstructionSync) if self.asks.loads => {
+                Instruction::Fence(Fence::Loads)
+            }
             instruction => instruction,
         };
         let later = effective_instruction(&self.window[at]);
@@ -372,15 +375,15 @@ impl Core {
             Instruction::Atomic { change, via, .. } => MemoryRequest::Update(
                 location,
                 match change {
-                    Change::Set => Update::Set(value),
-                    Change::Add => Update::Add(value),
-                    Change::SetIf(_) => Update::SetIf(expected, value),
-                    Change::Apply(operation) => Update::Apply(operation, value),
+                    Change::Exchange => Update::Exchange(value),
+                    Change::FetchAdd => Update::FetchAdd(value),
+                    Change::CompareAndSwap(_) => Update::CompareAndSwap(expected, value),
+                    Change::FetchOp(operation) => Update::FetchOp(operation, value),
                 },
                 via,
             ),
             Instruction::Load { acquire, .. } => {
-                MemoryRequest::Read(location, acquire != Acquire::No)
+                MemoryRequest::Read(location, acquire != Acquire::None)
             }
             _ => return None,
         })
@@ -440,14 +443,14 @@ impl Core {
     pub fn forward(&mut self, code: &[Instruction], at: usize) {
         let value = self
             .forwardable_value(code, at)
-            .expect("there is such a store");
+            .expect("an earlier store with a known value");
         self.end(code, at, value);
     }
 
     /// Completes the first fence or acquire that the thread has requested.
     pub fn answered(&mut self, code: &[Instruction], cores: Cores, kind: FenceKind) {
         let position = self.requesting_position(code, cores, kind);
-        self.window.remove(position.expect("it was asked for"));
+        self.window.remove(position.expect("a requested fence"));
     }
 
     /// Completes the thread's access to location `location`. `value` is the value read.
@@ -455,7 +458,7 @@ impl Core {
         // Only the first access to a location can have been issued.
         let mut window = self.window.iter();
         let position = window.position(|access| access.location == Some(location));
-        self.end(code, position.expect("it was asked for"), value);
+        self.end(code, position.expect("an issued access"), value);
     }
 
     fn end(&mut self, code: &[Instruction], at: usize, value: i64) {

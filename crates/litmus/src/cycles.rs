@@ -12,7 +12,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::executions::{each, Execution, Kind};
+use crate::executions::{for_each, Execution, Kind};
 use crate::program::{
     Acquire, Address, Change, Claim, Fence, Instruction, Location, Observed, Operand, Operation,
     Program, Quantifier, StoreVariant, Thread,
@@ -20,7 +20,7 @@ use crate::program::{
 
 /// Named shapes with their cycles. The last relation of a cycle leads back to the first access, and from another thread
 /// if there are several.
-pub const FAMILIES: [(&str, &str); 36] = [
+pub(crate) const FAMILIES: [(&str, &str); 36] = [
     ("CoWW", "PosWW Coi"),
     ("CoRW1", "PosRW Rfi"),
     ("CoWR", "PosWR Fri"),
@@ -85,8 +85,8 @@ impl Edge {
             "Fre" | "Fri" => Edge::Fr { external },
             "Coe" | "Coi" => Edge::Co { external },
             _ => match *word.strip_prefix("Po")?.as_bytes() {
-                [place @ (b'd' | b's'), from, to] => Edge::Po {
-                    same: place == b's',
+                [location @ (b'd' | b's'), from, to] => Edge::Po {
+                    same: location == b's',
                     from: kind(from)?,
                     to: kind(to)?,
                 },
@@ -95,7 +95,7 @@ impl Edge {
         })
     }
 
-    fn external(self) -> bool {
+    fn is_external(self) -> bool {
         match self {
             Edge::Rf { external } | Edge::Fr { external } | Edge::Co { external } => external,
             Edge::Po { .. } => false,
@@ -115,7 +115,7 @@ impl Edge {
     fn holds(self, execution: &Execution, a: usize, b: usize) -> bool {
         match self {
             Edge::Rf { .. } => execution.reads_from(a, b),
-            Edge::Fr { .. } => execution.from_read(a, b),
+            Edge::Fr { .. } => execution.reads_before(a, b),
             Edge::Co { .. } => execution.coherence(a, b),
             Edge::Po { .. } => true,
         }
@@ -126,23 +126,23 @@ impl Edge {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum EdgeOrder {
     /// Program order alone.
-    Nothing,
+    ProgramOrder,
     /// A full fence.
     Fence,
     /// The weakest fence that orders two accesses of these kinds.
-    Weak,
+    WeakestFence,
     /// Data dependency of a write on the read; a full fence between other accesses.
     Data,
     /// Control dependency of a write on the read; a full fence between other accesses.
     Control,
-    /// Acquiring reads ([`Acquire::Full`]) and releasing writes.
-    Orders,
-    /// Acquiring reads that may pass earlier releases ([`Acquire::Later`]), and releasing writes.
-    LaterOrders,
+    /// Acquiring reads ([`Acquire::Rcsc`]) and releasing writes.
+    AcquireRelease,
+    /// Acquiring reads that may pass earlier releases ([`Acquire::Rcpc`]), and releasing writes.
+    RcpcAcquireRelease,
     /// Acquire if the first access is a read, and release if the second is a write: the minimum for message passing.
-    HandsOver,
+    MessagePassing,
     /// Atomic exchanges instead of writes. They acquire and release.
-    Swaps,
+    Exchange,
 }
 
 impl EdgeOrder {
@@ -154,20 +154,22 @@ impl EdgeOrder {
             ["po".to_string(), letter(from).into(), letter(to).into()].concat()
         };
         let name = match self {
-            EdgeOrder::Nothing => "po",
-            EdgeOrder::Weak if reads(from) => "dmb.ld",
-            EdgeOrder::Weak if !reads(to) => "dmb.st",
+            EdgeOrder::ProgramOrder => "po",
+            EdgeOrder::WeakestFence if reads(from) => "dmb.ld",
+            EdgeOrder::WeakestFence if !reads(to) => "dmb.st",
             EdgeOrder::Data if reads(from) && !reads(to) => "data",
             EdgeOrder::Control if reads(from) && !reads(to) => "ctrl",
-            EdgeOrder::Fence | EdgeOrder::Weak | EdgeOrder::Data | EdgeOrder::Control => "dmb.sy",
-            EdgeOrder::Orders => return letters('a'),
-            EdgeOrder::LaterOrders => return letters('q'),
-            EdgeOrder::HandsOver => {
+            EdgeOrder::Fence | EdgeOrder::WeakestFence | EdgeOrder::Data | EdgeOrder::Control => {
+                "dmb.sy"
+            }
+            EdgeOrder::AcquireRelease => return letters('a'),
+            EdgeOrder::RcpcAcquireRelease => return letters('q'),
+            EdgeOrder::MessagePassing => {
                 let first = if reads(from) { 'a' } else { 'p' };
                 let second = if reads(to) { 'p' } else { 'l' };
                 return format!("po{first}{second}");
             }
-            EdgeOrder::Swaps => "swp",
+            EdgeOrder::Exchange => "swp",
         };
         name.to_string()
     }
@@ -201,7 +203,7 @@ pub fn shape(name: &str, cycle: &str, edge_orders: &[EdgeOrder]) -> Result<Progr
         ranks.collect()
     };
     let mut value_lists = Vec::new();
-    for_each_fitting(&program(name, &accesses), &edges, &accesses, |e, events| {
+    for_each_with_cycle(&program(name, &accesses), &edges, &accesses, |e, events| {
         value_lists.push(ranks(e, events));
     })?;
     let Some(values) = value_lists.first() else {
@@ -215,17 +217,17 @@ pub fn shape(name: &str, cycle: &str, edge_orders: &[EdgeOrder]) -> Result<Progr
     let mut program = program(name, &accesses);
     let mut claims = BTreeSet::new();
     let observables = observed_by_condition(&program, &accesses);
-    for_each_fitting(&program, &edges, &accesses, |execution, _| {
-        let Some(end) = execution.end(&program) else {
+    for_each_with_cycle(&program, &edges, &accesses, |execution, _| {
+        let Some(outcome) = execution.outcome(&program) else {
             return;
         };
         let values = observables
             .iter()
-            .map(|observed| (observed.clone(), end.0[observed]));
+            .map(|observed| (observed.clone(), outcome.0[observed]));
         claims.insert(values.collect::<Vec<_>>());
     })?;
     let conjunction = |claim: Vec<(Observed, i64)>| {
-        let parts = claim.into_iter().map(|(o, value)| Claim::Is(o, value));
+        let parts = claim.into_iter().map(|(o, value)| Claim::Equals(o, value));
         parts.reduce(|a, b| Claim::And(Box::new(a), Box::new(b)))
     };
     let disjunction = claims.into_iter().filter_map(conjunction);
@@ -247,7 +249,7 @@ fn accesses(edges: &[Edge], edge_orders: &[EdgeOrder]) -> Option<Vec<Access>> {
     let changes_location = |edge: &&Edge| matches!(edge, Edge::Po { same: false, .. });
     let locations = edges.iter().filter(changes_location).count().max(1);
     let (last, earlier) = edges.split_last()?;
-    let closes = last.external() || earlier.iter().all(|edge| !edge.external());
+    let closes = last.is_external() || earlier.iter().all(|edge| !edge.is_external());
     let orders = edges.iter().filter(|edge| matches!(edge, Edge::Po { .. }));
     if !closes || matches!(last, Edge::Po { .. }) || orders.count() != edge_orders.len() {
         return None;
@@ -273,20 +275,20 @@ fn accesses(edges: &[Edge], edge_orders: &[EdgeOrder]) -> Option<Vec<Access>> {
             value: number as i64 + 1,
             orders: [order_before, order_after],
         });
-        thread += usize::from(edge.external());
+        thread += usize::from(edge.is_external());
         location = (location + Location::from(changes_location(&edge))) % locations as Location;
     }
     (location == 0).then_some(accesses)
 }
 
-/// Calls `show` with the candidate executions that have the cycle, and with the events of its accesses.
-fn for_each_fitting(
+/// Calls `visit` with the candidate executions that have the cycle, and with the events of its accesses.
+fn for_each_with_cycle(
     program: &Program,
     edges: &[Edge],
     accesses: &[Access],
-    mut show: impl FnMut(&Execution, &[usize]),
+    mut visit: impl FnMut(&Execution, &[usize]),
 ) -> Result<(), String> {
-    each(program, &mut |execution| {
+    for_each(program, &mut |execution| {
         // Accesses and events are in the same order. The event of an exchange is its write.
         let mut event_indices = Vec::new();
         for access in accesses {
@@ -298,7 +300,7 @@ fn for_each_fitting(
             };
             let mut events = events.filter(is_event);
             match events.next() {
-                Some((place, _)) => event_indices.push(place),
+                Some((event, _)) => event_indices.push(event),
                 None => return,
             }
         }
@@ -307,7 +309,7 @@ fn for_each_fitting(
             edges[number].holds(execution, event_indices[number], event_indices[next])
         };
         if (0..edges.len()).all(holds) {
-            show(execution, &event_indices);
+            visit(execution, &event_indices);
         }
     })
 }
@@ -333,6 +335,7 @@ fn observed_by_condition(program: &Program, accesses: &[Access]) -> Vec<Observed
     observed
 }
 
+/// Returns the program of the accesses, without its condition.
 fn program(name: &str, accesses: &[Access]) -> Program {
     let threads = accesses.iter().map(|a| a.thread + 1).max().unwrap_or(0);
     let locations = accesses.iter().map(|a| usize::from(a.at) + 1).max();
@@ -362,6 +365,7 @@ fn register(thread: &mut Thread) -> usize {
     thread.names.len() - 1
 }
 
+/// Adds an access to a thread, with the fence or the dependency before it.
 fn add_access(thread: &mut Thread, access: &Access) {
     let [order_before, order_after] = access.orders;
     let reads = access.kind == Kind::Read;
@@ -372,7 +376,7 @@ fn add_access(thread: &mut Thread, access: &Access) {
     let dependency = last_read.filter(|_| !reads);
     let has_order = |order: EdgeOrder| order_before == Some(order) || order_after == Some(order);
     match (order_before, dependency) {
-        (Some(EdgeOrder::Weak), _) => {
+        (Some(EdgeOrder::WeakestFence), _) => {
             let after_read = matches!(thread.code.last(), Some(Instruction::Load { .. }));
             thread
                 .code
@@ -393,10 +397,10 @@ fn add_access(thread: &mut Thread, access: &Access) {
             to,
             from: access.at.into(),
             acquire: match () {
-                () if has_order(EdgeOrder::Orders) => Acquire::Full,
-                () if order_after == Some(EdgeOrder::HandsOver) => Acquire::Full,
-                () if has_order(EdgeOrder::LaterOrders) => Acquire::Later,
-                () => Acquire::No,
+                () if has_order(EdgeOrder::AcquireRelease) => Acquire::Rcsc,
+                () if order_after == Some(EdgeOrder::MessagePassing) => Acquire::Rcsc,
+                () if has_order(EdgeOrder::RcpcAcquireRelease) => Acquire::Rcpc,
+                () => Acquire::None,
             },
         });
         return;
@@ -431,26 +435,26 @@ fn add_access(thread: &mut Thread, access: &Access) {
             .push(compute(Operation::Add, number, Operand::Number(0))),
     }
     let operand = Operand::Register(value);
-    if has_order(EdgeOrder::Swaps) {
+    if has_order(EdgeOrder::Exchange) {
         let to = register(thread);
         thread.code.push(Instruction::Atomic {
             to,
             at: access.at.into(),
-            change: Change::Set,
+            change: Change::Exchange,
             value: operand,
             acquire: true,
             release: true,
             returns: true,
-            via: StoreVariant::Text,
+            via: StoreVariant::ProtocolDefault,
         });
     } else {
         thread.code.push(Instruction::Store {
             to: access.at.into(),
             value: operand,
-            release: has_order(EdgeOrder::Orders)
-                || has_order(EdgeOrder::LaterOrders)
-                || order_before == Some(EdgeOrder::HandsOver),
-            via: StoreVariant::Text,
+            release: has_order(EdgeOrder::AcquireRelease)
+                || has_order(EdgeOrder::RcpcAcquireRelease)
+                || order_before == Some(EdgeOrder::MessagePassing),
+            via: StoreVariant::ProtocolDefault,
         });
     }
 }
@@ -469,7 +473,7 @@ pub(crate) fn create_variation(
     });
     let parts: Vec<String> = parts.collect();
     let name = match parts.split_first() {
-        _ if edge_orders.iter().all(|b| *b == EdgeOrder::Nothing) => family.to_string(),
+        _ if edge_orders.iter().all(|b| *b == EdgeOrder::ProgramOrder) => family.to_string(),
         Some((first, rest)) if !rest.is_empty() && rest.iter().all(|part| part == first) => {
             format!("{family}+{first}s")
         }
@@ -485,15 +489,15 @@ pub(crate) fn create_variation(
 /// Never: a test checks that the families' cycles close.
 pub fn classic() -> Vec<Program> {
     let everywhere = [
-        EdgeOrder::Nothing,
+        EdgeOrder::ProgramOrder,
         EdgeOrder::Fence,
-        EdgeOrder::Weak,
+        EdgeOrder::WeakestFence,
         EdgeOrder::Data,
         EdgeOrder::Control,
-        EdgeOrder::Orders,
-        EdgeOrder::LaterOrders,
-        EdgeOrder::HandsOver,
-        EdgeOrder::Swaps,
+        EdgeOrder::AcquireRelease,
+        EdgeOrder::RcpcAcquireRelease,
+        EdgeOrder::MessagePassing,
+        EdgeOrder::Exchange,
     ];
     let mut programs: Vec<Program> = Vec::new();
     for (family, cycle) in FAMILIES {
@@ -503,7 +507,7 @@ pub fn classic() -> Vec<Program> {
             .map(|&edge_orders| vec![edge_orders; count])
             .collect();
         if count == 2 {
-            let one_fence = [EdgeOrder::Fence, EdgeOrder::Nothing];
+            let one_fence = [EdgeOrder::Fence, EdgeOrder::ProgramOrder];
             variations.extend([one_fence.to_vec(), [one_fence[1], one_fence[0]].to_vec()]);
         }
         for edge_orders in variations {

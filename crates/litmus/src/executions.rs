@@ -32,7 +32,7 @@ pub struct Event {
     /// Number of the thread.
     pub thread: usize,
     /// Index of the instruction in the thread.
-    pub place: usize,
+    pub instruction_index: usize,
     /// Read or write.
     pub kind: Kind,
     /// Location accessed.
@@ -50,10 +50,10 @@ pub struct Event {
     /// True unless the event is the read of an atomic access that returns no value.
     pub returns: bool,
     /// True for events of an atomic access that both acquires and releases.
-    pub both: bool,
+    pub acquire_release: bool,
     /// For a write: number in the thread of the read with which it forms an atomic access, or a pair of load-reserved
     /// and store-conditional.
-    reads: Option<usize>,
+    paired_read: Option<usize>,
     /// Data dependencies: bit set of the earlier reads of the thread, by their numbers in it.
     data: u64,
     /// Address dependencies, in the same form.
@@ -62,7 +62,8 @@ pub struct Event {
     pick: u64,
     /// Control dependencies, in the same form.
     control: u64,
-    /// Control dependencies, and address dependencies of earlier events, that a fence of instruction fetches follows.
+    /// Control dependencies, and address dependencies of earlier events, that an instruction-synchronisation fence
+    /// (ISB, `fence.i`) follows.
     synchronised: u64,
 }
 
@@ -76,9 +77,9 @@ struct ThreadPath {
     /// Read-side critical sections: number of events before the begin and before the end.
     sections: Vec<(usize, usize)>,
     /// Begins of open critical sections, outermost first.
-    open: Vec<usize>,
+    open_sections: Vec<usize>,
     /// Grace periods: number of events before each.
-    graces: Vec<usize>,
+    grace_periods: Vec<usize>,
 }
 
 /// Binary relation on events: for each event the bit set of its successors.
@@ -87,13 +88,13 @@ pub struct Relation(Vec<u64>);
 
 impl Relation {
     /// Creates the empty relation.
-    pub fn none(events: usize) -> Relation {
+    pub fn empty(events: usize) -> Relation {
         Relation(vec![0; events])
     }
 
     /// Creates the relation of the pairs that satisfy `holds`.
-    pub fn of(events: usize, holds: impl Fn(usize, usize) -> bool) -> Relation {
-        let mut relation = Relation::none(events);
+    pub fn from_predicate(events: usize, holds: impl Fn(usize, usize) -> bool) -> Relation {
+        let mut relation = Relation::empty(events);
         for from in 0..events {
             for to in 0..events {
                 if holds(from, to) {
@@ -109,8 +110,8 @@ impl Relation {
         self.0[from] |= 1 << to;
     }
 
-    /// Adds all pairs of an event in `before` and an event in `after`, which are bit sets.
-    pub fn join(&mut self, before: u64, after: u64) {
+    /// Adds the Cartesian product of two bit sets of events.
+    pub fn add_product(&mut self, before: u64, after: u64) {
         for (event, row) in self.0.iter_mut().enumerate() {
             if before >> event & 1 != 0 {
                 *row |= after;
@@ -124,7 +125,7 @@ impl Relation {
     }
 
     /// Returns true if the relation has no cycle.
-    pub fn acyclic(&self) -> bool {
+    pub(crate) fn acyclic(&self) -> bool {
         // Remove events without successors until none is left (acyclic) or all have successors (a cycle).
         let mut remaining: u64 = (0..self.0.len()).map(|event| 1 << event).sum();
         loop {
@@ -158,12 +159,12 @@ impl Execution<'_> {
     }
 
     /// Returns true if both events access the same location.
-    pub fn same_location(&self, a: usize, b: usize) -> bool {
+    pub(crate) fn same_location(&self, a: usize, b: usize) -> bool {
         self.events[a].at == self.events[b].at
     }
 
     /// Returns true if `read` reads from `write` (herd's `rf`).
-    pub fn reads_from(&self, write: usize, read: usize) -> bool {
+    pub(crate) fn reads_from(&self, write: usize, read: usize) -> bool {
         self.from[read] == Some(write) && self.events[read].kind == Kind::Read
     }
 
@@ -174,7 +175,7 @@ impl Execution<'_> {
     }
 
     /// Returns true if `read` reads a value older than that of `write` to its location (herd's `fr`).
-    pub fn from_read(&self, read: usize, write: usize) -> bool {
+    pub(crate) fn reads_before(&self, read: usize, write: usize) -> bool {
         let (a, b) = (&self.events[read], &self.events[write]);
         a.kind == Kind::Read
             && b.kind == Kind::Write
@@ -188,7 +189,7 @@ impl Execution<'_> {
     }
 
     /// Returns true if a fence orders `a` before `b` and the class of its earlier accesses satisfies `has_class`.
-    pub fn fenced_by(&self, a: usize, b: usize, has_class: &dyn Fn(Class) -> bool) -> bool {
+    pub(crate) fn fenced_by(&self, a: usize, b: usize, has_class: &dyn Fn(Class) -> bool) -> bool {
         let thread = self.events[a].thread;
         let (earlier, later) = (&self.events[a], &self.events[b]);
         let has = |class: Class, event: &Event| {
@@ -221,7 +222,7 @@ impl Execution<'_> {
     }
 
     /// Returns true if the thread of `a` and `b` writes the location of `b` between them.
-    pub fn written_between(&self, a: usize, b: usize) -> bool {
+    pub(crate) fn written_between(&self, a: usize, b: usize) -> bool {
         (a + 1..b).any(|event| {
             self.events[event].kind == Kind::Write && self.events[event].at == self.events[b].at
         })
@@ -232,21 +233,21 @@ impl Execution<'_> {
         self.program_order(a, b) && self.events[b].control >> self.number(a) & 1 != 0
     }
 
-    /// Returns true if a branch or an address before `b` depends on `a`, with a fence of instruction fetches between it
-    /// and `b`.
-    pub fn synchronised(&self, a: usize, b: usize) -> bool {
+    /// Returns true if a branch or an address before `b` depends on `a`, and an instruction-synchronisation fence
+    /// follows that branch or address before `b` (herd's `ctrlisync`).
+    pub(crate) fn synchronised(&self, a: usize, b: usize) -> bool {
         self.program_order(a, b) && self.events[b].synchronised >> self.number(a) & 1 != 0
     }
 
     /// Returns true if `read` and `write` form one atomic access or one pair of load-reserved and store-conditional.
     pub fn atomic(&self, read: usize, write: usize) -> bool {
-        self.program_order(read, write) && self.events[write].reads == Some(self.number(read))
+        self.program_order(read, write) && self.events[write].paired_read == Some(self.number(read))
     }
 
     /// Returns two choices for each pair of a read-side critical section and a grace period of another thread. The
     /// section precedes the grace period, or the reverse. A choice is a bit set of events and the bit set of the events
     /// ordered after them.
-    pub fn grace_periods(&self) -> Vec<[(u64, u64); 2]> {
+    pub(crate) fn grace_periods(&self) -> Vec<[(u64, u64); 2]> {
         let events = |thread: usize, numbers: std::ops::Range<usize>| {
             let indexed = self.events.iter().enumerate();
             let thread_events = indexed
@@ -257,7 +258,7 @@ impl Execution<'_> {
         };
         let mut choices = Vec::new();
         for (waiting_thread, path) in self.paths.iter().enumerate() {
-            for &grace in &path.graces {
+            for &grace in &path.grace_periods {
                 let (before, after) = (
                     events(waiting_thread, 0..grace),
                     events(waiting_thread, grace..usize::MAX),
@@ -282,7 +283,7 @@ impl Execution<'_> {
     }
 
     /// Returns the outcome of the execution, or `None` if the test's filter excludes it.
-    pub fn end(&self, program: &Program) -> Option<Outcome> {
+    pub fn outcome(&self, program: &Program) -> Option<Outcome> {
         program.outcome(|observed| match *observed {
             Observed::Register(thread, register) => self.paths[thread].registers[register],
             Observed::Location(location) => {
@@ -298,18 +299,18 @@ impl Execution<'_> {
     }
 }
 
-/// Returns true if every access of a program is to the address of a location.
+/// Returns true if every address that the program computes is that of a location.
 ///
 /// # Errors
 /// The program has too many executions to decide this.
-pub fn stays_at_locations(program: &Program) -> Result<bool, String> {
+pub(crate) fn computes_only_location_addresses(program: &Program) -> Result<bool, String> {
     if !program.has_addresses() {
         return Ok(true);
     }
-    let mut has_wild_access = false;
-    match find_thread_paths(program, &mut has_wild_access) {
+    let mut has_invalid_address = false;
+    match find_thread_paths(program, &mut has_invalid_address) {
         Some(_) => Ok(true),
-        None if has_wild_access => Ok(false),
+        None if has_invalid_address => Ok(false),
         None => Err(format!(
             "{} has too many executions to determine its addresses",
             program.name
@@ -317,35 +318,35 @@ pub fn stays_at_locations(program: &Program) -> Result<bool, String> {
     }
 }
 
-/// Calls `show` with every candidate execution of a program.
+/// Calls `visit` with every candidate execution of a program.
 ///
 /// # Errors
 /// The program has too many candidates or too many events.
-pub fn each(program: &Program, show: &mut dyn FnMut(&Execution)) -> Result<(), String> {
-    candidates(program, false, show)
+pub fn for_each(program: &Program, visit: &mut dyn FnMut(&Execution)) -> Result<(), String> {
+    candidates(program, false, visit)
 }
 
-/// Calls `show` with the candidates that are coherent at each location and in which no write comes between the parts of
-/// an atomic access. Every model demands both.
+/// Calls `visit` with the candidates that are coherent at each location and in which no write comes between the parts
+/// of an atomic access. Every model demands both.
 ///
 /// # Errors
 /// The program has too many candidates or too many events.
-pub fn for_each_coherent(
+pub(crate) fn for_each_coherent(
     program: &Program,
-    show: &mut dyn FnMut(&Execution),
+    visit: &mut dyn FnMut(&Execution),
 ) -> Result<(), String> {
-    candidates(program, true, show)
+    candidates(program, true, visit)
 }
 
 fn candidates(
     program: &Program,
     coherent: bool,
-    show: &mut dyn FnMut(&Execution),
+    visit: &mut dyn FnMut(&Execution),
 ) -> Result<(), String> {
     let too_large = || format!("{} has too many executions to examine each", program.name);
     let mut paths = thread_paths(program).ok_or_else(too_large)?;
     for (thread, paths) in paths.iter_mut().enumerate() {
-        paths.retain(|path| required(&program.filter, thread, &path.registers));
+        paths.retain(|path| passes_thread_filter(&program.filter, thread, &path.registers));
     }
     let path_counts = paths.iter().map(|paths| paths.len() as u64);
     if path_counts.fold(1u64, u64::saturating_mul) > MAX_CANDIDATES as u64 {
@@ -357,9 +358,15 @@ fn candidates(
     let mut chosen = vec![0; paths.len()];
     let (mut count, mut candidate_count) = (0, 0);
     loop {
-        let chosen_paths: Vec<&ThreadPath> =
-            paths.iter().zip(&chosen).map(|(w, &c)| &w[c]).collect();
-        let events: Vec<Event> = chosen_paths.iter().flat_map(|w| w.events.clone()).collect();
+        let chosen_paths: Vec<&ThreadPath> = paths
+            .iter()
+            .zip(&chosen)
+            .map(|(paths, &index)| &paths[index])
+            .collect();
+        let events: Vec<Event> = chosen_paths
+            .iter()
+            .flat_map(|path| path.events.clone())
+            .collect();
         if events.len() > MAX_EVENTS {
             return Err(too_large());
         }
@@ -390,7 +397,7 @@ fn candidates(
         if candidate_count > MAX_CANDIDATES as u64 {
             return Err(too_large());
         }
-        combinations(&mut execution, &histories_by_location, show);
+        for_each_combination(&mut execution, &histories_by_location, visit);
         if !next_choice(&mut chosen, &paths) {
             return Ok(());
         }
@@ -398,14 +405,16 @@ fn candidates(
 }
 
 /// Returns true if the final registers of a thread satisfy the parts of a filter that name only this thread.
-fn required(filter: &Claim, thread: usize, registers: &[i64]) -> bool {
+fn passes_thread_filter(filter: &Claim, thread: usize, registers: &[i64]) -> bool {
     match filter {
-        Claim::Is(Observed::Register(observed_thread, register), value)
+        Claim::Equals(Observed::Register(observed_thread, register), value)
             if *observed_thread == thread =>
         {
             registers[*register] == *value
         }
-        Claim::And(a, b) => required(a, thread, registers) && required(b, thread, registers),
+        Claim::And(a, b) => {
+            passes_thread_filter(a, thread, registers) && passes_thread_filter(b, thread, registers)
+        }
         _ => true,
     }
 }
@@ -422,14 +431,14 @@ fn next_choice(chosen: &mut [usize], paths: &[Vec<ThreadPath>]) -> bool {
     false
 }
 
-/// Calls `show` with every combination of one history per location.
-fn combinations(
+/// Calls `visit` with every combination of one history per location.
+fn for_each_combination(
     execution: &mut Execution,
     histories_by_location: &[Vec<History>],
-    show: &mut dyn FnMut(&Execution),
+    visit: &mut dyn FnMut(&Execution),
 ) {
     let Some((histories, rest)) = histories_by_location.split_first() else {
-        return show(execution);
+        return visit(execution);
     };
     for history in histories {
         for &(read, from) in &history.from {
@@ -438,7 +447,7 @@ fn combinations(
         for (rank, &write) in history.order.iter().enumerate() {
             execution.rank[write] = rank;
         }
-        combinations(execution, rest, show);
+        for_each_combination(execution, rest, visit);
     }
 }
 
@@ -520,7 +529,7 @@ impl<'e> HistorySearch<'e> {
     /// coherence order. Returns false if the values differ.
     fn atomic(&mut self, write: usize) -> bool {
         let event = &self.events[write];
-        let Some(number) = event.reads else {
+        let Some(number) = event.paired_read else {
             return true;
         };
         let first_event = self.events.iter().position(|e| e.thread == event.thread);
@@ -605,10 +614,10 @@ fn thread_paths(program: &Program) -> Option<Vec<Vec<ThreadPath>>> {
     find_thread_paths(program, &mut false)
 }
 
-/// As [`thread_paths`]; sets `has_wild_access` if an access is to the address of no location.
+/// As [`thread_paths`]; sets `has_invalid_address` if an access is to the address of no location.
 fn find_thread_paths(
     program: &Program,
-    has_wild_access: &mut bool,
+    has_invalid_address: &mut bool,
 ) -> Option<Vec<Vec<ThreadPath>>> {
     let initial_values = program.initial.iter().map(|&value| BTreeSet::from([value]));
     let mut values: Vec<BTreeSet<i64>> = initial_values.collect();
@@ -617,7 +626,7 @@ fn find_thread_paths(
     // No value is the result of more writes than the program has.
     let rounds = code.filter(writes).count() + 1;
     for _ in 0..rounds {
-        let paths = thread_paths_with_values(program, &values, has_wild_access)?;
+        let paths = thread_paths_with_values(program, &values, has_invalid_address)?;
         let previous = values.clone();
         for event in paths.iter().flatten().flat_map(|path| &path.events) {
             if event.kind == Kind::Write {
@@ -628,17 +637,17 @@ fn find_thread_paths(
             return Some(paths);
         }
     }
-    thread_paths_with_values(program, &values, has_wild_access)
+    thread_paths_with_values(program, &values, has_invalid_address)
 }
 
 fn thread_paths_with_values(
     program: &Program,
     values: &[BTreeSet<i64>],
-    has_wild_access: &mut bool,
+    has_invalid_address: &mut bool,
 ) -> Option<Vec<Vec<ThreadPath>>> {
     let mut paths_by_thread = Vec::new();
     for (number, thread) in program.threads.iter().enumerate() {
-        let mut walk = Walk {
+        let mut search = PathSearch {
             code: &thread.code,
             thread: number,
             values,
@@ -647,8 +656,8 @@ fn thread_paths_with_values(
                 fences: Vec::new(),
                 registers: thread.registers.clone(),
                 sections: Vec::new(),
-                open: Vec::new(),
-                graces: Vec::new(),
+                open_sections: Vec::new(),
+                grace_periods: Vec::new(),
             },
             depends: vec![0; thread.registers.len()],
             picks: vec![0; thread.registers.len()],
@@ -658,20 +667,20 @@ fn thread_paths_with_values(
             synchronised: 0,
             paths: Vec::new(),
             event_count: 0,
-            has_wild_access: false,
+            has_invalid_address: false,
         };
-        walk.walk_from(0);
-        *has_wild_access |= walk.has_wild_access;
-        if walk.has_too_many() || walk.has_wild_access {
+        search.search_from(0);
+        *has_invalid_address |= search.has_invalid_address;
+        if search.has_too_many() || search.has_invalid_address {
             return None;
         }
-        paths_by_thread.push(walk.paths);
+        paths_by_thread.push(search.paths);
     }
     Some(paths_by_thread)
 }
 
 /// Enumeration of the paths of one thread.
-struct Walk<'w> {
+struct PathSearch<'w> {
     code: &'w [Instruction],
     thread: usize,
     values: &'w [BTreeSet<i64>],
@@ -685,19 +694,35 @@ struct Walk<'w> {
     control: u64,
     /// Events that only selected the values that `control` depends on.
     control_picks: u64,
-    /// Control and address dependencies at the last fence of instruction fetches.
+    /// Control and address dependencies at the last instruction-synchronisation fence.
     synchronised: u64,
     paths: Vec<ThreadPath>,
     /// Number of events of all paths found.
     event_count: usize,
     /// True after an access to the address of no location.
-    has_wild_access: bool,
+    has_invalid_address: bool,
 }
 
-/// Saved state of a [`Walk`], for backtracking.
-type Marks = (ThreadPath, Vec<u64>, Vec<u64>, Option<usize>, [u64; 3]);
+/// Location of an access, with the events that it depends on and those that selected it, as bit sets.
+#[derive(Clone, Copy)]
+struct Located {
+    location: Location,
+    depends: u64,
+    picks: u64,
+}
 
-impl Walk<'_> {
+/// Saved state of a [`PathSearch`], for backtracking.
+struct SavedState {
+    path: ThreadPath,
+    depends: Vec<u64>,
+    picks: Vec<u64>,
+    reserved: Option<usize>,
+    control: u64,
+    control_picks: u64,
+    synchronised: u64,
+}
+
+impl PathSearch<'_> {
     fn has_too_many(&self) -> bool {
         self.paths.len() > MAX_CANDIDATES || self.event_count > MAX_PATH_EVENTS
     }
@@ -717,36 +742,44 @@ impl Walk<'_> {
     }
 
     /// Returns the location of an access, the events that it depends on, and those that selected it.
-    fn locate(&mut self, address: Address) -> Option<(Location, u64, u64)> {
+    fn locate(&mut self, address: Address) -> Option<Located> {
         match address {
-            Address::Direct(location) => Some((location, 0, 0)),
+            Address::Direct(location) => Some(Located {
+                location,
+                depends: 0,
+                picks: 0,
+            }),
             Address::Indirect(register) => {
                 let location = location_at(self.path.registers[register]);
                 let location =
                     location.filter(|&location| usize::from(location) < self.values.len());
-                self.has_wild_access |= location.is_none();
-                Some((location?, self.depends[register], self.picks[register]))
+                self.has_invalid_address |= location.is_none();
+                Some(Located {
+                    location: location?,
+                    depends: self.depends[register],
+                    picks: self.picks[register],
+                })
             }
         }
     }
 
-    fn event(&mut self, place: usize, kind: Kind, access: (Location, u64, u64)) -> &mut Event {
+    fn event(&mut self, instruction_index: usize, kind: Kind, access: Located) -> &mut Event {
         self.path.events.push(Event {
             thread: self.thread,
-            place,
+            instruction_index,
             kind,
-            at: access.0,
+            at: access.location,
             value: 0,
-            acquire: Acquire::No,
+            acquire: Acquire::None,
             release: false,
             atomic: false,
             exclusive: false,
             returns: true,
-            both: false,
-            reads: None,
+            acquire_release: false,
+            paired_read: None,
             data: 0,
-            address: access.1,
-            pick: access.2 | self.control_picks,
+            address: access.depends,
+            pick: access.picks | self.control_picks,
             control: self.control,
             synchronised: self.synchronised,
         });
@@ -766,25 +799,32 @@ impl Walk<'_> {
         self.picks[to] = picks;
     }
 
-    fn save(&self) -> Marks {
-        let rest = [self.control, self.control_picks, self.synchronised];
-        let (path, depends) = (self.path.clone(), self.depends.clone());
-        (path, depends, self.picks.clone(), self.reserved, rest)
+    fn save(&self) -> SavedState {
+        SavedState {
+            path: self.path.clone(),
+            depends: self.depends.clone(),
+            picks: self.picks.clone(),
+            reserved: self.reserved,
+            control: self.control,
+            control_picks: self.control_picks,
+            synchronised: self.synchronised,
+        }
     }
 
-    fn restore(&mut self, marks: &Marks) {
-        let (path, depends, picks, reserved, [control, control_picks, synchronised]) = marks;
-        self.path.clone_from(path);
-        self.depends.clone_from(depends);
-        self.picks.clone_from(picks);
-        self.reserved = *reserved;
-        (self.control, self.control_picks, self.synchronised) =
-            (*control, *control_picks, *synchronised);
+    fn restore(&mut self, saved: &SavedState) {
+        self.path.clone_from(&saved.path);
+        self.depends.clone_from(&saved.depends);
+        self.picks.clone_from(&saved.picks);
+        self.reserved = saved.reserved;
+        self.control = saved.control;
+        self.control_picks = saved.control_picks;
+        self.synchronised = saved.synchronised;
     }
 
-    fn walk_from(&mut self, mut place: usize) {
-        while let Some(&instruction) = self.code.get(place) {
-            if self.has_too_many() || self.has_wild_access {
+    /// Continues the path at an instruction, and records each complete path.
+    fn search_from(&mut self, mut instruction_index: usize) {
+        while let Some(&instruction) = self.code.get(instruction_index) {
+            if self.has_too_many() || self.has_invalid_address {
                 return;
             }
             match instruction {
@@ -815,7 +855,7 @@ impl Walk<'_> {
                     self.control |= sources;
                     self.control_picks |= self.picks[on];
                     if (value == 0) == zero {
-                        place = to;
+                        instruction_index = to;
                         continue;
                     }
                 }
@@ -838,18 +878,18 @@ impl Walk<'_> {
                     let Some(access) = self.locate(to) else {
                         return;
                     };
-                    self.add_write(place, access, value).release = release;
+                    self.add_write(instruction_index, access, value).release = release;
                 }
                 Instruction::StoreConditional { .. } => {
-                    return self.store_conditional(place, instruction)
+                    return self.store_conditional(instruction_index, instruction)
                 }
                 Instruction::Load { .. }
                 | Instruction::Atomic { .. }
                 | Instruction::LoadReserved { .. } => {
-                    return self.read_each_value(place, instruction)
+                    return self.read_each_value(instruction_index, instruction)
                 }
             }
-            place += 1;
+            instruction_index += 1;
         }
         self.event_count += self.path.events.len();
         self.paths.push(self.path.clone());
@@ -860,14 +900,16 @@ impl Walk<'_> {
         let events = self.path.events.len();
         let path = &mut self.path;
         match operation {
-            Rcu::ReadLock => path.open.push(events),
+            Rcu::ReadLock => path.open_sections.push(events),
             Rcu::ReadUnlock => {
-                if let (Some(begin), true) = (path.open.pop(), path.open.is_empty()) {
+                if let (Some(begin), true) =
+                    (path.open_sections.pop(), path.open_sections.is_empty())
+                {
                     path.sections.push((begin, events));
                 }
             }
             Rcu::Synchronize => {
-                path.graces.push(events);
+                path.grace_periods.push(events);
                 path.fences.push((Class::All, Class::All, events));
             }
         }
@@ -876,12 +918,12 @@ impl Walk<'_> {
     /// Adds the event of a write of an operand.
     fn add_write(
         &mut self,
-        place: usize,
-        access: (Location, u64, u64),
+        instruction_index: usize,
+        access: Located,
         value: Operand,
     ) -> &mut Event {
         let (picks, (value, sources)) = (self.picks(value), self.value(value));
-        let event = self.event(place, Kind::Write, access);
+        let event = self.event(instruction_index, Kind::Write, access);
         (event.value, event.data) = (value, sources);
         event.pick |= picks;
         event
@@ -889,7 +931,7 @@ impl Walk<'_> {
 
     /// Continues after a store-conditional: once as failed, and once as performed if the reservation is for its
     /// location.
-    fn store_conditional(&mut self, place: usize, instruction: Instruction) {
+    fn store_conditional(&mut self, instruction_index: usize, instruction: Instruction) {
         let Instruction::StoreConditional {
             status,
             to,
@@ -904,34 +946,34 @@ impl Walk<'_> {
             return;
         };
         let reserved = self.reserved.take();
-        let marks = self.save();
+        let saved = self.save();
         self.set_register(status, 1, 0, 0);
-        self.walk_from(place + 1);
-        self.restore(&marks);
-        if let Some(read) = reserved.filter(|&read| self.path.events[read].at == access.0) {
-            let write = self.add_write(place, access, value);
-            (write.exclusive, write.release, write.reads) = (true, release, Some(read));
+        self.search_from(instruction_index + 1);
+        self.restore(&saved);
+        if let Some(read) = reserved.filter(|&read| self.path.events[read].at == access.location) {
+            let write = self.add_write(instruction_index, access, value);
+            (write.exclusive, write.release, write.paired_read) = (true, release, Some(read));
             if acquire {
-                write.acquire = Acquire::Full;
+                write.acquire = Acquire::Rcsc;
             }
             let read_bit = self.last_event_bit();
             self.set_register(status, 0, read_bit, 0);
-            self.walk_from(place + 1);
-            self.restore(&marks);
+            self.search_from(instruction_index + 1);
+            self.restore(&saved);
         }
     }
 
     /// Continues after a read, once for each value that it may return.
-    fn read_each_value(&mut self, place: usize, instruction: Instruction) {
+    fn read_each_value(&mut self, instruction_index: usize, instruction: Instruction) {
         let Some(access) = instruction
             .address()
             .and_then(|address| self.locate(address))
         else {
             return;
         };
-        let marks = self.save();
-        for &read_value in &self.values[usize::from(access.0)] {
-            let read = self.event(place, Kind::Read, access);
+        let saved = self.save();
+        for &read_value in &self.values[usize::from(access.location)] {
+            let read = self.event(instruction_index, Kind::Read, access);
             read.value = read_value;
             match instruction {
                 Instruction::Load { to, acquire, .. } => {
@@ -960,9 +1002,9 @@ impl Walk<'_> {
                     ..
                 } => {
                     (read.atomic, read.returns) = (true, returns);
-                    read.both = acquire && release;
+                    read.acquire_release = acquire && release;
                     if acquire {
-                        read.acquire = Acquire::Full;
+                        read.acquire = Acquire::Rcsc;
                     }
                     let read_bit = self.last_event_bit();
                     let (operand, _) = self.value(value);
@@ -970,10 +1012,10 @@ impl Walk<'_> {
                     // A compare-and-swap that succeeds returns the expected value: the read only selected it.
                     let mut result = (read_bit, 0);
                     let new_value = match change {
-                        Change::Set => Some(operand),
-                        Change::Add => Some(read_value.wrapping_add(operand)),
-                        Change::Apply(operation) => Some(operation.apply(read_value, operand)),
-                        Change::SetIf(expected) => {
+                        Change::Exchange => Some(operand),
+                        Change::FetchAdd => Some(read_value.wrapping_add(operand)),
+                        Change::FetchOp(operation) => Some(operation.apply(read_value, operand)),
+                        Change::CompareAndSwap(expected) => {
                             let (expected_value, depends) = self.value(expected);
                             expects = (depends, self.picks(expected));
                             if read_value == expected_value {
@@ -984,9 +1026,10 @@ impl Walk<'_> {
                     };
                     if let Some(new_value) = new_value {
                         let read = self.path.events.len() - 1;
-                        let write = self.add_write(place, access, value);
+                        let write = self.add_write(instruction_index, access, value);
                         (write.atomic, write.release) = (true, release);
-                        (write.both, write.reads) = (acquire && release, Some(read));
+                        (write.acquire_release, write.paired_read) =
+                            (acquire && release, Some(read));
                         write.value = new_value;
                         // The comparison decides if the write happens.
                         write.pick |= expects.0 | expects.1;
@@ -995,8 +1038,8 @@ impl Walk<'_> {
                 }
                 _ => {}
             }
-            self.walk_from(place + 1);
-            self.restore(&marks);
+            self.search_from(instruction_index + 1);
+            self.restore(&saved);
         }
     }
 }

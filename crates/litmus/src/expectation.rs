@@ -23,7 +23,7 @@ impl Observation {
         }
     }
 
-    fn read(word: &str) -> Option<Observation> {
+    fn parse(word: &str) -> Option<Observation> {
         let end = word.find(|c: char| !c.is_ascii_alphabetic());
         let word = &word[..end.unwrap_or(word.len())];
         Some(match word.to_ascii_lowercase().as_str() {
@@ -41,12 +41,12 @@ impl Observation {
         let line = |line: &str| {
             let line = line.trim_start_matches(decoration);
             if let Some(rest) = line.strip_prefix("Observation ") {
-                return Observation::read(rest.split_whitespace().nth(1)?);
+                return Observation::parse(rest.split_whitespace().nth(1)?);
             }
             let (key, value) = line.split_once([':', '='])?;
             match key.trim().to_ascii_lowercase().as_str() {
                 "result" | "expect" | "expected" => {
-                    Observation::read(value.trim_start_matches(decoration))
+                    Observation::parse(value.trim_start_matches(decoration))
                 }
                 _ => None,
             }

@@ -25,9 +25,9 @@ pub fn read(text: &str) -> Result<Program> {
         let start = Piece { text: "", start: 0 };
         return error_at(start, "the test is longer than a mebibyte");
     }
-    let bare = without_comments(text)?;
+    let blanked = without_comments(text)?;
     let source = Piece {
-        text: &bare,
+        text: &blanked,
         start: 0,
     };
     let line = source.text.find('\n').unwrap_or(source.text.len());

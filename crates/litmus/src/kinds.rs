@@ -4,10 +4,10 @@
 //! cache. A program is therefore run in every placement of its threads on kinds. Symmetric placements are run once.
 
 use cohkit_base::words::counted;
+use cohkit_diagnostics::suggestion;
 use cohkit_protocol::controller::Access;
 use cohkit_protocol::protocol::Protocol;
 use cohkit_protocol::remotes::{KindId, Remotes};
-use cohkit_protocol::text::suggestion;
 use cohkit_protocol::threads::Accesses;
 use std::ops::Range;
 
@@ -34,10 +34,10 @@ impl Kinds {
     ///
     /// # Errors
     /// There are more than 4096 placements before symmetry.
-    pub fn every(protocol: &Protocol, program: &Program) -> Result<Vec<Kinds>, String> {
+    pub fn all_placements(protocol: &Protocol, program: &Program) -> Result<Vec<Kinds>, String> {
         let kinds = (0..protocol.kinds.len() as u8).map(KindId);
         let kinds: Vec<KindId> = kinds
-            .filter(|&kind| own_table(protocol, kind) == kind)
+            .filter(|&kind| table_representative(protocol, kind) == kind)
             .collect();
         let threads = program.threads.len();
         let count = kinds.len().checked_pow(threads as u32);
@@ -76,7 +76,7 @@ impl Kinds {
     ///
     /// # Errors
     /// The number of names is not that of the program's threads, or the protocol has no kind of a name.
-    pub fn read(text: &str, protocol: &Protocol, program: &Program) -> Result<Kinds, String> {
+    pub fn parse(text: &str, protocol: &Protocol, program: &Program) -> Result<Kinds, String> {
         let names: Vec<&str> = text.split(',').map(str::trim).collect();
         let threads = program.threads.len();
         if names.len() != threads {
@@ -190,18 +190,22 @@ impl Kinds {
 }
 
 /// Returns the first of the kinds that share the rows of `kind`.
-fn own_table(protocol: &Protocol, kind: KindId) -> KindId {
+fn table_representative(protocol: &Protocol, kind: KindId) -> KindId {
     protocol.kind_of(protocol.kinds[kind.index()].initial)
 }
 
-/// Returns the access that performs a write. Only writes with [`StoreVariant::Text`] use the protocol's release; the thread
-/// orders other releases.
-pub(crate) fn write(accesses: &Accesses, via: StoreVariant, release: bool) -> Option<Access> {
+/// Returns the access that performs a write. Only writes with [`StoreVariant::ProtocolDefault`] use the protocol's
+/// release; the thread orders other releases.
+pub(crate) fn write_access(
+    accesses: &Accesses,
+    via: StoreVariant,
+    release: bool,
+) -> Option<Access> {
     match via {
-        StoreVariant::Text if release => accesses.release,
-        StoreVariant::Text => accesses.write,
-        StoreVariant::Back => accesses.back,
-        StoreVariant::Acknowledged => accesses.acknowledged,
+        StoreVariant::ProtocolDefault if release => accesses.release,
+        StoreVariant::ProtocolDefault => accesses.write,
+        StoreVariant::WriteBack => accesses.write_back,
+        StoreVariant::Acknowledged => accesses.acknowledged_write,
     }
 }
 
@@ -212,24 +216,24 @@ fn needed_access(
     instruction: &Instruction,
 ) -> Option<(Option<Access>, &'static str)> {
     let description = |via: StoreVariant| match via {
-        StoreVariant::Text => "writes",
-        StoreVariant::Back => "writes in a copy of its own",
+        StoreVariant::ProtocolDefault => "writes",
+        StoreVariant::WriteBack => "writes in a copy of its own",
         StoreVariant::Acknowledged => "writes with an acknowledgement",
     };
     Some(match *instruction {
         Instruction::Load {
-            acquire: Acquire::No,
+            acquire: Acquire::None,
             ..
         } => (accesses.read, "reads"),
         Instruction::Load { .. } => (accesses.acquire, "reads"),
         Instruction::Store { release, via, .. } => {
-            (write(accesses, via, release), description(via))
+            (write_access(accesses, via, release), description(via))
         }
         Instruction::Atomic {
-            via: StoreVariant::Text,
+            via: StoreVariant::ProtocolDefault,
             ..
-        } => (accesses.update, description(StoreVariant::Text)),
-        Instruction::Atomic { via, .. } => (write(accesses, via, false), description(via)),
+        } => (accesses.atomic, description(StoreVariant::ProtocolDefault)),
+        Instruction::Atomic { via, .. } => (write_access(accesses, via, false), description(via)),
         Instruction::LoadReserved { .. } | Instruction::StoreConditional { .. } => {
             (None, "reserves a line and writes it if no other cache has")
         }

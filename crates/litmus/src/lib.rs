@@ -1,7 +1,7 @@
 //! Litmus tests: programs of a few threads, and their possible outcomes.
 //!
 //! * [`program`]: threads, instructions, and conditions of tests;
-//! * [`herd`]: reader for the format of the herd tools, in assembly of several architectures and in C ([`c`]);
+//! * [`herd`]: reader for the format of the herd tools, in assembly of several architectures and in C (`c`);
 //!   [`mod@print`]: printer in AArch64 assembly and in C;
 //! * [`expectation`]: herd's observations of conditions, and those that files expect;
 //! * [`cycles`]: the classic shapes, generated from cycles of relations; [`shapes`]: all small programs on two
@@ -15,12 +15,12 @@
 //! * [`executions`], [`axioms`]: outcomes under a memory model, independently, by axioms on candidate executions; also
 //!   for weaker models;
 //! * [`store_variants`]: variants of programs by the protocol's access for each write;
-//! * [`kinds`]: placement of threads on kinds of caches; [`symmetry`]: permutations of threads that preserve a program;
+//! * [`kinds`]: placement of threads on kinds of caches; `symmetry`: permutations of threads that preserve a program;
 //! * [`machine`]: the caches that run programs, of one level or two;
 //! * [`lines`]: states of single lines with their steps, computed once; [`worlds`]: their storage; [`values`]: an
 //!   abstraction of their data;
 //! * [`run`]: outcomes of a program on a protocol, over all orders of messages and all evictions;
-//! * [`trace_events`]: sequence charts of paths to outcomes;
+//! * `trace_events`: sequence charts of paths to outcomes;
 //! * [`conformance_batch`]: batches of programs on a protocol, checked against a memory model;
 //! * [`conformance_report`]: conformance of a protocol to its memory model, by the classic programs;
 //! * [`timed`]: outcomes in the simulator, with random delays.
@@ -58,7 +58,7 @@ mod aarch64;
 mod assembly;
 pub mod axioms;
 pub mod bursts;
-pub mod c;
+mod c;
 mod condition;
 pub mod conformance_batch;
 pub mod conformance_report;
@@ -80,9 +80,9 @@ pub mod run;
 pub mod shape_generator;
 pub mod shapes;
 pub mod store_variants;
-pub mod symmetry;
+mod symmetry;
 pub mod timed;
-pub mod trace_events;
+mod trace_events;
 pub mod values;
 pub mod warm_caches;
 pub mod worlds;

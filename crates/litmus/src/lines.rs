@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use crate::cores::{FenceKind, FenceSupport, MemoryRequest};
-use crate::kinds::{write, Kinds};
+use crate::kinds::{write_access, Kinds};
 use crate::machine::{Machine, MachineState, Queue};
 use crate::program::{Program, StoreVariant, Update};
 use crate::store_variants;
@@ -52,11 +52,11 @@ pub struct Move {
 }
 
 /// Maximum number of worlds kept from one program to the next, of about 100 bytes each.
-const KNOWN: usize = 2_000_000;
+const MAX_KEPT_WORLDS: usize = 2_000_000;
 
 /// Maximum number of lines whose steps are cached, and of accesses whose first step is, of some hundred bytes each.
 /// States found close together have lines in common, so entries found long ago are rarely used again.
-const STEPS: usize = 200_000;
+const MAX_CACHED_STEPS: usize = 200_000;
 
 /// Key of a first step: world, line within it, thread, written value, and access.
 type FirstStepKey = (Line, u8, u8, Update, Access);
@@ -74,7 +74,8 @@ pub struct Lines<'p> {
     last: Option<(Line, Rc<MachineState<Values>>)>,
     /// Steps of each line; the key is true with spontaneous evictions and downgrades, false without.
     moves: FxHashMap<(Line, bool), Rc<[Move]>>,
-    begun: FxHashMap<FirstStepKey, Option<Rc<Move>>>,
+    /// First step of each access of a thread, if the cache accepts it.
+    first_steps: FxHashMap<FirstStepKey, Option<Rc<Move>>>,
 }
 
 impl<'p> Lines<'p> {
@@ -94,7 +95,7 @@ impl<'p> Lines<'p> {
             None => 1,
         };
         let system = System::new(protocol, home, kinds.remotes(protocol), lines, room);
-        Lines::on(Machine::One(Box::new(system), kinds.numbers()), kinds)
+        Lines::with_machine(Machine::OneLevel(Box::new(system), kinds.numbers()), kinds)
     }
 
     /// As [`Lines::new`], for two levels. A seat is a thread's cluster and its lower-level cache in that cluster.
@@ -115,10 +116,13 @@ impl<'p> Lines<'p> {
             }
         }
         let kinds = Kinds::from(seats.len() as u8);
-        Ok(Lines::on(Machine::Two(Box::new(levels), seats), kinds))
+        Ok(Lines::with_machine(
+            Machine::TwoLevels(Box::new(levels), seats),
+            kinds,
+        ))
     }
 
-    fn on(machine: Machine<'p>, kinds: Kinds) -> Lines<'p> {
+    fn with_machine(machine: Machine<'p>, kinds: Kinds) -> Lines<'p> {
         Lines {
             accesses: kinds.accesses(machine.protocol()),
             joined: machine.protocol().joins_lines().is_some(),
@@ -127,7 +131,7 @@ impl<'p> Lines<'p> {
             worlds: Worlds::default(),
             last: None,
             moves: FxHashMap::default(),
-            begun: FxHashMap::default(),
+            first_steps: FxHashMap::default(),
         }
     }
 
@@ -148,7 +152,7 @@ impl<'p> Lines<'p> {
 
     /// Returns the program as the cores of these caches run it.
     pub fn ordered(&self, program: &Program) -> Program {
-        store_variants::ordered(self.protocol(), &self.kinds, program)
+        store_variants::with_fences(self.protocol(), &self.kinds, program)
     }
 
     /// Returns all placements of locations at the homes, up to permutations of homes. A placement gives the line of
@@ -219,13 +223,15 @@ impl<'p> Lines<'p> {
     /// Returns the system of a machine with one level.
     pub(crate) fn system(&self) -> Option<&System<'p>> {
         match &self.machine {
-            Machine::One(system, _) => Some(system),
-            Machine::Two(..) => None,
+            Machine::OneLevel(system, _) => Some(system),
+            Machine::TwoLevels(..) => None,
         }
     }
 
     /// Returns the system of a machine with one level, and all worlds that programs have reached.
-    pub fn met(&self) -> Option<(&System<'p>, impl Iterator<Item = MachineState<Values>> + '_)> {
+    pub fn reached_states(
+        &self,
+    ) -> Option<(&System<'p>, impl Iterator<Item = MachineState<Values>> + '_)> {
         let all = 0..self.worlds.count() as Line;
         Some((self.system()?, all.map(|number| self.state(number))))
     }
@@ -233,11 +239,11 @@ impl<'p> Lines<'p> {
     /// Clears the cache if it has more than 2,000,000 worlds, where it costs more memory than it saves time. This
     /// invalidates all [`Line`] numbers.
     pub fn forget(&mut self) {
-        if self.worlds.count() > KNOWN {
+        if self.worlds.count() > MAX_KEPT_WORLDS {
             self.worlds = Worlds::default();
             self.last = None;
             self.moves.clear();
-            self.begun.clear();
+            self.first_steps.clear();
         }
     }
 
@@ -271,7 +277,9 @@ impl<'p> Lines<'p> {
                     world.data.last[line].1 = value;
                 }
                 let upper_world = state.worlds_mut().next();
-                upper_world.expect("there is one").lines[line].memory.1 = value;
+                upper_world.expect("a state has at least one world").lines[line]
+                    .memory
+                    .1 = value;
             }
             initial_lines.push(self.number(state)?);
         }
@@ -331,7 +339,7 @@ impl<'p> Lines<'p> {
             }
         }
         let moves: Rc<[Move]> = moves.into();
-        if self.moves.len() >= STEPS {
+        if self.moves.len() >= MAX_CACHED_STEPS {
             self.moves.clear();
         }
         self.moves.insert((line, giving_up), Rc::clone(&moves));
@@ -352,15 +360,18 @@ impl<'p> Lines<'p> {
     ) -> Result<Option<Rc<Move>>, StepError> {
         let accesses = &self.accesses[usize::from(thread)];
         let (access, update) = match request {
-            MemoryRequest::Read(_, true) => (accesses.acquire, Update::Add(0)),
-            MemoryRequest::Read(_, false) => (accesses.read, Update::Add(0)),
-            MemoryRequest::Write(_, value, release, via) => {
-                (write(accesses, via, release), Update::Set(value))
+            MemoryRequest::Read(_, true) => (accesses.acquire, Update::FetchAdd(0)),
+            MemoryRequest::Read(_, false) => (accesses.read, Update::FetchAdd(0)),
+            MemoryRequest::Write(_, value, release, via) => (
+                write_access(accesses, via, release),
+                Update::Exchange(value),
+            ),
+            MemoryRequest::Update(_, update, StoreVariant::ProtocolDefault) => {
+                (accesses.atomic, update)
             }
-            MemoryRequest::Update(_, update, StoreVariant::Text) => (accesses.update, update),
-            MemoryRequest::Update(_, update, via) => (write(accesses, via, false), update),
+            MemoryRequest::Update(_, atomic, via) => (write_access(accesses, via, false), atomic),
         };
-        let access = access.expect("nothing is run that a cache lacks a row for");
+        let access = access.expect("programs without a row for an access are rejected");
         self.begin_cached(line, within, thread, (access, update))
     }
 
@@ -377,10 +388,10 @@ impl<'p> Lines<'p> {
         let accesses = &self.accesses[usize::from(thread)];
         let access = match fence {
             FenceKind::Fence => accesses.fence,
-            FenceKind::Acquired => accesses.acquired,
+            FenceKind::Acquired => accesses.acquire_fence,
         };
-        let access = access.expect("threads ask for what there is");
-        let begun = self.begin_cached(line, 0, thread, (access, Update::Add(0)))?;
+        let access = access.expect("threads request only fences that the cache executes");
+        let begun = self.begin_cached(line, 0, thread, (access, Update::FetchAdd(0)))?;
         // A completion in this step is that of the fence or acquire, not of an access to the line.
         Ok(begun.map(|begun| {
             let ended = begun
@@ -402,7 +413,7 @@ impl<'p> Lines<'p> {
         (access, update): (Access, Update),
     ) -> Result<Option<Rc<Move>>, StepError> {
         let key = (line, within, thread, update, access);
-        if let Some(cached) = self.begun.get(&key) {
+        if let Some(cached) = self.first_steps.get(&key) {
             return Ok(cached.clone());
         }
         let state = self.cached_state(line);
@@ -416,10 +427,10 @@ impl<'p> Lines<'p> {
             true => Some(Rc::new(self.make_move(&state, next, ended, None, false)?)),
             false => None,
         };
-        if self.begun.len() >= STEPS {
-            self.begun.clear();
+        if self.first_steps.len() >= MAX_CACHED_STEPS {
+            self.first_steps.clear();
         }
-        self.begun.insert(key, begun.clone());
+        self.first_steps.insert(key, begun.clone());
         Ok(begun)
     }
 

@@ -11,18 +11,18 @@ use cohkit_system::world::{
 /// Fixed part of a machine. Threads have their numbers in the program.
 pub enum Machine<'p> {
     /// One level. The vector gives the remote of each thread; remotes are numbered kind by kind.
-    One(Box<System<'p>>, Vec<u8>),
+    OneLevel(Box<System<'p>>, Vec<u8>),
     /// Two levels. The vector gives each thread's cluster and its lower-level cache within it.
-    Two(Box<Levels<'p>>, Vec<(u8, u8)>),
+    TwoLevels(Box<Levels<'p>>, Vec<(u8, u8)>),
 }
 
 /// State of the caches for one line, or for all lines together.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum MachineState<D: Data> {
     /// State of one level.
-    One(World<D>),
+    OneLevel(World<D>),
     /// State of two levels.
-    Two(Clusters<D>),
+    TwoLevels(Clusters<D>),
 }
 
 /// An order across lines: index of the world (0 for the upper or only level), and the order within it.
@@ -32,34 +32,34 @@ impl<'p> Machine<'p> {
     /// Returns the protocol of the threads' own caches.
     pub fn protocol(&self) -> &'p Protocol {
         match self {
-            Machine::One(system, _) => system.protocol,
-            Machine::Two(levels, _) => levels.inner.protocol,
+            Machine::OneLevel(system, _) => system.protocol,
+            Machine::TwoLevels(levels, _) => levels.inner.protocol,
         }
     }
 
     /// Returns the initial state.
     pub fn first<D: Data>(&self) -> MachineState<D> {
         match self {
-            Machine::One(system, _) => MachineState::One(World::new(system)),
-            Machine::Two(levels, _) => MachineState::Two(Clusters::new(levels)),
+            Machine::OneLevel(system, _) => MachineState::OneLevel(World::new(system)),
+            Machine::TwoLevels(levels, _) => MachineState::TwoLevels(Clusters::new(levels)),
         }
     }
 
     /// Systems of the worlds of a state, the upper level first.
     pub fn systems(&self) -> impl Iterator<Item = &System<'p>> {
         let (upper, lower_count, lower) = match self {
-            Machine::One(system, _) => (&**system, 0, &**system),
-            Machine::Two(levels, _) => (&levels.outer, levels.outer.remotes, &levels.inner),
+            Machine::OneLevel(system, _) => (&**system, 0, &**system),
+            Machine::TwoLevels(levels, _) => (&levels.outer, levels.outer.remotes, &levels.inner),
         };
         std::iter::once(upper).chain((0..lower_count).map(move |_| lower))
     }
 
     /// Creates a state from its worlds, one per system.
     pub fn state<D: Data>(&self, mut worlds: impl Iterator<Item = World<D>>) -> MachineState<D> {
-        let world = worlds.next().expect("there is one");
+        let world = worlds.next().expect("a state has at least one world");
         match self {
-            Machine::One(..) => MachineState::One(world),
-            Machine::Two(..) => MachineState::Two(Clusters {
+            Machine::OneLevel(..) => MachineState::OneLevel(world),
+            Machine::TwoLevels(..) => MachineState::TwoLevels(Clusters {
                 outer: world,
                 inner: worlds.collect(),
             }),
@@ -71,7 +71,7 @@ impl<'p> Machine<'p> {
     pub fn steps<D: Data>(&self, state: &MachineState<D>, giving_up: bool) -> Vec<LevelStep> {
         let is_begin = |step: &Step| match step {
             Step::Access(_, _, access) => {
-                !access.about_line() || access.needs() > cohkit_protocol::protocol::Right::None
+                !access.about_line() || access.needs() > cohkit_protocol::protocol::Permission::None
             }
             Step::Hit(..) => true,
             _ => false,
@@ -79,7 +79,7 @@ impl<'p> Machine<'p> {
         let is_device =
             |step: &Step| matches!(step, Step::Asks(..) | Step::Writes(_) | Step::Unlock(_));
         match (self, state) {
-            (Machine::One(system, _), MachineState::One(world)) => {
+            (Machine::OneLevel(system, _), MachineState::OneLevel(world)) => {
                 let steps = match giving_up {
                     true => world.steps(system),
                     false => world.steps_without_remotes(system),
@@ -98,7 +98,7 @@ impl<'p> Machine<'p> {
                 };
                 candidates.filter(has_row).map(LevelStep::Outer).collect()
             }
-            (Machine::Two(levels, _), MachineState::Two(clusters)) => {
+            (Machine::TwoLevels(levels, _), MachineState::TwoLevels(clusters)) => {
                 let mut steps = clusters.steps(levels);
                 steps.retain(|step| match step {
                     LevelStep::Outer(step) => !is_device(step),
@@ -111,8 +111,8 @@ impl<'p> Machine<'p> {
         }
     }
 
-    /// Applies a step. Adds the completed accesses to `completed`, with the thread in place of the remote. Returns false if
-    /// the step is blocked or changes nothing.
+    /// Applies a step. Adds the completed accesses to `completed`, with the thread in place of the remote. Returns
+    /// false if the step is blocked or changes nothing.
     ///
     /// # Errors
     /// The first violation, or an exceeded limit.
@@ -123,12 +123,16 @@ impl<'p> Machine<'p> {
         completed: &mut Vec<CompletedAccess<D>>,
     ) -> Result<bool, StepError> {
         match (self, state, step) {
-            (Machine::One(system, seats), MachineState::One(world), LevelStep::Outer(step)) => {
+            (
+                Machine::OneLevel(system, seats),
+                MachineState::OneLevel(world),
+                LevelStep::Outer(step),
+            ) => {
                 let is_taken = world.take_recording(system, step, completed)?;
                 map_remotes_to_threads(seats, |&remote| remote, completed);
                 Ok(is_taken)
             }
-            (Machine::Two(levels, seats), MachineState::Two(clusters), step) => {
+            (Machine::TwoLevels(levels, seats), MachineState::TwoLevels(clusters), step) => {
                 let is_taken = clusters.take_recording(levels, step, completed)?;
                 if let LevelStep::Inner(cluster, _) = step {
                     map_remotes_to_threads(seats, cache_in_cluster(cluster), completed);
@@ -151,13 +155,13 @@ impl<'p> Machine<'p> {
         completed: &mut Vec<CompletedAccess<D>>,
     ) -> Result<bool, StepError> {
         match (self, state) {
-            (Machine::One(system, seats), MachineState::One(world)) => {
+            (Machine::OneLevel(system, seats), MachineState::OneLevel(world)) => {
                 let line_and_remote = (line, seats[usize::from(thread)]);
                 let begun = world.begin(system, line_and_remote, access, value, completed)?;
                 map_remotes_to_threads(seats, |&remote| remote, completed);
                 Ok(begun)
             }
-            (Machine::Two(levels, seats), MachineState::Two(clusters)) => {
+            (Machine::TwoLevels(levels, seats), MachineState::TwoLevels(clusters)) => {
                 let (cluster, cache) = seats[usize::from(thread)];
                 let begun =
                     clusters.begin(levels, cluster, (line, cache), (access, value), completed)?;
@@ -174,8 +178,12 @@ impl<'p> Machine<'p> {
     /// The first violated property.
     pub fn claims<D: Data>(&self, state: &MachineState<D>) -> Result<(), StepError> {
         match (self, state) {
-            (Machine::One(system, _), MachineState::One(world)) => world.claims(system)?,
-            (Machine::Two(levels, _), MachineState::Two(clusters)) => clusters.claims(levels)?,
+            (Machine::OneLevel(system, _), MachineState::OneLevel(world)) => {
+                world.claims(system)?
+            }
+            (Machine::TwoLevels(levels, _), MachineState::TwoLevels(clusters)) => {
+                clusters.claims(levels)?
+            }
             _ => unreachable!("states are those of their machine"),
         }
         Ok(())
@@ -184,7 +192,7 @@ impl<'p> Machine<'p> {
     /// Returns true for spontaneous steps, such as evictions and downgrades.
     pub fn gives_up<D: Data>(&self, state: &MachineState<D>, step: LevelStep) -> bool {
         match (self, state, step) {
-            (Machine::Two(levels, _), MachineState::Two(clusters), step) => {
+            (Machine::TwoLevels(levels, _), MachineState::TwoLevels(clusters), step) => {
                 clusters.gives_up(levels, step)
             }
             (_, _, LevelStep::Outer(step) | LevelStep::Inner(_, step)) => step.spontaneous(),
@@ -222,8 +230,8 @@ impl<D: Data> MachineState<D> {
     /// The only world, or the world of the upper level and those below it.
     pub fn worlds(&self) -> impl Iterator<Item = &World<D>> {
         let (upper, lower): (_, &[World<D>]) = match self {
-            MachineState::One(world) => (world, &[]),
-            MachineState::Two(clusters) => (&clusters.outer, &clusters.inner),
+            MachineState::OneLevel(world) => (world, &[]),
+            MachineState::TwoLevels(clusters) => (&clusters.outer, &clusters.inner),
         };
         std::iter::once(upper).chain(lower)
     }
@@ -231,8 +239,8 @@ impl<D: Data> MachineState<D> {
     /// As [`MachineState::worlds`], mutable.
     pub fn worlds_mut(&mut self) -> impl Iterator<Item = &mut World<D>> {
         let (upper, lower): (_, &mut [World<D>]) = match self {
-            MachineState::One(world) => (world, &mut []),
-            MachineState::Two(clusters) => (&mut clusters.outer, &mut clusters.inner),
+            MachineState::OneLevel(world) => (world, &mut []),
+            MachineState::TwoLevels(clusters) => (&mut clusters.outer, &mut clusters.inner),
         };
         std::iter::once(upper).chain(lower)
     }

@@ -74,7 +74,7 @@ impl State {
         let old_value = *word;
         match request {
             MemoryRequest::Read(..) => {}
-            MemoryRequest::Write(_, value, ..) => *word = Update::Set(value).apply(old_value),
+            MemoryRequest::Write(_, value, ..) => *word = Update::Exchange(value).apply(old_value),
             MemoryRequest::Update(_, update, _) => *word = update.apply(old_value),
         }
         old_value

@@ -1,6 +1,6 @@
 //! Slices of a test's source, and diagnostics for them.
 
-use cohkit_protocol::text::{report, Level, Span};
+use cohkit_diagnostics::{Excerpt, Report, Severity, Span};
 
 /// Error in a test, with its location.
 #[derive(Clone, PartialEq, Debug)]
@@ -20,14 +20,15 @@ impl Diagnostic {
     pub fn render(&self, file: &str, text: &str, colour: bool) -> String {
         let notes: Vec<(Option<Span>, String)> =
             self.help.iter().map(|help| (None, help.clone())).collect();
-        report(
-            (Level::ERROR, ""),
-            &self.message,
-            (self.span, &self.label),
-            &notes,
-            (file, text),
-            colour,
-        )
+        let report = Report {
+            severity: Severity::Error,
+            code: "",
+            message: &self.message,
+            span: self.span,
+            label: &self.label,
+            notes: &notes,
+        };
+        report.render(Excerpt::whole(file, text), colour)
     }
 }
 
@@ -77,16 +78,16 @@ impl<'t> Piece<'t> {
         }
     }
 
-    pub fn from(self, place: usize) -> Piece<'t> {
+    pub fn from(self, offset: usize) -> Piece<'t> {
         Piece {
-            text: &self.text[place..],
-            start: self.start + place,
+            text: &self.text[offset..],
+            start: self.start + offset,
         }
     }
 
-    pub fn until(self, place: usize) -> Piece<'t> {
+    pub fn until(self, offset: usize) -> Piece<'t> {
         Piece {
-            text: &self.text[..place],
+            text: &self.text[..offset],
             start: self.start,
         }
     }
@@ -95,9 +96,9 @@ impl<'t> Piece<'t> {
     pub fn split(self, separator: char) -> Vec<Piece<'t>> {
         let mut parts = Vec::new();
         let mut rest = self;
-        while let Some(place) = rest.text.find(separator) {
-            parts.push(rest.until(place).trim());
-            rest = rest.from(place + separator.len_utf8());
+        while let Some(offset) = rest.text.find(separator) {
+            parts.push(rest.until(offset).trim());
+            rest = rest.from(offset + separator.len_utf8());
         }
         parts.push(rest.trim());
         parts
@@ -105,9 +106,9 @@ impl<'t> Piece<'t> {
 
     /// Returns the trimmed parts before and after the first separator, if there is one.
     pub fn once(self, separator: &str) -> Option<(Piece<'t>, Piece<'t>)> {
-        let place = self.text.find(separator)?;
-        let after = self.from(place + separator.len());
-        Some((self.until(place).trim(), after.trim()))
+        let offset = self.text.find(separator)?;
+        let after = self.from(offset + separator.len());
+        Some((self.until(offset).trim(), after.trim()))
     }
 }
 
@@ -115,32 +116,32 @@ impl<'t> Piece<'t> {
 /// not comments: `(*x` may be an argument.
 pub(crate) fn without_comments(text: &str) -> Result<String> {
     let in_c = text.starts_with("C ");
-    let mut bare = String::with_capacity(text.len());
+    let mut blanked = String::with_capacity(text.len());
     let mut rest = text;
     let mut depth = Depth::FirstValues;
-    while let Some(place) = rest.find("(*") {
-        let before = &rest[..place];
-        depth = depth.behind(before);
+    while let Some(offset) = rest.find("(*") {
+        let before = &rest[..offset];
+        depth = depth.after(before);
         if in_c && matches!(depth, Depth::Code(1..)) {
-            bare.push_str(&rest[..place + 2]);
-            rest = &rest[place + 2..];
+            blanked.push_str(&rest[..offset + 2]);
+            rest = &rest[offset + 2..];
             continue;
         }
-        let Some(length) = rest[place..].find("*)") else {
+        let Some(length) = rest[offset..].find("*)") else {
             if in_c {
                 break;
             }
-            let start = text.len() - rest.len() + place;
+            let start = text.len() - rest.len() + offset;
             let text = &text[start..start + 2];
             return error_at(Piece { text, start }, "this comment has no end");
         };
-        bare.push_str(before);
-        let comment = &rest[place..place + length + 2];
-        bare.extend(comment.bytes().map(|b| if b == b'\n' { '\n' } else { ' ' }));
-        rest = &rest[place + length + 2..];
+        blanked.push_str(before);
+        let comment = &rest[offset..offset + length + 2];
+        blanked.extend(comment.bytes().map(|b| if b == b'\n' { '\n' } else { ' ' }));
+        rest = &rest[offset + length + 2..];
     }
-    bare.push_str(rest);
-    Ok(bare)
+    blanked.push_str(rest);
+    Ok(blanked)
 }
 
 /// Position in a C test, relative to its blocks.
@@ -153,7 +154,7 @@ enum Depth {
 }
 
 impl Depth {
-    fn behind(self, text: &str) -> Depth {
+    fn after(self, text: &str) -> Depth {
         let (mut depth, code) = match (self, text.split_once('}')) {
             (Depth::Code(depth), _) => (depth, text),
             (Depth::FirstValues, Some((_, code))) => (0, code),

@@ -12,10 +12,11 @@ pub(crate) const POWER: Dialect = Dialect {
 
 fn register(name: &str) -> Option<Name> {
     let number: u8 = name.strip_prefix(['r', 'R'])?.parse().ok()?;
-    (number <= 31).then(|| Name::Is(format!("r{number}")))
+    (number <= 31).then(|| Name::Register(format!("r{number}")))
 }
 
-const KNOWN: [&str; 31] = [
+/// Supported instructions, for suggestions.
+const KNOWN_INSTRUCTIONS: [&str; 31] = [
     "li", "mr", "add", "addi", "sub", "subf", "and", "or", "ori", "xor", "xori", "lwz", "ld",
     "lwzx", "ldx", "stw", "std", "stwx", "stdx", "lwarx", "stwcx.", "sync", "lwsync", "eieio",
     "isync", "cmpw", "cmpwi", "beq", "bne", "b", "nop",
@@ -52,7 +53,7 @@ fn instruction<'t>(code: &mut Code<'_, 't>, cell: Cell<'t>) -> Result<()> {
         "LWZ" | "LD" | "LWZX" | "LDX" | "LWARX" | "LDARX" => {
             let from = address(code, &cell)?;
             let to = code.result(parts[0])?;
-            let acquire = Acquire::No;
+            let acquire = Acquire::None;
             let load = match name {
                 "LWARX" | "LDARX" => Instruction::LoadReserved {
                     to,
@@ -70,7 +71,7 @@ fn instruction<'t>(code: &mut Code<'_, 't>, cell: Cell<'t>) -> Result<()> {
                 to,
                 value: code.operand(parts[0], "")?,
                 release: false,
-                via: StoreVariant::Text,
+                via: StoreVariant::ProtocolDefault,
             };
             code.emit(piece, store)
         }
@@ -93,7 +94,7 @@ fn instruction<'t>(code: &mut Code<'_, 't>, cell: Cell<'t>) -> Result<()> {
             code.emit(piece, Instruction::Fence(Fence::Stores))
         }
         "EIEIO" => code.emit(piece, Instruction::Fence(Fence::Stores)),
-        "ISYNC" => code.emit(piece, Instruction::Fence(Fence::Fetch)),
+        "ISYNC" => code.emit(piece, Instruction::Fence(Fence::InstructionSync)),
         "CMPW" | "CMPWI" | "CMPD" => {
             cell.check_operand_count(2)?;
             let (a, b) = (code.operand(parts[0], "")?, code.operand(parts[1], "")?);
@@ -110,7 +111,7 @@ fn instruction<'t>(code: &mut Code<'_, 't>, cell: Cell<'t>) -> Result<()> {
             cell.check_operand_count(1)?;
             code.jump(piece, parts[0])
         }
-        _ => cell.reject_unknown(&KNOWN),
+        _ => cell.reject_unknown(&KNOWN_INSTRUCTIONS),
     }
 }
 

@@ -13,11 +13,11 @@ use crate::program::{
 /// # Errors
 /// A thread needs more registers than there are, or AArch64 has no such instruction.
 pub fn print(program: &Program) -> Result<String, String> {
-    let program = &with_registers(program);
+    let program = &with_register_names(program);
     let columns = program
         .threads
         .iter()
-        .map(|thread| Column::of(thread, &program.name));
+        .map(|thread| Column::new(thread, &program.name));
     let columns: Vec<Column> = columns.collect::<Result<_, _>>()?;
     let mut text = format!("AArch64 {}\n{{\n", program.name);
     for (name, value) in program.locations.iter().zip(&program.initial) {
@@ -60,7 +60,7 @@ pub fn print(program: &Program) -> Result<String, String> {
         }
         let _ = writeln!(text, "{};", cells.join("|"));
     }
-    text.push_str(&condition_text(program));
+    text.push_str(&format_condition(program));
     let max_used = columns.iter().map(|column| column.used.len()).max();
     match max_used.unwrap_or(0) <= 31 {
         true => Ok(text),
@@ -75,8 +75,8 @@ pub fn print(program: &Program) -> Result<String, String> {
 ///
 /// # Errors
 /// The test has a fence of stores alone or of instruction fetches, an atomic access, a branch, or a computed address.
-pub fn print_c(program: &Program) -> Result<String, String> {
-    let program = &in_c(program);
+pub(crate) fn print_c(program: &Program) -> Result<String, String> {
+    let program = &with_c_names(program);
     let mut text = format!("C {}\n{{ ", program.name);
     for (name, value) in program.locations.iter().zip(&program.initial) {
         let _ = write!(text, "{name} = {value}; ");
@@ -92,16 +92,20 @@ pub fn print_c(program: &Program) -> Result<String, String> {
         let parameters: Vec<String> = parameters.collect();
         let _ = writeln!(text, "\nP{number} ({}) {{", parameters.join(", "));
         for instruction in &thread.code {
-            let _ = writeln!(text, "  {};", statement(program, thread, instruction)?);
+            let _ = writeln!(
+                text,
+                "  {};",
+                format_statement(program, thread, instruction)?
+            );
         }
         text.push_str("}\n");
     }
-    let _ = write!(text, "\n{}", condition_text(program));
+    let _ = write!(text, "\n{}", format_condition(program));
     Ok(text)
 }
 
 /// Returns the program with variable names for its registers.
-fn in_c(program: &Program) -> Program {
+fn with_c_names(program: &Program) -> Program {
     let mut program = program.clone();
     for thread in &mut program.threads {
         let names = 0..thread.names.len();
@@ -110,7 +114,7 @@ fn in_c(program: &Program) -> Program {
     program
 }
 
-fn statement(
+fn format_statement(
     program: &Program,
     thread: &Thread,
     instruction: &Instruction,
@@ -135,9 +139,9 @@ fn statement(
     Ok(match *instruction {
         Instruction::Load { to, from, acquire } => {
             let order = match acquire {
-                Acquire::No => "relaxed",
-                Acquire::Later => "acquire",
-                Acquire::Full => "seq_cst",
+                Acquire::None => "relaxed",
+                Acquire::Rcpc => "acquire",
+                Acquire::Rcsc => "seq_cst",
             };
             let (to, from) = (&thread.names[to], location(from)?);
             format!("int {to} = atomic_load_explicit({from}, memory_order_{order})")
@@ -152,7 +156,7 @@ fn statement(
         Instruction::Fence(Fence::Full) => "atomic_thread_fence(memory_order_seq_cst)".into(),
         Instruction::Fence(Fence::Loads) => "atomic_thread_fence(memory_order_acquire)".into(),
         Instruction::Fence(Fence::Stores) => return unsupported("a fence of stores alone"),
-        Instruction::Fence(Fence::Fetch) => return unsupported("an instruction barrier"),
+        Instruction::Fence(Fence::InstructionSync) => return unsupported("an instruction barrier"),
         Instruction::Fence(Fence::Other(..)) => return unsupported("a fence of some accesses"),
         Instruction::LoadReserved { .. } | Instruction::StoreConditional { .. } => {
             return unsupported("a location that is reserved")
@@ -174,7 +178,7 @@ fn statement(
 
 /// Returns the program with AArch64 register names. Registers of odd number remain free for addresses if a thread needs
 /// at most 15 others.
-fn with_registers(program: &Program) -> Program {
+fn with_register_names(program: &Program) -> Program {
     let mut program = program.clone();
     for thread in &mut program.threads {
         let register = |name: &str| name.starts_with('X') && name[1..].parse::<u8>().is_ok();
@@ -187,7 +191,7 @@ fn with_registers(program: &Program) -> Program {
                 let names = &thread.names;
                 let unused_names = (0..).map(|number| format!("X{number}"));
                 let mut unused_names = unused_names.filter(|name| !names.contains(name));
-                let name = unused_names.next().expect("there are enough numbers");
+                let name = unused_names.next().expect("unlimited register numbers");
                 thread.names[index] = name;
             }
         } else {
@@ -202,7 +206,7 @@ fn with_registers(program: &Program) -> Program {
 }
 
 /// Prints `locations` and `filter`, if the test has them, and the condition.
-fn condition_text(program: &Program) -> String {
+fn format_condition(program: &Program) -> String {
     let mut text = String::new();
     if !program.listed.is_empty() {
         let names = program.listed.iter().map(|listed| program.name_of(listed));
@@ -210,16 +214,16 @@ fn condition_text(program: &Program) -> String {
         let _ = writeln!(text, "locations [{names}]");
     }
     if program.filter != Claim::True {
-        let _ = writeln!(text, "filter ({})", claim(program, &program.filter));
+        let _ = writeln!(text, "filter ({})", format_claim(program, &program.filter));
     }
-    let claim = claim(program, &program.claim);
+    let claim = format_claim(program, &program.claim);
     let _ = writeln!(text, "{} ({claim})", program.quantifier);
     text
 }
 
-fn claim(program: &Program, formula: &Claim) -> String {
+fn format_claim(program: &Program, formula: &Claim) -> String {
     match formula {
-        Claim::Is(observed, value) => {
+        Claim::Equals(observed, value) => {
             format!(
                 "{}={}",
                 program.name_of(observed),
@@ -228,22 +232,22 @@ fn claim(program: &Program, formula: &Claim) -> String {
         }
         Claim::And(a, b) => format!(
             "{} /\\ {}",
-            operand_text(program, a),
-            operand_text(program, b)
+            format_claim_operand(program, a),
+            format_claim_operand(program, b)
         ),
         Claim::Or(a, b) => format!(
             "{} \\/ {}",
-            operand_text(program, a),
-            operand_text(program, b)
+            format_claim_operand(program, a),
+            format_claim_operand(program, b)
         ),
-        Claim::Not(a) => format!("not ({})", claim(program, a)),
+        Claim::Not(a) => format!("not ({})", format_claim(program, a)),
         Claim::True => "true".into(),
     }
 }
 
 /// Prints an operand of a connective, with parentheses around conjunctions and disjunctions.
-fn operand_text(program: &Program, formula: &Claim) -> String {
-    let text = claim(program, formula);
+fn format_claim_operand(program: &Program, formula: &Claim) -> String {
+    let text = format_claim(program, formula);
     match formula {
         Claim::Or(..) | Claim::And(..) => format!("({text})"),
         _ => text,
@@ -258,7 +262,7 @@ struct Column {
 }
 
 impl Column {
-    fn of(thread: &Thread, name: &str) -> Result<Column, String> {
+    fn new(thread: &Thread, name: &str) -> Result<Column, String> {
         let mut column = Column {
             rows: Vec::new(),
             addresses: Vec::new(),
@@ -266,7 +270,7 @@ impl Column {
         };
         for (index, &instruction) in thread.code.iter().enumerate() {
             column.add_label_if_target(thread, index);
-            let result = column.instruction(thread, instruction);
+            let result = column.push_instruction(thread, instruction);
             result.map_err(|description| {
                 format!("{name} has {description}, which AArch64 does not have")
             })?;
@@ -326,7 +330,7 @@ impl Column {
         }
     }
 
-    fn operand(thread: &Thread, operand: Operand) -> String {
+    fn format_operand(thread: &Thread, operand: Operand) -> String {
         match operand {
             Operand::Number(value) => format!("#{value}"),
             Operand::Register(register) => name(thread, register),
@@ -341,7 +345,10 @@ impl Column {
         (a, b): (Operand, Operand),
         condition: &str,
     ) {
-        let (a, b) = (self.register_with(thread, a), Column::operand(thread, b));
+        let (a, b) = (
+            self.register_with(thread, a),
+            Column::format_operand(thread, b),
+        );
         self.rows.push(format!("CMP {a},{b}"));
         self.rows
             .push(format!("CSET {},{condition}", name(thread, to)));
@@ -351,26 +358,30 @@ impl Column {
     ///
     /// # Errors
     /// Description of the instruction, if AArch64 has no equivalent.
-    fn instruction(
+    fn push_instruction(
         &mut self,
         thread: &Thread,
         instruction: Instruction,
     ) -> Result<(), &'static str> {
         let row = match instruction {
             Instruction::Load { to, from, acquire } => {
-                let word = match acquire {
-                    Acquire::No => "LDR",
-                    Acquire::Later => "LDAPR",
-                    Acquire::Full => "LDAR",
+                let mnemonic = match acquire {
+                    Acquire::None => "LDR",
+                    Acquire::Rcpc => "LDAPR",
+                    Acquire::Rcsc => "LDAR",
                 };
-                format!("{word} {},{}", name(thread, to), self.address(thread, from))
+                format!(
+                    "{mnemonic} {},{}",
+                    name(thread, to),
+                    self.address(thread, from)
+                )
             }
             Instruction::Store {
                 to, value, release, ..
             } => {
-                let word = if release { "STLR" } else { "STR" };
+                let mnemonic = if release { "STLR" } else { "STR" };
                 let value = self.register_with(thread, value);
-                format!("{word} {value},{}", self.address(thread, to))
+                format!("{mnemonic} {value},{}", self.address(thread, to))
             }
             Instruction::Atomic {
                 to,
@@ -392,25 +403,25 @@ impl Column {
                     true => to,
                     false => "WZR".to_string(),
                 };
-                if change == Change::Apply(Operation::And) {
+                if change == Change::FetchOp(Operation::And) {
                     let mask = format!("W{}", self.allocate_register());
                     self.rows.push(format!("EOR {mask},{value},#-1"));
                     value = mask;
                 }
                 match change {
-                    Change::Set => format!("SWP{a}{l} {value},{to},{address}"),
-                    Change::Add => format!("LDADD{a}{l} {value},{to},{address}"),
-                    Change::Apply(operation) => {
-                        let word = match operation {
+                    Change::Exchange => format!("SWP{a}{l} {value},{to},{address}"),
+                    Change::FetchAdd => format!("LDADD{a}{l} {value},{to},{address}"),
+                    Change::FetchOp(operation) => {
+                        let mnemonic = match operation {
                             Operation::And => "LDCLR",
                             Operation::Or => "LDSET",
                             Operation::Xor => "LDEOR",
                             _ => return Err("an atomic access of its kind"),
                         };
-                        format!("{word}{a}{l} {value},{to},{address}")
+                        format!("{mnemonic}{a}{l} {value},{to},{address}")
                     }
-                    Change::SetIf(expected) => {
-                        let expected = Column::operand(thread, expected);
+                    Change::CompareAndSwap(expected) => {
+                        let expected = Column::format_operand(thread, expected);
                         if expected != to {
                             self.rows.push(format!("MOV {to},{expected}"));
                         }
@@ -421,7 +432,7 @@ impl Column {
             Instruction::Fence(Fence::Full) => "DMB SY".into(),
             Instruction::Fence(Fence::Loads) => "DMB LD".into(),
             Instruction::Fence(Fence::Stores) => "DMB ST".into(),
-            Instruction::Fence(Fence::Fetch) => "ISB".into(),
+            Instruction::Fence(Fence::InstructionSync) => "ISB".into(),
             Instruction::Fence(Fence::Other(..)) => return Err("a fence of its kind"),
             Instruction::Rcu(_) => return Err("read-copy-update"),
             Instruction::LoadReserved { release: true, .. } => {
@@ -433,11 +444,15 @@ impl Column {
             Instruction::LoadReserved {
                 to, from, acquire, ..
             } => {
-                let word = match acquire {
-                    Acquire::No => "LDXR",
-                    Acquire::Later | Acquire::Full => "LDAXR",
+                let mnemonic = match acquire {
+                    Acquire::None => "LDXR",
+                    Acquire::Rcpc | Acquire::Rcsc => "LDAXR",
                 };
-                format!("{word} {},{}", name(thread, to), self.address(thread, from))
+                format!(
+                    "{mnemonic} {},{}",
+                    name(thread, to),
+                    self.address(thread, from)
+                )
             }
             Instruction::StoreConditional {
                 status,
@@ -446,10 +461,10 @@ impl Column {
                 release,
                 ..
             } => {
-                let word = if release { "STLXR" } else { "STXR" };
+                let mnemonic = if release { "STLXR" } else { "STXR" };
                 let value = self.register_with(thread, value);
                 let address = self.address(thread, to);
-                format!("{word} {},{value},{address}", name(thread, status))
+                format!("{mnemonic} {},{value},{address}", name(thread, status))
             }
             Instruction::Select {
                 to,
@@ -470,7 +485,7 @@ impl Column {
                 a,
                 b,
             } => {
-                let word = match operation {
+                let mnemonic = match operation {
                     Operation::Add => "ADD",
                     Operation::Subtract => "SUB",
                     Operation::And => "AND",
@@ -491,17 +506,17 @@ impl Column {
                 let to = name(thread, to);
                 match (operation, a, b) {
                     (Operation::Add, a, Operand::Number(0)) => {
-                        format!("MOV {to},{}", Column::operand(thread, a))
+                        format!("MOV {to},{}", Column::format_operand(thread, a))
                     }
                     _ => {
                         let a = self.register_with(thread, a);
-                        format!("{word} {to},{a},{}", Column::operand(thread, b))
+                        format!("{mnemonic} {to},{a},{}", Column::format_operand(thread, b))
                     }
                 }
             }
             Instruction::Branch { on, zero, to } => {
-                let word = if zero { "CBZ" } else { "CBNZ" };
-                format!("{word} {},L{to}", name(thread, on))
+                let mnemonic = if zero { "CBZ" } else { "CBNZ" };
+                format!("{mnemonic} {},L{to}", name(thread, on))
             }
         };
         self.rows.push(row);

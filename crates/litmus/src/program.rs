@@ -1,4 +1,4 @@
-//! Programs of a few threads.
+//! Litmus tests: programs of a few threads, their conditions, and their outcomes.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,13 +15,13 @@ const ADDRESSES: i64 = 0x5a5a_0000_0000_0000;
 const STRIDE: i64 = 1 << 16;
 
 /// Returns the address of a location, as a value.
-pub fn address_of(location: Location) -> i64 {
+pub(crate) fn address_of(location: Location) -> i64 {
     ADDRESSES + i64::from(location) * STRIDE
 }
 
 /// Returns the location at an address, or `None` for a value that is not an address. The program may have fewer
 /// locations.
-pub fn location_at(address: i64) -> Option<Location> {
+pub(crate) fn location_at(address: i64) -> Option<Location> {
     let offset = address.wrapping_sub(ADDRESSES);
     let location = Location::try_from(offset / STRIDE).ok()?;
     (offset % STRIDE == 0).then_some(location)
@@ -101,24 +101,24 @@ impl Operation {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Update {
     /// Exchange: this value.
-    Set(i64),
+    Exchange(i64),
     /// The old value plus this one, wrapping.
-    Add(i64),
+    FetchAdd(i64),
     /// Compare-and-swap: the second value if the old value equals the first, else the old value.
-    SetIf(i64, i64),
+    CompareAndSwap(i64, i64),
     /// The result of an operation on the old value and this one.
-    Apply(Operation, i64),
+    FetchOp(Operation, i64),
 }
 
 impl Update {
     /// Returns the new value, given the old one.
     pub fn apply(self, old_value: i64) -> i64 {
         match self {
-            Update::Set(value) => value,
-            Update::Add(value) => old_value.wrapping_add(value),
-            Update::SetIf(expected, value) if old_value == expected => value,
-            Update::SetIf(..) => old_value,
-            Update::Apply(operation, value) => operation.apply(old_value, value),
+            Update::Exchange(value) => value,
+            Update::FetchAdd(value) => old_value.wrapping_add(value),
+            Update::CompareAndSwap(expected, value) if old_value == expected => value,
+            Update::CompareAndSwap(..) => old_value,
+            Update::FetchOp(operation, value) => operation.apply(old_value, value),
         }
     }
 }
@@ -127,24 +127,24 @@ impl Update {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Change {
     /// Exchange: the operand replaces the old value.
-    Set,
+    Exchange,
     /// Fetch-and-add of the operand.
-    Add,
+    FetchAdd,
     /// Compare-and-swap: the operand is written if the old value equals this one; otherwise nothing is written.
-    SetIf(Operand),
+    CompareAndSwap(Operand),
     /// The result of an operation on the old value and the operand replaces the old value.
-    Apply(Operation),
+    FetchOp(Operation),
 }
 
 /// Acquire ordering of a load.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Acquire {
     /// None: a plain load.
-    No,
+    None,
     /// Ordered before all later accesses of the thread; AArch64's `LDAPR`.
-    Later,
+    Rcpc,
     /// Also ordered after all earlier releases of the thread; AArch64's `LDAR`.
-    Full,
+    Rcsc,
 }
 
 /// A class of accesses.
@@ -178,9 +178,9 @@ pub enum Fence {
     Loads,
     /// Earlier stores before later stores.
     Stores,
-    /// Refetch of later instructions once earlier branches are resolved. Reads after a branch on a loaded value and
-    /// this fence come after that load.
-    Fetch,
+    /// Instruction synchronisation (AArch64's `ISB`, Power's `isync`): later instructions are fetched again once
+    /// earlier branches are resolved. Reads after a branch on a loaded value and this fence come after that load.
+    InstructionSync,
     /// Earlier accesses of the first class before later accesses of the second. Created by [`Fence::between`] for
     /// classes that no other variant has.
     Other(Class, Class),
@@ -197,14 +197,14 @@ impl Fence {
         }
     }
 
-    /// Returns the classes of the earlier and of the later accesses, or `None` for [`Fence::Fetch`].
+    /// Returns the classes of the earlier and of the later accesses, or `None` for [`Fence::InstructionSync`].
     pub fn sides(self) -> Option<(Class, Class)> {
         match self {
             Fence::Full => Some((Class::All, Class::All)),
             Fence::Loads => Some((Class::Reads, Class::All)),
             Fence::Stores => Some((Class::Writes, Class::Writes)),
             Fence::Other(before, after) => Some((before, after)),
-            Fence::Fetch => None,
+            Fence::InstructionSync => None,
         }
     }
 }
@@ -225,9 +225,9 @@ pub enum Rcu {
 pub enum StoreVariant {
     /// The default store or atomic access of the protocol.
     #[default]
-    Text,
+    ProtocolDefault,
     /// `write_back`: performed in the core's own copy.
-    Back,
+    WriteBack,
     /// `write_partial`: performed and acknowledged by the home.
     Acknowledged,
 }
@@ -374,7 +374,7 @@ impl Instruction {
     }
 
     /// Returns true for load-reserved and store-conditional instructions.
-    pub fn reserves(&self) -> bool {
+    pub(crate) fn is_reservation(&self) -> bool {
         matches!(
             self,
             Instruction::LoadReserved { .. } | Instruction::StoreConditional { .. }
@@ -385,7 +385,7 @@ impl Instruction {
     pub fn acquires(&self) -> bool {
         match self {
             Instruction::Load { acquire, .. } | Instruction::LoadReserved { acquire, .. } => {
-                *acquire != Acquire::No
+                *acquire != Acquire::None
             }
             Instruction::Atomic { acquire, .. } => *acquire,
             _ => false,
@@ -430,7 +430,7 @@ pub enum Observed {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Claim {
     /// The observed register or location has this value.
-    Is(Observed, i64),
+    Equals(Observed, i64),
     /// Conjunction.
     And(Box<Claim>, Box<Claim>),
     /// Disjunction.
@@ -540,7 +540,7 @@ impl Program {
     }
 
     /// Returns the name of the location whose address is `value`, if any.
-    pub fn pointee(&self, value: i64) -> Option<&str> {
+    fn pointee(&self, value: i64) -> Option<&str> {
         let location = usize::from(location_at(value)?);
         self.locations.get(location).map(String::as_str)
     }
@@ -552,7 +552,7 @@ impl Program {
     }
 
     /// Returns true if registers, initial values or instructions use addresses as data.
-    pub fn has_addresses(&self) -> bool {
+    pub(crate) fn has_addresses(&self) -> bool {
         let registers = self.threads.iter().flat_map(|thread| &thread.registers);
         let mut values = registers.chain(&self.initial);
         let mut code = self.threads.iter().flat_map(|thread| &thread.code);
@@ -562,13 +562,15 @@ impl Program {
 
     /// Returns true if only the axiomatic models can give the outcomes: no core here executes reservations or RCU
     /// operations.
-    pub fn needs_axioms(&self) -> bool {
+    pub fn requires_axiomatic_model(&self) -> bool {
         let mut code = self.threads.iter().flat_map(|thread| &thread.code);
-        code.any(|instruction| instruction.reserves() || matches!(instruction, Instruction::Rcu(_)))
+        code.any(|instruction| {
+            instruction.is_reservation() || matches!(instruction, Instruction::Rcu(_))
+        })
     }
 
     /// Formats an outcome: `0:X2=0; 1:X2=1`.
-    pub fn words(&self, outcome: &Outcome) -> String {
+    pub fn format_outcome(&self, outcome: &Outcome) -> String {
         let entries = outcome.0.iter();
         let entries = entries.map(|(observed, value)| {
             format!("{}={}", self.name_of(observed), self.value_name(*value))
@@ -577,19 +579,19 @@ impl Program {
     }
 
     /// Returns true if the set of all outcomes satisfies the quantified claim.
-    pub fn is_satisfied<'e>(&self, ends: impl IntoIterator<Item = &'e Outcome>) -> bool {
-        let mut ends = ends.into_iter();
+    pub fn is_satisfied<'e>(&self, outcomes: impl IntoIterator<Item = &'e Outcome>) -> bool {
+        let mut outcomes = outcomes.into_iter();
         match self.quantifier {
-            Quantifier::Exists => ends.any(|end| self.holds(end)),
-            Quantifier::NotExists => !ends.any(|end| self.holds(end)),
-            Quantifier::Forall => ends.all(|end| self.holds(end)),
+            Quantifier::Exists => outcomes.any(|outcome| self.holds(outcome)),
+            Quantifier::NotExists => !outcomes.any(|outcome| self.holds(outcome)),
+            Quantifier::Forall => outcomes.all(|outcome| self.holds(outcome)),
         }
     }
 }
 
 fn collect(claim: &Claim, items: &mut Vec<Observed>) {
     match claim {
-        Claim::Is(observed, _) => items.push(observed.clone()),
+        Claim::Equals(observed, _) => items.push(observed.clone()),
         Claim::And(a, b) | Claim::Or(a, b) => {
             collect(a, items);
             collect(b, items);
@@ -601,7 +603,7 @@ fn collect(claim: &Claim, items: &mut Vec<Observed>) {
 
 fn holds(claim: &Claim, value_of: &dyn Fn(&Observed) -> Option<i64>) -> bool {
     match claim {
-        Claim::Is(observed, value) => value_of(observed) == Some(*value),
+        Claim::Equals(observed, value) => value_of(observed) == Some(*value),
         Claim::And(a, b) => holds(a, value_of) && holds(b, value_of),
         Claim::Or(a, b) => holds(a, value_of) || holds(b, value_of),
         Claim::Not(a) => !holds(a, value_of),

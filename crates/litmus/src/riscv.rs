@@ -27,12 +27,13 @@ fn register(name: &str) -> Option<Name> {
     let number: usize = named.or_else(numbered).or_else(frame)?;
     match number {
         0 => Some(Name::Zero),
-        1..=31 => Some(Name::Is(format!("x{number}"))),
+        1..=31 => Some(Name::Register(format!("x{number}"))),
         _ => None,
     }
 }
 
-const KNOWN: [&str; 45] = [
+/// Supported instructions, for suggestions.
+const KNOWN_INSTRUCTIONS: [&str; 45] = [
     "li",
     "mv",
     "add",
@@ -101,17 +102,17 @@ fn instruction<'t>(code: &mut Code<'_, 't>, cell: Cell<'t>) -> Result<()> {
         let address = address(code, parts[2])?;
         let orders_both = acquires && releases;
         // A swap without a destination is a store, and an addition or OR of zero is a load.
-        if !orders_both && change == Change::Set && code.is_zero(parts[0]) {
+        if !orders_both && change == Change::Exchange && code.is_zero(parts[0]) {
             let store = Instruction::Store {
                 to: address,
                 value,
                 release: releases,
-                via: StoreVariant::Text,
+                via: StoreVariant::ProtocolDefault,
             };
             return code.emit(piece, store);
         }
         let to = code.result(parts[0])?;
-        let zero_is_identity = matches!(change, Change::Add | Change::Apply(Operation::Or));
+        let zero_is_identity = matches!(change, Change::FetchAdd | Change::FetchOp(Operation::Or));
         if !orders_both && zero_is_identity && code.is_zero(parts[1]) {
             let load = Instruction::Load {
                 to,
@@ -128,7 +129,7 @@ fn instruction<'t>(code: &mut Code<'_, 't>, cell: Cell<'t>) -> Result<()> {
             acquire: acquires,
             release: releases,
             returns: true,
-            via: StoreVariant::Text,
+            via: StoreVariant::ProtocolDefault,
         };
         return code.emit(piece, atomic);
     }
@@ -167,7 +168,7 @@ fn instruction<'t>(code: &mut Code<'_, 't>, cell: Cell<'t>) -> Result<()> {
                 to: address(code, parts[1])?,
                 value,
                 release: releases,
-                via: StoreVariant::Text,
+                via: StoreVariant::ProtocolDefault,
             };
             code.emit(piece, store)
         }
@@ -176,8 +177,8 @@ fn instruction<'t>(code: &mut Code<'_, 't>, cell: Cell<'t>) -> Result<()> {
             let from = address(code, parts[1])?;
             let to = code.result(parts[0])?;
             let acquire = match acquires {
-                true => Acquire::Full,
-                false => Acquire::No,
+                true => Acquire::Rcsc,
+                false => Acquire::None,
             };
             let load = Instruction::LoadReserved {
                 to,
@@ -216,7 +217,7 @@ fn instruction<'t>(code: &mut Code<'_, 't>, cell: Cell<'t>) -> Result<()> {
             code.emit(piece, Instruction::Fence(Fence::Loads))?;
             code.emit(piece, Instruction::Fence(Fence::Stores))
         }
-        "FENCE.I" => code.emit(piece, Instruction::Fence(Fence::Fetch)),
+        "FENCE.I" => code.emit(piece, Instruction::Fence(Fence::InstructionSync)),
         "BEQ" | "BNE" | "BLT" | "BGE" | "BGT" | "BLE" => {
             cell.check_operand_count(3)?;
             let (a, b) = (code.operand(parts[0], "")?, code.operand(parts[1], "")?);
@@ -237,7 +238,7 @@ fn instruction<'t>(code: &mut Code<'_, 't>, cell: Cell<'t>) -> Result<()> {
             format!("`{}` is not a supported instruction", cell.word.text),
             "an access is of one word, and a location has one",
         ),
-        _ => cell.reject_unknown(&KNOWN),
+        _ => cell.reject_unknown(&KNOWN_INSTRUCTIONS),
     }
 }
 
@@ -259,8 +260,8 @@ fn split_annotation(name: &str) -> (&str, bool, bool) {
 /// Returns the acquire ordering of a load.
 fn load_ordering(acquires: bool) -> Acquire {
     match acquires {
-        true => Acquire::Later,
-        false => Acquire::No,
+        true => Acquire::Rcpc,
+        false => Acquire::None,
     }
 }
 
@@ -305,11 +306,11 @@ fn operation(name: &str) -> Option<Operation> {
 fn atomic(name: &str) -> Option<Change> {
     let name = name.strip_suffix(".W").or(name.strip_suffix(".D"))?;
     Some(match name {
-        "AMOSWAP" => Change::Set,
-        "AMOADD" => Change::Add,
-        "AMOAND" => Change::Apply(Operation::And),
-        "AMOOR" => Change::Apply(Operation::Or),
-        "AMOXOR" => Change::Apply(Operation::Xor),
+        "AMOSWAP" => Change::Exchange,
+        "AMOADD" => Change::FetchAdd,
+        "AMOAND" => Change::FetchOp(Operation::And),
+        "AMOOR" => Change::FetchOp(Operation::Or),
+        "AMOXOR" => Change::FetchOp(Operation::Xor),
         _ => return None,
     })
 }

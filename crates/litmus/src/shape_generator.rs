@@ -6,28 +6,28 @@ use crate::print::{print, print_c};
 use crate::program::{Program, Quantifier};
 
 /// Orders mixed in shapes of two threads.
-const MIXED: [EdgeOrder; 6] = [
-    EdgeOrder::Nothing,
+const SMALL_SHAPE_ORDERS: [EdgeOrder; 6] = [
+    EdgeOrder::ProgramOrder,
     EdgeOrder::Fence,
-    EdgeOrder::Weak,
-    EdgeOrder::Orders,
-    EdgeOrder::LaterOrders,
-    EdgeOrder::HandsOver,
+    EdgeOrder::WeakestFence,
+    EdgeOrder::AcquireRelease,
+    EdgeOrder::RcpcAcquireRelease,
+    EdgeOrder::MessagePassing,
 ];
 /// Orders mixed in larger shapes with two program-order relations, and in `ISA2`, which distinguishes point-to-point
 /// orders from those at homes.
 const LARGE_SHAPE_ORDERS: [EdgeOrder; 4] = [
-    EdgeOrder::Nothing,
+    EdgeOrder::ProgramOrder,
     EdgeOrder::Fence,
-    EdgeOrder::Orders,
-    EdgeOrder::HandsOver,
+    EdgeOrder::AcquireRelease,
+    EdgeOrder::MessagePassing,
 ];
 /// Orders that C11 can express.
 const C11_ORDERS: [EdgeOrder; 4] = [
-    EdgeOrder::Nothing,
+    EdgeOrder::ProgramOrder,
     EdgeOrder::Fence,
-    EdgeOrder::Orders,
-    EdgeOrder::LaterOrders,
+    EdgeOrder::AcquireRelease,
+    EdgeOrder::RcpcAcquireRelease,
 ];
 
 /// Names and contents of the protocol files on which the tests run. Each guarantees the memory model with which their
@@ -62,7 +62,7 @@ pub struct File {
 /// The first shape that cannot be printed, with the reason.
 pub fn files() -> Result<Vec<File>, String> {
     let mut files = Vec::new();
-    for program in shapes(&MIXED, &LARGE_SHAPE_ORDERS)? {
+    for program in shapes(&SMALL_SHAPE_ORDERS, &LARGE_SHAPE_ORDERS)? {
         files.push(File {
             path: format!("aarch64/{}.litmus", program.name),
             text: print(&program)?,
@@ -83,16 +83,19 @@ pub fn files() -> Result<Vec<File>, String> {
 
 /// Returns the shapes without duplicates: with every mix of orders for two threads, for two program-order relations,
 /// and for `ISA2`; the others with the same order everywhere.
-fn shapes(mixed: &[EdgeOrder], handed_on: &[EdgeOrder]) -> Result<Vec<Program>, String> {
+fn shapes(
+    small_shape_orders: &[EdgeOrder],
+    large_shape_orders: &[EdgeOrder],
+) -> Result<Vec<Program>, String> {
     let mut shapes: Vec<Program> = Vec::new();
     for (family, cycle) in FAMILIES {
         let order_count = cycle.matches("Po").count();
         let threads = cycle.matches('e').count();
         let mixes = match (threads, order_count) {
-            (0..=2, _) => mixes(mixed, order_count),
-            (_, 2) => mixes(handed_on, order_count),
-            _ if family == "ISA2" => mixes(handed_on, order_count),
-            _ => mixed
+            (0..=2, _) => mixes(small_shape_orders, order_count),
+            (_, 2) => mixes(large_shape_orders, order_count),
+            _ if family == "ISA2" => mixes(large_shape_orders, order_count),
+            _ => small_shape_orders
                 .iter()
                 .map(|&order| vec![order; order_count])
                 .collect(),

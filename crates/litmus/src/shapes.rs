@@ -76,7 +76,7 @@ pub fn program(threads: &[Vec<Step>], fenced: bool) -> Program {
                             to: step.at.into(),
                             value: Operand::Number(value),
                             release: false,
-                            via: StoreVariant::Text,
+                            via: StoreVariant::ProtocolDefault,
                         }
                     }
                     false => {
@@ -85,7 +85,7 @@ pub fn program(threads: &[Vec<Step>], fenced: bool) -> Program {
                         Instruction::Load {
                             to: thread.registers.len() - 1,
                             from: step.at.into(),
-                            acquire: Acquire::No,
+                            acquire: Acquire::None,
                         }
                     }
                 });

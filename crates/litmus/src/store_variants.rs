@@ -11,31 +11,31 @@ use crate::kinds::Kinds;
 use crate::program::{Fence, Instruction, Program, StoreVariant};
 
 /// Store variants, each with its letter in a mix and its description.
-pub const LETTERS: [(StoreVariant, char, &str); 3] = [
+pub const VARIANTS: [(StoreVariant, char, &str); 3] = [
     (
-        StoreVariant::Text,
+        StoreVariant::ProtocolDefault,
         't',
         "by the default store of the protocol",
     ),
-    (StoreVariant::Back, 'b', "written back"),
+    (StoreVariant::WriteBack, 'b', "written back"),
     (StoreVariant::Acknowledged, 'a', "acknowledged by the home"),
 ];
 
 /// Returns the descriptions of the store variants that a protocol has in addition to the default.
-pub fn others(protocol: &Protocol) -> Vec<&'static str> {
+pub fn optional_variants(protocol: &Protocol) -> Vec<&'static str> {
     let accesses = Accesses::of(protocol);
     let has = |via: StoreVariant| match via {
-        StoreVariant::Text => false,
-        StoreVariant::Back => accesses.back.is_some(),
-        StoreVariant::Acknowledged => accesses.acknowledged.is_some(),
+        StoreVariant::ProtocolDefault => false,
+        StoreVariant::WriteBack => accesses.write_back.is_some(),
+        StoreVariant::Acknowledged => accesses.acknowledged_write.is_some(),
     };
-    let variants = LETTERS.iter().filter(|(via, ..)| has(*via));
+    let variants = VARIANTS.iter().filter(|(via, ..)| has(*via));
     variants.map(|&(_, _, words)| words).collect()
 }
 
 /// Formats a mix as letters, one per write.
-pub fn letters(mix: &[StoreVariant]) -> String {
-    let letter = |via: &StoreVariant| LETTERS.iter().find(|(variant, ..)| variant == via);
+pub fn format_mix(mix: &[StoreVariant]) -> String {
+    let letter = |via: &StoreVariant| VARIANTS.iter().find(|(variant, ..)| variant == via);
     mix.iter()
         .filter_map(letter)
         .map(|(_, letter, _)| letter)
@@ -43,17 +43,25 @@ pub fn letters(mix: &[StoreVariant]) -> String {
 }
 
 /// Returns the store variants that a protocol has for each write of a program, thread by thread.
-fn choices(protocol: &Protocol, kinds: &Kinds, program: &Program) -> Vec<Vec<StoreVariant>> {
+fn variants_by_write(
+    protocol: &Protocol,
+    kinds: &Kinds,
+    program: &Program,
+) -> Vec<Vec<StoreVariant>> {
     let variants_of = |accesses: &Accesses, instruction: &Instruction| {
-        let mut variants = vec![StoreVariant::Text];
+        let mut variants = vec![StoreVariant::ProtocolDefault];
         match instruction {
             Instruction::Store { .. } => {
-                variants.extend(accesses.back.map(|_| StoreVariant::Back));
-                variants.extend(accesses.acknowledged.map(|_| StoreVariant::Acknowledged));
+                variants.extend(accesses.write_back.map(|_| StoreVariant::WriteBack));
+                variants.extend(
+                    accesses
+                        .acknowledged_write
+                        .map(|_| StoreVariant::Acknowledged),
+                );
             }
             // A write that the home performs without returning the old value cannot implement an atomic access.
-            Instruction::Atomic { .. } if accesses.update == Some(Access::Atomic) => {
-                variants.extend(accesses.back.map(|_| StoreVariant::Back));
+            Instruction::Atomic { .. } if accesses.atomic == Some(Access::Atomic) => {
+                variants.extend(accesses.write_back.map(|_| StoreVariant::WriteBack));
             }
             _ => {}
         }
@@ -71,9 +79,9 @@ fn choices(protocol: &Protocol, kinds: &Kinds, program: &Program) -> Vec<Vec<Sto
 }
 
 /// Returns every mix of the protocol's store variants over the writes of a program, thread by thread.
-pub fn every(protocol: &Protocol, kinds: &Kinds, program: &Program) -> Vec<Vec<StoreVariant>> {
+pub fn all_mixes(protocol: &Protocol, kinds: &Kinds, program: &Program) -> Vec<Vec<StoreVariant>> {
     let mut mixes = vec![Vec::new()];
-    for choices in choices(protocol, kinds, program) {
+    for choices in variants_by_write(protocol, kinds, program) {
         let extended = mixes.iter().flat_map(|prefix: &Vec<StoreVariant>| {
             let variants = choices.iter();
             variants.map(move |&via| [&prefix[..], &[via]].concat())
@@ -87,13 +95,13 @@ pub fn every(protocol: &Protocol, kinds: &Kinds, program: &Program) -> Vec<Vec<S
 ///
 /// # Errors
 /// The number of letters is not that of the program's writes, a letter is unknown, or the protocol lacks a variant.
-pub fn read(
+pub fn parse_mix(
     text: &str,
     protocol: &Protocol,
     kinds: &Kinds,
     program: &Program,
 ) -> Result<Vec<StoreVariant>, String> {
-    let choices = choices(protocol, kinds, program);
+    let choices = variants_by_write(protocol, kinds, program);
     let letter_count = text.chars().count();
     if letter_count != choices.len() {
         return Err(format!(
@@ -105,7 +113,7 @@ pub fn read(
     }
     let mut mix = Vec::new();
     for ((index, letter), choices) in text.chars().enumerate().zip(&choices) {
-        let entry = LETTERS
+        let entry = VARIANTS
             .iter()
             .find(|(_, candidate, _)| *candidate == letter);
         match entry {
@@ -120,7 +128,7 @@ pub fn read(
             }
             None => {
                 let descriptions =
-                    LETTERS.map(|(_, letter, description)| format!("`{letter}` ({description})"));
+                    VARIANTS.map(|(_, letter, description)| format!("`{letter}` ({description})"));
                 return Err(format!(
                     "`{letter}` is not one of {}",
                     descriptions.join(", ")
@@ -132,7 +140,7 @@ pub fn read(
 }
 
 /// Returns the program with a mix of store variants.
-pub fn mixed(program: &Program, mix: &[StoreVariant]) -> Program {
+pub fn with_mix(program: &Program, mix: &[StoreVariant]) -> Program {
     let mut program = program.clone();
     let code = program.threads.iter_mut().flat_map(|t| &mut t.code);
     let writes = code.filter_map(|instruction| match instruction {
@@ -150,13 +158,13 @@ pub fn mixed(program: &Program, mix: &[StoreVariant]) -> Program {
 /// If caches take part in fences, a completed store is not necessarily visible to others, and the rows order only the
 /// accesses that request it. A fence of stores is therefore inserted before each ordered write that is not the
 /// protocol's default store.
-pub fn ordered(protocol: &Protocol, kinds: &Kinds, program: &Program) -> Program {
+pub fn with_fences(protocol: &Protocol, kinds: &Kinds, program: &Program) -> Program {
     let mut program = program.clone();
     let orders = protocol.program_order.unwrap_or_default();
     let orders_stores = orders.waits(Issue::Store, Issue::Store);
     let needs_fence = |instruction: &Instruction| match *instruction {
         Instruction::Store { release, via, .. } => {
-            via != StoreVariant::Text && (release || orders_stores)
+            via != StoreVariant::ProtocolDefault && (release || orders_stores)
         }
         Instruction::Atomic {
             acquire, release, ..
@@ -199,11 +207,11 @@ mod tests {
     #[test]
     fn mixes_round_trip_and_invalid_ones_are_rejected() {
         let (protocol, program) = (cord(), named("MP+popl+poap").unwrap());
-        let mixes = every(&protocol, &2.into(), &program);
+        let mixes = all_mixes(&protocol, &2.into(), &program);
         assert_eq!(mixes.len(), 9);
         for mix in &mixes {
             assert_eq!(
-                &read(&letters(mix), &protocol, &2.into(), &program).unwrap(),
+                &parse_mix(&format_mix(mix), &protocol, &2.into(), &program).unwrap(),
                 mix
             );
         }
@@ -211,11 +219,11 @@ mod tests {
             ("t", "`t` has 1 letter, and MP+popl+poap writes 2 times"),
             ("tx", "`x` is not one of `t`"),
         ] {
-            let message = read(text, &protocol, &2.into(), &program).unwrap_err();
+            let message = parse_mix(text, &protocol, &2.into(), &program).unwrap_err();
             assert!(message.contains(expected), "{message}");
         }
         let seq = parse(include_str!("../../../ordering/seq.coh")).unwrap();
-        let message = read("tb", &seq, &2.into(), &program).unwrap_err();
+        let message = parse_mix("tb", &seq, &2.into(), &program).unwrap_err();
         assert_eq!(
             message,
             "write 2 of MP+popl+poap cannot be written back on seq"
@@ -226,8 +234,8 @@ mod tests {
     fn unordered_releases_get_fences_and_branches_keep_targets() {
         let (protocol, program) = (cord(), named("MP+popl+poap").unwrap());
         let fences = |mix: &str| {
-            let mix = read(mix, &protocol, &2.into(), &program).unwrap();
-            let program = ordered(&protocol, &2.into(), &mixed(&program, &mix));
+            let mix = parse_mix(mix, &protocol, &2.into(), &program).unwrap();
+            let program = with_fences(&protocol, &2.into(), &with_mix(&program, &mix));
             let code = program.threads.iter().flat_map(|t| &t.code);
             code.filter(|i| matches!(i, Instruction::Fence(_))).count()
         };
@@ -243,10 +251,13 @@ mod tests {
                 to: end,
             },
         );
-        let ordered_program = ordered(
+        let ordered_program = with_fences(
             &protocol,
             &2.into(),
-            &mixed(&branches, &[StoreVariant::Text, StoreVariant::Back]),
+            &with_mix(
+                &branches,
+                &[StoreVariant::ProtocolDefault, StoreVariant::WriteBack],
+            ),
         );
         let Instruction::Branch { to, .. } = ordered_program.threads[0].code[0] else {
             panic!("the branch")

@@ -15,7 +15,7 @@ pub fn symmetries(program: &Program) -> Vec<Vec<usize>> {
     if program.has_addresses() {
         return vec![(0..program.threads.len()).collect()];
     }
-    extend(program, &PartialSymmetry::default(), &mut symmetries);
+    extend_symmetry(program, &PartialSymmetry::default(), &mut symmetries);
     symmetries
 }
 
@@ -27,7 +27,8 @@ struct PartialSymmetry {
     registers: Vec<BTreeMap<Register, Register>>,
 }
 
-fn extend(program: &Program, partial: &PartialSymmetry, symmetries: &mut Vec<Vec<usize>>) {
+/// Maps the next thread in every way, and collects the complete symmetries.
+fn extend_symmetry(program: &Program, partial: &PartialSymmetry, symmetries: &mut Vec<Vec<usize>>) {
     let next = partial.threads.len();
     if next == program.threads.len() {
         if partial.preserves(program) {
@@ -40,13 +41,13 @@ fn extend(program: &Program, partial: &PartialSymmetry, symmetries: &mut Vec<Vec
     for image in std::iter::once(next).chain(candidates) {
         let mut extended = partial.clone();
         if !partial.threads.contains(&image) && extended.map_thread(program, next, image) {
-            extend(program, &extended, symmetries);
+            extend_symmetry(program, &extended, symmetries);
         }
     }
 }
 
 /// Maps `from` to `to`. Returns false if either is already in a different pair.
-fn pair<T: Ord + Copy>(images: &mut BTreeMap<T, T>, from: T, to: T) -> bool {
+fn map_pair<T: Ord + Copy>(images: &mut BTreeMap<T, T>, from: T, to: T) -> bool {
     match images.get(&from) {
         Some(image) => *image == to,
         None => {
@@ -71,7 +72,9 @@ impl PartialSymmetry {
             Atomic, Branch, Compute, Fence, Load, LoadReserved, Select, Store, StoreConditional,
         };
         let same_address = match (a.address(), b.address()) {
-            (Some(Address::Direct(a)), Some(Address::Direct(b))) => pair(&mut self.locations, a, b),
+            (Some(Address::Direct(a)), Some(Address::Direct(b))) => {
+                map_pair(&mut self.locations, a, b)
+            }
             (Some(Address::Indirect(a)), Some(Address::Indirect(b))) => self.map_register(a, b),
             (a, b) => a == b,
         };
@@ -175,7 +178,9 @@ impl PartialSymmetry {
                 },
             ) => {
                 let changes = match (change, c) {
-                    (Change::SetIf(a), Change::SetIf(b)) => self.map_operand(a, b),
+                    (Change::CompareAndSwap(a), Change::CompareAndSwap(b)) => {
+                        self.map_operand(a, b)
+                    }
                     (a, b) => a == b,
                 };
                 changes
@@ -225,7 +230,7 @@ impl PartialSymmetry {
     /// Maps a register of the thread mapped last.
     fn map_register(&mut self, a: Register, b: Register) -> bool {
         let last = self.registers.last_mut();
-        last.is_some_and(|registers| pair(registers, a, b))
+        last.is_some_and(|registers| map_pair(registers, a, b))
     }
 
     /// Returns true if the symmetry preserves initial values, claim, filter and listed observations.
@@ -248,17 +253,17 @@ impl PartialSymmetry {
                 .into_iter()
                 .all(|claim| self.image_text(claim) == Some(normal_form(claim)))
             && (program.listed.iter()).all(|listed| {
-                let image = self.observed(listed);
+                let image = self.observed_image(listed);
                 image.is_some_and(|image| program.listed.contains(&image))
             })
     }
 
     /// Returns the image of a claim in normal form, if the symmetry maps everything that it names.
     fn image_text(&self, claim: &Claim) -> Option<String> {
-        Some(normal_form(&self.image(claim)?))
+        Some(normal_form(&self.claim_image(claim)?))
     }
 
-    fn observed(&self, observed: &Observed) -> Option<Observed> {
+    fn observed_image(&self, observed: &Observed) -> Option<Observed> {
         Some(match observed {
             Observed::Location(at) => Observed::Location(*self.locations.get(at)?),
             Observed::Register(thread, register) => Observed::Register(
@@ -268,14 +273,18 @@ impl PartialSymmetry {
         })
     }
 
-    fn image(&self, claim: &Claim) -> Option<Claim> {
-        let map_both =
-            |a: &Claim, b: &Claim| Some((Box::new(self.image(a)?), Box::new(self.image(b)?)));
+    fn claim_image(&self, claim: &Claim) -> Option<Claim> {
+        let map_both = |a: &Claim, b: &Claim| {
+            Some((
+                Box::new(self.claim_image(a)?),
+                Box::new(self.claim_image(b)?),
+            ))
+        };
         Some(match claim {
-            Claim::Is(observed, value) => Claim::Is(self.observed(observed)?, *value),
+            Claim::Equals(observed, value) => Claim::Equals(self.observed_image(observed)?, *value),
             Claim::And(a, b) => map_both(a, b).map(|(a, b)| Claim::And(a, b))?,
             Claim::Or(a, b) => map_both(a, b).map(|(a, b)| Claim::Or(a, b))?,
-            Claim::Not(a) => Claim::Not(Box::new(self.image(a)?)),
+            Claim::Not(a) => Claim::Not(Box::new(self.claim_image(a)?)),
             Claim::True => Claim::True,
         })
     }
@@ -298,7 +307,7 @@ fn normal_form(claim: &Claim) -> String {
         format!("({})", operands.join(separator))
     };
     match claim {
-        Claim::Is(observed, value) => format!("{observed:?}={value}"),
+        Claim::Equals(observed, value) => format!("{observed:?}={value}"),
         Claim::And(..) => join_operands(true, " and "),
         Claim::Or(..) => join_operands(false, " or "),
         Claim::Not(a) => format!("not {}", normal_form(a)),
@@ -336,7 +345,7 @@ mod tests {
     fn claims_and_initial_values_restrict_symmetry() {
         let sb = named("SB").expect("a shape");
         let mut with_claim = sb.clone();
-        with_claim.claim = Claim::Is(Observed::Location(0), 1);
+        with_claim.claim = Claim::Equals(Observed::Location(0), 1);
         assert_eq!(symmetries(&with_claim).len(), 1);
         let mut with_initial_value = sb;
         with_initial_value.initial[1] = 7;

@@ -1,26 +1,27 @@
 //! Programs in the simulator: each run is one order of events, from random delays of messages and threads.
 
 use cohkit_application::interface::{
-    Actions, Application, Contents, Event, Placement, Step, Table, Update as Change,
+    Actions, Application, Contents, Event, Placement, Step, Table, Update as WordUpdate,
 };
 use cohkit_protocol::controller::{Access, Controller};
-use cohkit_protocol::protocol::{Protocol, Right, StateId};
+use cohkit_protocol::protocol::{Permission, Protocol, StateId};
 use cohkit_protocol::remotes::KindId;
 use cohkit_protocol::threads::Accesses;
 use cohkit_sim::data::Random;
 use cohkit_sim::kernel::NANOSECOND;
-use cohkit_sim::platform::{Platform, Quantity};
+use cohkit_sim::platform::Platform;
 use cohkit_sim::scenario::{Playable, ScenarioRun};
 use cohkit_sim::simulation::{play_while, LowerLevelSetup, RunError, Setup};
+use cohkit_units::Quantity;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::cores::{Core, Cores, FenceKind, FenceSupport, MemoryRequest};
-use crate::kinds::{write, Kinds};
+use crate::kinds::{write_access, Kinds};
 use crate::models::end;
-use crate::program::{Change as Becomes, Instruction, Outcome, Program, StoreVariant, Update};
-use crate::store_variants::ordered;
+use crate::program::{Change, Instruction, Outcome, Program, StoreVariant, Update};
+use crate::store_variants::with_fences;
 
 /// Observations of runs with consecutive seeds.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -191,11 +192,11 @@ pub fn observe_placed(
     let mut outcomes = SeedOutcomes::default();
     let accesses = kinds.accesses(protocol);
     // The simulator's threads request the acquire after an acquiring read themselves.
-    let asks = accesses.iter().map(|cache_accesses| FenceSupport {
+    let fence_support = accesses.iter().map(|cache_accesses| FenceSupport {
         acquired: false,
         ..FenceSupport::of(cache_accesses)
     });
-    let asks: Vec<FenceSupport> = asks.collect();
+    let fence_support: Vec<FenceSupport> = fence_support.collect();
     for run in 0..options.runs {
         if !should_continue() {
             return Err(ObserveError::Interrupted);
@@ -203,10 +204,10 @@ pub fn observe_placed(
         let seed = options.seed.wrapping_add(run);
         let machine = &machines[(seed % machines.len() as u64) as usize];
         let setup = machine.setup(TimedProgram {
-            program: ordered(protocol, kinds, program),
+            program: with_fences(protocol, kinds, program),
             cores: options.cores,
             kinds: kinds.clone(),
-            asks: asks.clone(),
+            fence_support: fence_support.clone(),
             accesses: accesses.clone(),
             caches: machine.caches().into(),
             seed,
@@ -254,16 +255,16 @@ fn check_atomics(
     let threads = program.threads.iter().zip(kinds.names(protocol));
     for ((thread, kind), accesses) in threads.zip(kinds.accesses(protocol)) {
         let mut code = thread.code.iter();
-        let is_apply = |instruction: &Instruction| {
+        let is_fetch_op = |instruction: &Instruction| {
             matches!(
                 instruction,
                 Instruction::Atomic {
-                    change: Becomes::Apply(_),
+                    change: Change::FetchOp(_),
                     ..
                 }
             )
         };
-        if code.clone().any(is_apply) {
+        if code.clone().any(is_fetch_op) {
             let reason = "the simulator supports only atomic add, exchange and compare-and-swap";
             return Err(ObserveError::Cannot(reason.into()));
         }
@@ -271,9 +272,10 @@ fn check_atomics(
         let is_of_kind =
             |state: StateId| protocol.kinds[protocol.kind_of(state).index()].name == kind;
         let mut states = (0..).zip(&protocol.remote.states);
-        let has_writable_copy =
-            states.any(|(index, state)| state.right >= Right::Write && is_of_kind(StateId(index)));
-        if atomic && !has_writable_copy && accesses.update != Some(Access::Atomic) {
+        let has_writable_copy = states.any(|(index, state)| {
+            state.permission >= Permission::Write && is_of_kind(StateId(index))
+        });
+        if atomic && !has_writable_copy && accesses.atomic != Some(Access::Atomic) {
             let name = &protocol.name;
             return Err(ObserveError::Cannot(format!(
                 "simulated threads perform atomic accesses in the copies of their caches, and the caches of {name} have no writable copy"
@@ -291,7 +293,7 @@ struct TimedProgram {
     /// Kinds of the threads' caches.
     kinds: Kinds,
     /// Fences and acquires that each thread's cache executes.
-    asks: Vec<FenceSupport>,
+    fence_support: Vec<FenceSupport>,
     /// Accesses of each thread.
     accesses: Vec<Accesses>,
     /// Number of caches that serve cores: at least one per thread.
@@ -374,18 +376,18 @@ impl Playable for TimedProgram {
     fn begin(&self) -> Box<dyn ScenarioRun> {
         let mut cores = Core::all(&self.program);
         let threads = cores.iter_mut().zip(&self.program.threads);
-        for ((core, thread), asks) in threads.zip(&self.asks) {
-            core.asks = *asks;
+        for ((core, thread), fence_support) in threads.zip(&self.fence_support) {
+            core.asks = *fence_support;
             core.settle(&thread.code, self.cores);
         }
         let seats = self.seats();
         // Separate generator: only the delays and choices of threads use it.
         let random = Random::new(!self.seed);
-        Box::new(Running {
+        Box::new(TimedRun {
             lines: self.lines(),
             test: self.clone(),
             cores,
-            steps: vec![ThreadActivity::Nothing; seats.len()],
+            steps: vec![ThreadActivity::Idle; seats.len()],
             seats,
             random,
             memory: RefCell::new(Vec::new()),
@@ -397,18 +399,18 @@ impl Playable for TimedProgram {
 /// State of a simulator core.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum ThreadActivity {
-    Nothing,
+    Idle,
     /// The delay before the next step is over.
-    Waited,
+    DelayOver,
     /// Its access is outstanding.
     Access(MemoryRequest),
     /// Its fence or acquire is outstanding.
-    Asks(FenceKind),
+    Fence(FenceKind),
 }
 
 /// Threads in execution. Each uses several simulator cores before one cache: with a store buffer, the second core
 /// performs the stores; with a window, any of three performs the next access.
-struct Running {
+struct TimedRun {
     test: TimedProgram,
     lines: Vec<u32>,
     cores: Vec<Core>,
@@ -421,15 +423,16 @@ struct Running {
     application: NoApplication,
 }
 
-impl Running {
-    /// Returns the difference between a word of the simulator and the value of location `location`. The simulator chooses the
-    /// initial words.
+impl TimedRun {
+    /// Returns the difference between a word of the simulator and the value of location `location`. The simulator
+    /// chooses the initial words.
     fn difference(&self, location: u8) -> u64 {
         let line = self.lines[usize::from(location)];
         let initial = self.test.program.initial[usize::from(location)] as u64;
         cohkit_sim::data::Data::untouched_word(line, 0).wrapping_sub(initial)
     }
 
+    /// Returns the simulator's step for a memory request.
     fn access_step(&self, request: MemoryRequest) -> Step {
         let (line, word) = (self.lines[usize::from(request.location())], 0);
         let shift = self.difference(request.location());
@@ -445,13 +448,17 @@ impl Running {
                 let value = word_of(value);
                 return Step::Release { line, word, value };
             }
-            MemoryRequest::Update(_, Update::Set(value), _) => Change::Swap(word_of(value)),
-            MemoryRequest::Update(_, Update::Add(amount), _) => Change::Add(amount as u64),
-            MemoryRequest::Update(_, Update::SetIf(old, new), _) => Change::CompareSwap {
-                old: word_of(old),
-                new: word_of(new),
-            },
-            MemoryRequest::Update(_, Update::Apply(..), _) => {
+            MemoryRequest::Update(_, Update::Exchange(value), _) => {
+                WordUpdate::Swap(word_of(value))
+            }
+            MemoryRequest::Update(_, Update::FetchAdd(amount), _) => WordUpdate::Add(amount as u64),
+            MemoryRequest::Update(_, Update::CompareAndSwap(old, new), _) => {
+                WordUpdate::CompareSwap {
+                    old: word_of(old),
+                    new: word_of(new),
+                }
+            }
+            MemoryRequest::Update(_, Update::FetchOp(..), _) => {
                 unreachable!("`changes_copies` refuses it")
             }
         };
@@ -491,7 +498,7 @@ impl Running {
     }
 
     /// Returns the next step of a simulator core.
-    fn next(&mut self, number: usize) -> Step {
+    fn next_step(&mut self, number: usize) -> Step {
         let (port, thread) = self.seats[number];
         let ready_requests = self.may_begin(number);
         let chosen = match ready_requests.len() {
@@ -509,7 +516,7 @@ impl Running {
             .into_iter()
             .find(can_request);
         if let (0, Some(fence)) = (port, fence) {
-            self.steps[number] = ThreadActivity::Asks(fence);
+            self.steps[number] = ThreadActivity::Fence(fence);
             return Step::Fence;
         }
         if port == 0 {
@@ -519,7 +526,7 @@ impl Running {
             if let (true, Some(position)) = (reads, forwarded) {
                 core.forward(code, position);
                 core.settle(code, self.test.cores);
-                self.steps[number] = ThreadActivity::Nothing;
+                self.steps[number] = ThreadActivity::Idle;
                 return self.random_delay(0);
             }
             if core.through(code) && !matches!(self.test.cores, Cores::Relaxed(_)) {
@@ -530,13 +537,13 @@ impl Running {
             return Step::Stop;
         }
         if port > 0 {
-            self.steps[number] = ThreadActivity::Nothing;
+            self.steps[number] = ThreadActivity::Idle;
         }
         self.polling_step(number)
     }
 }
 
-impl ScenarioRun for Running {
+impl ScenarioRun for TimedRun {
     fn application(&mut self) -> &mut dyn Application {
         &mut self.application
     }
@@ -555,21 +562,21 @@ impl ScenarioRun for Running {
             let value = result.wrapping_sub(self.difference(request.location()));
             self.cores[thread].ended(code, request.location(), value as i64);
             self.cores[thread].settle(code, self.test.cores);
-            self.steps[number] = ThreadActivity::Nothing;
+            self.steps[number] = ThreadActivity::Idle;
         }
-        if let ThreadActivity::Asks(fence) = self.steps[number] {
+        if let ThreadActivity::Fence(fence) = self.steps[number] {
             let code = &self.test.program.threads[thread].code;
             self.cores[thread].answered(code, self.test.cores, fence);
             self.cores[thread].settle(code, self.test.cores);
-            self.steps[number] = ThreadActivity::Nothing;
+            self.steps[number] = ThreadActivity::Idle;
         }
         // Delays between steps: up to 200 ns, about the latency of messages; in a quarter of the cases up to 1600 ns.
-        if self.steps[number] == ThreadActivity::Nothing {
-            self.steps[number] = ThreadActivity::Waited;
+        if self.steps[number] == ThreadActivity::Idle {
+            self.steps[number] = ThreadActivity::DelayOver;
             let max_ns = if self.random.below(4) == 0 { 1600 } else { 200 };
             return self.random_delay(max_ns);
         }
-        self.next(number)
+        self.next_step(number)
     }
 
     fn write_access(&self, number: usize) -> Option<Access> {
@@ -580,8 +587,8 @@ impl ScenarioRun for Running {
             _ => return None,
         };
         match via {
-            StoreVariant::Text => None,
-            via => write(&self.test.accesses[thread], via, release),
+            StoreVariant::ProtocolDefault => None,
+            via => write_access(&self.test.accesses[thread], via, release),
         }
     }
 

@@ -39,7 +39,7 @@ pub struct Change<'s> {
 }
 
 /// A message in flight, its number in the chart, and its sender.
-type UnderWay = (InFlightMessage<Values>, u32, usize);
+type SentMessage = (InFlightMessage<Values>, u32, usize);
 
 /// Sequence chart under construction.
 pub struct Story<'s> {
@@ -49,8 +49,8 @@ pub struct Story<'s> {
     /// Names of the agents; a remote has the name of its thread.
     names: AgentNames,
     sequence: Sequence,
-    under_way: Vec<UnderWay>,
-    flights: u32,
+    sent_messages: Vec<SentMessage>,
+    sent_count: u32,
 }
 
 impl<'s> Story<'s> {
@@ -80,8 +80,8 @@ impl<'s> Story<'s> {
                 agents,
                 steps: Vec::new(),
             },
-            under_way: Vec::new(),
-            flights: 0,
+            sent_messages: Vec::new(),
+            sent_count: 0,
         }
     }
 
@@ -90,7 +90,7 @@ impl<'s> Story<'s> {
         self.sequence
     }
 
-    fn step(&mut self, agent: usize, action: Action) {
+    fn push_step(&mut self, agent: usize, action: Action) {
         self.sequence.steps.push(Step {
             agent,
             action,
@@ -100,7 +100,7 @@ impl<'s> Story<'s> {
     }
 
     fn add_action(&mut self, agent: usize, description: String) {
-        self.step(agent, Action::Does { what: description });
+        self.push_step(agent, Action::Does { what: description });
     }
 
     /// Adds a step to the chart.
@@ -121,8 +121,8 @@ impl<'s> Story<'s> {
             ThreadStep::Begins(_, MemoryRequest::Write(location, value, release, via)) => {
                 let verb = if release { "releases" } else { "stores" };
                 let suffix = match via {
-                    StoreVariant::Text => "",
-                    StoreVariant::Back => ", written back",
+                    StoreVariant::ProtocolDefault => "",
+                    StoreVariant::WriteBack => ", written back",
                     StoreVariant::Acknowledged => ", acknowledged",
                 };
                 Some(format!("{verb} {} = {value}{suffix}", name(location)))
@@ -167,13 +167,15 @@ impl<'s> Story<'s> {
     /// Adds the receipt of a message. Returns the receiver.
     fn add_receive(&mut self, flight: &InFlightMessage<Values>, change: &Change) -> usize {
         let index = self
-            .under_way
+            .sent_messages
             .iter()
             .position(|(other, ..)| other == flight);
-        let (_, number, from) = self.under_way.remove(index.expect("it was sent"));
+        let (_, number, from) = self
+            .sent_messages
+            .remove(index.expect("a received message was sent"));
         let agent = self.receiver(flight, change);
-        let message = self.words(flight, change);
-        self.step(
+        let message = self.format_message(flight, change);
+        self.push_step(
             agent,
             Action::Receive {
                 message,
@@ -189,11 +191,11 @@ impl<'s> Story<'s> {
             Some(remote) => self.threads[usize::from(remote)],
             None => actor.unwrap_or_else(|| self.home(flight.line, change)),
         };
-        let message = self.words(&flight, change);
+        let message = self.format_message(&flight, change);
         let to = self.receiver(&flight, change);
-        let number = self.flights;
-        self.flights += 1;
-        self.step(
+        let number = self.sent_count;
+        self.sent_count += 1;
+        self.push_step(
             from,
             Action::Send {
                 message,
@@ -201,7 +203,7 @@ impl<'s> Story<'s> {
                 flight: number,
             },
         );
-        self.under_way.push((flight, number, from));
+        self.sent_messages.push((flight, number, from));
     }
 
     /// Returns the lifeline of a line's home.
@@ -218,7 +220,7 @@ impl<'s> Story<'s> {
     }
 
     /// Formats a message with its location, the value that it carries, and its fields: `Release(y=1, epoch=0)`.
-    fn words(&self, flight: &InFlightMessage<Values>, change: &Change) -> String {
+    fn format_message(&self, flight: &InFlightMessage<Values>, change: &Change) -> String {
         let message = change.system.protocol.message(flight.message);
         let mut parts = Vec::new();
         let location = change.locations.get(usize::from(flight.line)).copied();
@@ -226,7 +228,7 @@ impl<'s> Story<'s> {
             let name = &self.program.locations[usize::from(location)];
             parts.push(match &flight.carried {
                 Payload::Line((_, value))
-                | Payload::Write(WrittenValue(Some(Update::Set(value))), _) => {
+                | Payload::Write(WrittenValue(Some(Update::Exchange(value))), _) => {
                     format!("{name}={value}")
                 }
                 _ => name.clone(),
@@ -259,7 +261,7 @@ impl<'s> Story<'s> {
                 let [old, new] = [&old.home, &new.home]
                     .map(|home| Contents::of(variable.ty, &home.slots[slots.clone()]));
                 for state in self.names.changes(variable, &old, &new) {
-                    self.step(home, Action::Becomes { state });
+                    self.push_step(home, Action::Becomes { state });
                 }
             }
         }

@@ -24,7 +24,7 @@ pub fn conformance_programs(protocol: &Protocol) -> Vec<Program> {
 
 /// Returns the program with warm caches: each thread first loads every location that it loads later, by plain loads
 /// into unobserved registers. Returns `None` if no thread loads.
-pub fn with_warm_caches(program: &Program) -> Option<Program> {
+fn with_warm_caches(program: &Program) -> Option<Program> {
     let mut warm_program = program.clone();
     warm_program.name.push_str(WARM);
     let mut has_load = false;
@@ -42,7 +42,7 @@ pub fn with_warm_caches(program: &Program) -> Option<Program> {
             let to = thread.registers.len();
             thread.registers.push(0);
             thread.names.push(format!(".{to}"));
-            let acquire = Acquire::No;
+            let acquire = Acquire::None;
             let from = from.into();
             warm_code.push(Instruction::Load { to, from, acquire });
         }

@@ -92,8 +92,8 @@ mod tests {
         System::new(protocol, home, remotes, lines, 7)
     }
 
-    /// Checks the first `limit` reachable states: each is reconstructed from its number, and two have the same number if
-    /// and only if they are equal.
+    /// Checks the first `limit` reachable states: each is reconstructed from its number, and two have the same number
+    /// if and only if they are equal.
     fn round_trips(machine: &Machine, limit: usize) {
         let mut worlds = Worlds::default();
         let mut states: Vec<MachineState<Values>> = vec![machine.first()];
@@ -107,11 +107,13 @@ mod tests {
             let rebuilt = worlds.worlds(number, machine.systems());
             assert_eq!(machine.state(rebuilt.into_iter()), state);
             let steps = match (machine, &state) {
-                (Machine::One(system, _), MachineState::One(world)) => {
+                (Machine::OneLevel(system, _), MachineState::OneLevel(world)) => {
                     let steps = world.steps(system).into_iter();
                     steps.map(LevelStep::Outer).collect()
                 }
-                (Machine::Two(levels, _), MachineState::Two(clusters)) => clusters.steps(levels),
+                (Machine::TwoLevels(levels, _), MachineState::TwoLevels(clusters)) => {
+                    clusters.steps(levels)
+                }
                 _ => unreachable!("states are those of their machine"),
             };
             for step in steps {
@@ -136,7 +138,7 @@ mod tests {
             let protocol = parse(text).expect("a protocol file");
             let lines = 1 + protocol.homes as u8;
             let system = system(&protocol, 2, lines);
-            round_trips(&Machine::One(Box::new(system), vec![0, 1]), 1500);
+            round_trips(&Machine::OneLevel(Box::new(system), vec![0, 1]), 1500);
         }
     }
 
@@ -149,6 +151,6 @@ mod tests {
         .map(|text| parse(text).expect("a protocol file"));
         let levels = Levels::new(system(&outer, 2, 1), system(&inner, 2, 1));
         let seats = vec![(0, 0), (0, 1), (1, 0)];
-        round_trips(&Machine::Two(Box::new(levels), seats), 1500);
+        round_trips(&Machine::TwoLevels(Box::new(levels), seats), 1500);
     }
 }

@@ -18,23 +18,24 @@ fn register(name: &str) -> Option<Name> {
     let name = name.strip_prefix('%').unwrap_or(&name);
     let letters = name.strip_prefix(['E', 'R'])?;
     if ["AX", "BX", "CX", "DX", "SI", "DI", "BP", "SP"].contains(&letters) {
-        return Some(Name::Is(format!("E{letters}")));
+        return Some(Name::Register(format!("E{letters}")));
     }
     let number = name.strip_prefix('R')?;
     let number: u8 = number.strip_suffix('D').unwrap_or(number).parse().ok()?;
     (8..=15)
         .contains(&number)
-        .then(|| Name::Is(format!("R{number}")))
+        .then(|| Name::Register(format!("R{number}")))
 }
 
-const KNOWN: [&str; 24] = [
+/// Supported instructions, for suggestions.
+const KNOWN_INSTRUCTIONS: [&str; 24] = [
     "MOV", "MFENCE", "LFENCE", "SFENCE", "XCHG", "LOCK", "XADD", "CMPXCHG", "INC", "DEC", "ADD",
     "SUB", "AND", "OR", "XOR", "CMP", "JE", "JNE", "JZ", "JNZ", "JMP", "NOP", "ENDBR64", "RET",
 ];
 
 /// Operand of an instruction.
 #[derive(Clone, Copy)]
-enum Place {
+enum ParsedOperand {
     Value(Operand),
     Memory(Address),
 }
@@ -46,7 +47,7 @@ fn instruction<'t>(code: &mut Code<'_, 't>, cell: Cell<'t>) -> Result<()> {
         return emit_instruction(code, &cell, false);
     };
     if !rest.is_empty() {
-        return cell.reject_unknown(&KNOWN);
+        return cell.reject_unknown(&KNOWN_INSTRUCTIONS);
     }
     let rest = piece.from(cell.word.text.len()).trim();
     let end = rest
@@ -73,9 +74,9 @@ fn emit_instruction<'t>(code: &mut Code<'_, 't>, cell: &Cell<'t>, locked: bool) 
     // AT&T names end in the operand width: `MOVL`, `MOVQ`.
     let of_width = |widths: [char; 2]| {
         let name = cell.name.strip_suffix(widths);
-        name.filter(|name| KNOWN.contains(name))
+        name.filter(|name| KNOWN_INSTRUCTIONS.contains(name))
     };
-    if !KNOWN.contains(&cell.name.as_str()) && of_width(['B', 'W']).is_some() {
+    if !KNOWN_INSTRUCTIONS.contains(&cell.name.as_str()) && of_width(['B', 'W']).is_some() {
         return reject_narrow(cell);
     }
     let name = of_width(['L', 'Q']).unwrap_or(&cell.name);
@@ -95,11 +96,13 @@ fn emit_instruction<'t>(code: &mut Code<'_, 't>, cell: &Cell<'t>, locked: bool) 
                 parse_operand(code, parts[0])?,
                 parse_operand(code, parts[1])?,
             ) {
-                (Place::Memory(to), Place::Value(value)) => emit_store(code, piece, to, value),
-                (Place::Value(Operand::Register(to)), Place::Memory(from)) => {
+                (ParsedOperand::Memory(to), ParsedOperand::Value(value)) => {
+                    emit_store(code, piece, to, value)
+                }
+                (ParsedOperand::Value(Operand::Register(to)), ParsedOperand::Memory(from)) => {
                     emit_load(code, piece, to, from)
                 }
-                (Place::Value(Operand::Register(to)), Place::Value(from)) => {
+                (ParsedOperand::Value(Operand::Register(to)), ParsedOperand::Value(from)) => {
                     code.copy(piece, to, from)
                 }
                 _ => error_at(parts[0], "a register or a location is expected here"),
@@ -111,15 +114,15 @@ fn emit_instruction<'t>(code: &mut Code<'_, 't>, cell: &Cell<'t>, locked: bool) 
                 parse_operand(code, parts[0])?,
                 parse_operand(code, parts[1])?,
             );
-            let ((Place::Memory(address), Place::Value(Operand::Register(to)))
-            | (Place::Value(Operand::Register(to)), Place::Memory(address))) =
+            let ((ParsedOperand::Memory(address), ParsedOperand::Value(Operand::Register(to)))
+            | (ParsedOperand::Value(Operand::Register(to)), ParsedOperand::Memory(address))) =
                 location_and_register
             else {
                 return error_at(piece, "a location and a register is expected here");
             };
             let change = match name {
-                "XCHG" => Change::Set,
-                _ if locked => Change::Add,
+                "XCHG" => Change::Exchange,
+                _ if locked => Change::FetchAdd,
                 _ => return error_at(cell.word, "`XADD` is supported only after `LOCK`"),
             };
             emit_atomic(code, piece, (to, address), change, Operand::Register(to))
@@ -133,7 +136,8 @@ fn emit_instruction<'t>(code: &mut Code<'_, 't>, cell: &Cell<'t>, locked: bool) 
                 parse_operand(code, parts[0])?,
                 parse_operand(code, parts[1])?,
             );
-            let (Place::Memory(address), Place::Value(value)) = location_and_value else {
+            let (ParsedOperand::Memory(address), ParsedOperand::Value(value)) = location_and_value
+            else {
                 return error_at(piece, "a location and a register is expected here");
             };
             let accumulator = code.named_temporary("EAX");
@@ -145,7 +149,7 @@ fn emit_instruction<'t>(code: &mut Code<'_, 't>, cell: &Cell<'t>, locked: bool) 
                 code,
                 piece,
                 (accumulator, address),
-                Change::SetIf(expected),
+                Change::CompareAndSwap(expected),
                 value,
             )?;
             emit_comparison(code, piece, Operand::Register(accumulator), expected)
@@ -182,15 +186,15 @@ fn emit_instruction<'t>(code: &mut Code<'_, 't>, cell: &Cell<'t>, locked: bool) 
             cell.check_operand_count(1)?;
             code.jump(piece, parts[0])
         }
-        _ => cell.reject_unknown(&KNOWN),
+        _ => cell.reject_unknown(&KNOWN_INSTRUCTIONS),
     }
 }
 
 /// Returns the value of an operand. Adds a load for a memory operand.
 fn value<'t>(code: &mut Code<'_, 't>, cell: Piece<'t>, piece: Piece<'t>) -> Result<Operand> {
     match parse_operand(code, piece)? {
-        Place::Value(value) => Ok(value),
-        Place::Memory(from) => {
+        ParsedOperand::Value(value) => Ok(value),
+        ParsedOperand::Memory(from) => {
             let to = code.temporary();
             emit_load(code, cell, to, from)?;
             Ok(Operand::Register(to))
@@ -208,19 +212,25 @@ fn emit_update<'t>(
     locked: bool,
 ) -> Result<()> {
     match parse_operand(code, piece)? {
-        Place::Value(Operand::Register(to)) => {
+        ParsedOperand::Value(Operand::Register(to)) => {
             let (old_value, zero) = (Operand::Register(to), Operand::Number(0));
             code.compute(cell, Some(to), operation, old_value, operand)?;
             emit_comparison(code, cell, Operand::Register(to), zero)
         }
-        Place::Value(_) => error_at(piece, "a register or a location is expected here"),
-        Place::Memory(address) if locked => {
+        ParsedOperand::Value(_) => error_at(piece, "a register or a location is expected here"),
+        ParsedOperand::Memory(address) if locked => {
             let to = code.temporary();
-            emit_atomic(code, cell, (to, address), Change::Apply(operation), operand)?;
+            emit_atomic(
+                code,
+                cell,
+                (to, address),
+                Change::FetchOp(operation),
+                operand,
+            )?;
             let result = code.compute(cell, None, operation, Operand::Register(to), operand)?;
             emit_comparison(code, cell, Operand::Register(result), Operand::Number(0))
         }
-        Place::Memory(address) => {
+        ParsedOperand::Memory(address) => {
             let to = code.temporary();
             emit_load(code, cell, to, address)?;
             let old_value = Operand::Register(to);
@@ -232,7 +242,7 @@ fn emit_update<'t>(
 }
 
 fn emit_load(code: &mut Code, cell: Piece, to: usize, from: Address) -> Result<()> {
-    let acquire = Acquire::No;
+    let acquire = Acquire::None;
     code.emit(cell, Instruction::Load { to, from, acquire })
 }
 
@@ -241,7 +251,7 @@ fn emit_store(code: &mut Code, cell: Piece, to: Address, value: Operand) -> Resu
         to,
         value,
         release: false,
-        via: StoreVariant::Text,
+        via: StoreVariant::ProtocolDefault,
     };
     code.emit(cell, store)
 }
@@ -262,7 +272,7 @@ fn emit_atomic(
         acquire: true,
         release: true,
         returns: true,
-        via: StoreVariant::Text,
+        via: StoreVariant::ProtocolDefault,
     };
     code.emit(cell, atomic)
 }
@@ -291,7 +301,7 @@ fn reject_narrow<T>(cell: &Cell) -> Result<T> {
 
 /// Parses an operand: `[x]`, `[RAX]`, `EAX`, `$1` or `1`; in AT&T syntax `(x)`, `x(%rip)`, `(%rax)`, `0(%rax)`,
 /// `(%rax,%rbx)` or `%eax`.
-fn parse_operand<'t>(code: &mut Code<'_, 't>, piece: Piece<'t>) -> Result<Place> {
+fn parse_operand<'t>(code: &mut Code<'_, 't>, piece: Piece<'t>) -> Result<ParsedOperand> {
     let bracket = piece.text.strip_prefix('[');
     if let Some(inner) = bracket.and_then(|rest| rest.strip_suffix(']')) {
         let inner = piece.from(1).until(inner.len()).trim();
@@ -299,13 +309,13 @@ fn parse_operand<'t>(code: &mut Code<'_, 't>, piece: Piece<'t>) -> Result<Place>
     }
     let Some((offset, inner)) = piece.once("(").filter(|_| piece.text.ends_with(')')) else {
         let digits = piece.from(usize::from(piece.text.starts_with('$')));
-        return code.operand(digits, "").map(Place::Value);
+        return code.operand(digits, "").map(ParsedOperand::Value);
     };
     let parts = inner.until(inner.text.len() - 1).split(',');
     let index = match (offset.text, parts[..].len()) {
         // Addresses relative to the instruction pointer name a location.
         (name, 1) if parts[0].text.eq_ignore_ascii_case("%rip") && !name.is_empty() => {
-            return code.named_location(offset).map(Place::Memory);
+            return code.named_location(offset).map(ParsedOperand::Memory);
         }
         ("" | "0", 1) => Operand::Number(0),
         ("" | "0", 2) => code.operand(parts[1], "")?,
@@ -320,10 +330,10 @@ fn memory_operand<'t>(
     code: &mut Code<'_, 't>,
     piece: Piece<'t>,
     (base, index): (Piece<'t>, Operand),
-) -> Result<Place> {
+) -> Result<ParsedOperand> {
     if !code.is_register(base) {
-        return code.named_location(base).map(Place::Memory);
+        return code.named_location(base).map(ParsedOperand::Memory);
     }
     let base = code.operand(base, "")?;
-    code.address(piece, base, index).map(Place::Memory)
+    code.address(piece, base, index).map(ParsedOperand::Memory)
 }

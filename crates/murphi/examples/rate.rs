@@ -27,7 +27,7 @@ fn main() {
         Some("native") => Engine::Native,
         _ => Engine::Adaptive,
     };
-    let began = Instant::now();
+    let start = Instant::now();
     let options = Options {
         threads,
         engine,
@@ -36,7 +36,7 @@ fn main() {
         ..Options::default()
     };
     let report = check(&model, &options).expect("the model is valid");
-    let seconds = began.elapsed().as_secs_f64();
+    let seconds = start.elapsed().as_secs_f64();
     println!(
         "{}: {} states, {} firings, depth {}, {:.1} bytes per state; {seconds:.3} s, {:.2} M states/s, {:.2} M firings/s",
         model.name,

@@ -1,6 +1,6 @@
 //! The syntax tree. Every node has a source position.
 
-use cohkit_protocol::text::Span;
+use cohkit_diagnostics::Span;
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Name<'t> {
@@ -25,7 +25,7 @@ pub(super) enum TypeKind<'t> {
     Multiset(Box<Expr<'t>>, Box<TypeExpr<'t>>),
     Array(Box<TypeExpr<'t>>, Box<TypeExpr<'t>>),
     Record(Vec<(Vec<Name<'t>>, TypeExpr<'t>)>),
-    /// Part of the text for which an error has been reported.
+    /// A type with a reported error.
     Invalid,
 }
 
@@ -38,7 +38,7 @@ pub(super) struct Expr<'t> {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Unary {
+pub(super) enum UnaryOperator {
     Not,
     Plus,
     Minus,
@@ -46,7 +46,7 @@ pub(super) enum Unary {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Binary {
+pub(super) enum BinaryOperator {
     Implies,
     /// `||`.
     OrElse,
@@ -81,11 +81,11 @@ pub(super) enum ExprKind<'t> {
     Field(Box<Expr<'t>>, Name<'t>),
     Index(Box<Expr<'t>>, Box<Expr<'t>>),
     Call(Name<'t>, Vec<Expr<'t>>),
-    Unary(Unary, Box<Expr<'t>>),
+    Unary(UnaryOperator, Box<Expr<'t>>),
     /// With the position of the operator.
-    Binary(Binary, Span, Box<Expr<'t>>, Box<Expr<'t>>),
+    Binary(BinaryOperator, Span, Box<Expr<'t>>, Box<Expr<'t>>),
     If(Box<Expr<'t>>, Box<Expr<'t>>, Box<Expr<'t>>),
-    /// `forall` if true.
+    /// True for `forall`, false for `exists`.
     Quantified(bool, Vec<Quantifier<'t>>, Box<Expr<'t>>),
     IsUndefined(Box<Expr<'t>>),
     IsMember(Box<Expr<'t>>, TypeExpr<'t>),
@@ -158,7 +158,7 @@ pub(super) enum Decl<'t> {
 #[derive(Debug)]
 pub(super) struct Parameter<'t> {
     pub name: Name<'t>,
-    pub var: bool,
+    pub is_variable: bool,
     pub ty: std::rc::Rc<TypeExpr<'t>>,
 }
 

@@ -1,6 +1,6 @@
 //! Diagnostics: an error or warning, its position, and advice.
 
-use cohkit_protocol::text::{report, Level, Span};
+use cohkit_diagnostics::{Excerpt, Report, Severity, Span};
 use rustc_hash::FxHashSet;
 
 /// One error or warning about a Murphi text.
@@ -14,8 +14,8 @@ pub struct Diagnostic {
     pub label: String,
     /// Advice: a note on another position in the text, or a general one.
     pub notes: Vec<(Option<Span>, String)>,
-    /// True for a warning: the text can be used in spite of it.
-    pub warning: bool,
+    /// True for a warning, which does not reject the text.
+    pub is_warning: bool,
 }
 
 impl Diagnostic {
@@ -26,18 +26,18 @@ impl Diagnostic {
     ///
     /// `file` is the name to show and `text` the text that was read.
     pub fn render(&self, file: &str, text: &str, colour: bool) -> String {
-        let level = match self.warning {
-            true => Level::WARNING,
-            false => Level::ERROR,
+        let report = Report {
+            severity: match self.is_warning {
+                true => Severity::Warning,
+                false => Severity::Error,
+            },
+            code: "",
+            message: &self.message,
+            span: self.span,
+            label: &self.label,
+            notes: &self.notes,
         };
-        report(
-            (level, ""),
-            &self.message,
-            (self.span, &self.label),
-            &self.notes,
-            (file, text),
-            colour,
-        )
+        report.render(Excerpt::whole(file, text), colour)
     }
 
     pub(super) fn label(&mut self, label: impl Into<String>) -> &mut Self {
@@ -50,8 +50,8 @@ impl Diagnostic {
         self
     }
     /// Adds a note on another position.
-    pub(super) fn see(&mut self, place: Span, note: impl Into<String>) -> &mut Self {
-        self.notes.push((Some(place), note.into()));
+    pub(super) fn note_at(&mut self, span: Span, note: impl Into<String>) -> &mut Self {
+        self.notes.push((Some(span), note.into()));
         self
     }
 }
@@ -64,7 +64,7 @@ pub(super) struct Sink {
     error_positions: FxHashSet<Span>,
     omitted: usize,
     /// The last dropped diagnostic, so that callers can still add notes to it.
-    spare: Option<Diagnostic>,
+    last_dropped: Option<Diagnostic>,
 }
 
 impl Sink {
@@ -74,7 +74,7 @@ impl Sink {
         let is_new = self.error_positions.insert(span);
         if !is_new || self.errors.len() >= Diagnostic::MAX_DIAGNOSTICS {
             self.omitted += is_new as usize;
-            return self.spare.insert(error);
+            return self.last_dropped.insert(error);
         }
         self.errors.push(error);
         let last = self.errors.len() - 1;
@@ -87,14 +87,14 @@ impl Sink {
         if self.warnings.len() >= Diagnostic::MAX_DIAGNOSTICS
             || self.warnings.iter().any(|w| w.span == span)
         {
-            return self.spare.insert(warning);
+            return self.last_dropped.insert(warning);
         }
         self.warnings.push(warning);
         let last = self.warnings.len() - 1;
         &mut self.warnings[last]
     }
 
-    pub fn failed(&self) -> bool {
+    pub fn has_errors(&self) -> bool {
         !self.errors.is_empty()
     }
 
@@ -109,12 +109,12 @@ impl Sink {
     }
 }
 
-fn diagnostic(span: Span, message: impl Into<String>, warning: bool) -> Diagnostic {
+fn diagnostic(span: Span, message: impl Into<String>, is_warning: bool) -> Diagnostic {
     Diagnostic {
         message: message.into(),
         span,
         label: String::new(),
         notes: Vec::new(),
-        warning,
+        is_warning,
     }
 }

@@ -14,12 +14,12 @@ mod statements;
 
 use cohkit_engine::model::*;
 use cohkit_engine::visit::{self, Node};
-use expressions::binds;
+use expressions::precedence;
 use names::{identifier, Names};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::fmt::Write;
 
-/// The question that the text should decide.
+/// Properties that the exported text checks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Style {
     /// The unchanged model: same states, and `liveness` if the model can be quiescent.
@@ -35,7 +35,9 @@ pub fn rumur_options(model: &Model, style: Style) -> Vec<&'static str> {
     let mut options = vec!["--symmetry-reduction", "off"];
     // Rumur computes in the smallest type that holds the values of variables and the literals, and reports an amount
     // below zero as an error there. No option selects 64 bits, but a constant of that size does.
-    if has_lower_intermediate(model) && numbers::of(model) == numbers::Bits::Few {
+    if has_lower_intermediate(model)
+        && numbers::number_width(model) == numbers::NumberWidth::AtMost32
+    {
         options.extend(["--value-type", "int32_t"]);
     }
     match model.deadlock {
@@ -156,12 +158,12 @@ pub fn print(model: &Model, style: Style) -> Result<String, String> {
         model,
         text: String::new(),
         indent: 0,
-        for_people: false,
+        for_readers: false,
         names: Names::new(model),
         numeric,
-        meaning: vec![None; model.variables.len()],
+        meanings: vec![None; model.variables.len()],
     };
-    printer.model(style);
+    printer.print_model(style);
     Ok(printer.text)
 }
 
@@ -173,26 +175,26 @@ pub fn expression(model: &Model, e: &Expr) -> String {
         tables: model.tables.iter().map(|t| t.name.clone()).collect(),
         functions: model.functions.iter().map(|f| f.name.clone()).collect(),
         labels: FxHashMap::default(),
-        draining: String::new(),
-        wide: String::new(),
+        drain_flag: String::new(),
+        wide_constant: String::new(),
     };
     let printer = Printer {
         model,
         text: String::new(),
         indent: 0,
-        for_people: true,
+        for_readers: true,
         names,
         numeric: vec![false; model.types.len()],
-        meaning: vec![None; model.variables.len()],
+        meanings: vec![None; model.variables.len()],
     };
     printer.expr(e, 0)
 }
 
-/// A violation as one string.
+/// A violation's property and reason, as a string.
 fn violation_text(violation: &Violation) -> String {
-    match violation.why.is_empty() {
+    match violation.reason.is_empty() {
         true => violation.property.clone(),
-        false => format!("{}: {}", violation.property, violation.why),
+        false => format!("{}: {}", violation.property, violation.reason),
     }
 }
 
@@ -215,17 +217,17 @@ struct Printer<'a> {
     model: &'a Model,
     text: String,
     indent: usize,
-    /// True to print in the terms of the model's own text, which Rumur need not read.
-    for_people: bool,
+    /// True to print the names of the model's own text, for readers instead of Rumur.
+    for_readers: bool,
     names: Names,
     /// Per type, true if its values are printed as numbers.
     numeric: Vec<bool>,
     /// Per variable, the expression that it denotes, if Rumur cannot name it.
-    meaning: Vec<Option<String>>,
+    meanings: Vec<Option<String>>,
 }
 
 impl Printer<'_> {
-    fn line(&mut self, line: impl AsRef<str>) {
+    fn add_line(&mut self, line: impl AsRef<str>) {
         let line = line.as_ref();
         if line.is_empty() {
             self.text.push('\n');
@@ -235,153 +237,153 @@ impl Printer<'_> {
         }
     }
 
-    fn indented(&mut self, f: impl FnOnce(&mut Self)) {
+    fn with_indent(&mut self, f: impl FnOnce(&mut Self)) {
         self.indent += 1;
         f(self);
         self.indent -= 1;
     }
 
-    fn model(&mut self, style: Style) {
+    fn print_model(&mut self, style: Style) {
         let model = self.model;
         let name: String = model
             .name
             .chars()
             .map(|c| if c.is_control() { ' ' } else { c })
             .collect();
-        self.line(format!("-- {name}"));
-        self.line(match model.undefined {
+        self.add_line(format!("-- {name}"));
+        self.add_line(match model.undefined {
             true => "-- Printed by Cohkit for Rumur.",
             false => "-- Printed by Cohkit for Rumur; every variable always has a value.",
         });
-        self.line(format!(
+        self.add_line(format!(
             "-- Check with: rumur {}",
             rumur_options(model, style).join(" ")
         ));
         // Only protocol systems have quiescent states, and accesses that make progress.
         if model.quiescent.is_some() {
-            self.line("-- Not in this model: progress (every access that begins can be performed), which is checked on other models.");
+            self.add_line("-- Not in this model: progress (every access that begins can be performed), which is checked on other models.");
             if style == Style::Plain {
-                self.line("-- `liveness` below may use all rules; Cohkit checks the completion of requests without the spontaneous ones.");
+                self.add_line("-- `liveness` below may use all rules; Cohkit checks the completion of requests without the spontaneous ones.");
             }
         }
-        self.line("");
-        self.declarations(style);
+        self.add_line("");
+        self.print_declarations(style);
         for (t, table) in model.tables.iter().enumerate() {
-            self.table(t, table);
+            self.print_table(t, table);
         }
         for (f, function) in model.functions.iter().enumerate() {
-            self.function(f, function);
+            self.print_function(f, function);
         }
-        let draining = self.names.draining.clone();
+        let drain_flag = self.names.drain_flag.clone();
         for start in &model.starts {
-            self.ruleset(&start.parameters, |p| {
-                p.line(format!("startstate {}", quote(&start.name)));
-                p.locals(&start.body, &[]);
-                p.indented(|p| {
+            self.print_ruleset(&start.parameters, |p| {
+                p.add_line(format!("startstate {}", quote(&start.name)));
+                p.begin_body(&start.body, &[]);
+                p.with_indent(|p| {
                     for (variable, name) in p.model.variables.iter().zip(p.names.variables.clone())
                     {
                         if variable.role == Role::State && !p.model.undefined {
-                            p.line(format!("clear {name};"));
+                            p.add_line(format!("clear {name};"));
                         }
                     }
                     if style == Style::Drain {
-                        p.line(format!("{draining} := false;"));
+                        p.add_line(format!("{drain_flag} := false;"));
                     }
-                    p.block(&start.body);
+                    p.print_block(&start.body);
                 });
-                p.line("end;");
+                p.add_line("end;");
             });
         }
         if style == Style::Drain {
-            self.line("rule \"nothing new from now on\"");
-            self.line(format!(
-                "  !{draining} ==>\nbegin\n  {draining} := true;\nend;"
+            self.add_line("rule \"nothing new from now on\"");
+            self.add_line(format!(
+                "  !{drain_flag} ==>\nbegin\n  {drain_flag} := true;\nend;"
             ));
-            self.line("");
+            self.add_line("");
         }
         for rule in &model.rules {
-            self.ruleset(&rule.parameters, |p| {
+            self.print_ruleset(&rule.parameters, |p| {
                 let kind = if rule.spontaneous {
                     "  -- spontaneous"
                 } else {
                     ""
                 };
-                p.line(format!("rule {}{kind}", quote(&rule.name)));
+                p.add_line(format!("rule {}{kind}", quote(&rule.name)));
                 let guard = match style == Style::Drain && rule.spontaneous {
-                    true => format!("!{draining} & {}", p.expr(&rule.guard, binds::NOT)),
+                    true => format!("!{drain_flag} & {}", p.expr(&rule.guard, precedence::NOT)),
                     false => p.expr(&rule.guard, 0),
                 };
-                p.line(format!("  {guard} ==>"));
-                p.locals(&rule.body, &[]);
-                p.indented(|p| p.block(&rule.body));
-                p.line("end;");
+                p.add_line(format!("  {guard} ==>"));
+                p.begin_body(&rule.body, &[]);
+                p.with_indent(|p| p.print_block(&rule.body));
+                p.add_line("end;");
             });
         }
         let invariants = model.invariants.iter().map(|i| ("invariant", i));
         let liveness = model.liveness.iter().map(|i| ("liveness", i));
         let assumptions = model.assumptions.iter().map(|i| ("assume", i));
-        for (word, claim) in invariants.chain(liveness).chain(assumptions) {
-            self.ruleset(&claim.parameters, |p| {
+        for (keyword, claim) in invariants.chain(liveness).chain(assumptions) {
+            self.print_ruleset(&claim.parameters, |p| {
                 let (name, holds) = (quote(&claim.name), p.expr(&claim.holds, 0));
-                p.line(format!("{word} {name}\n  {holds};"));
+                p.add_line(format!("{keyword} {name}\n  {holds};"));
             });
         }
         for cover in &model.covers {
             if let Some(e) = &cover.holds {
                 let claim = self.expr(e, 0);
-                self.line(format!("cover {}\n  {claim};\n", quote(&cover.name)));
+                self.add_line(format!("cover {}\n  {claim};\n", quote(&cover.name)));
             }
         }
         if let Some(quiescent) = &model.quiescent {
             let claim = self.expr(quiescent, 0);
-            self.line(format!("liveness \"quiescent\"\n  {claim};"));
+            self.add_line(format!("liveness \"quiescent\"\n  {claim};"));
         }
     }
 
-    fn declarations(&mut self, style: Style) {
+    fn print_declarations(&mut self, style: Style) {
         let model = self.model;
-        if numbers::of(model) == numbers::Bits::More {
-            self.line("const");
-            self.line(
+        if numbers::number_width(model) == numbers::NumberWidth::Over32 {
+            self.add_line("const");
+            self.add_line(
                 "  -- Rumur counts in the smallest type that holds all constants and ranges.",
             );
-            self.line(format!("  {}: -{};", self.names.wide, 1u64 << 62));
-            self.line("");
+            self.add_line(format!("  {}: -{};", self.names.wide_constant, 1u64 << 62));
+            self.add_line("");
         }
         if model.types.len() > 1 {
-            self.line("type");
+            self.add_line("type");
         }
         for (t, named) in model.types.iter().enumerate().skip(1) {
             let name = self.names.types[t].clone();
             match &named.ty {
                 Type::Record(fields) => {
-                    self.line(format!("  {name}: record"));
+                    self.add_line(format!("  {name}: record"));
                     for (field, ty) in fields {
                         let field = self.field(fields, field);
-                        self.line(format!("    {field}: {};", self.names.types[ty.index()]));
+                        self.add_line(format!("    {field}: {};", self.names.types[ty.index()]));
                     }
-                    self.line("  end;");
+                    self.add_line("  end;");
                 }
                 ty => {
                     let text = self.simple_type(t, ty);
-                    self.line(format!("  {name}: {text};"));
+                    self.add_line(format!("  {name}: {text};"));
                 }
             }
         }
-        self.line("");
-        self.line("var");
+        self.add_line("");
+        self.add_line("var");
         for (variable, name) in model.variables.iter().zip(self.names.variables.clone()) {
             if variable.role == Role::State {
-                self.line(format!(
+                self.add_line(format!(
                     "  {name}: {};",
                     self.names.types[variable.ty.index()]
                 ));
             }
         }
         if style == Style::Drain {
-            self.line(format!("  {}: boolean;", self.names.draining));
+            self.add_line(format!("  {}: boolean;", self.names.drain_flag));
         }
-        self.line("");
+        self.add_line("");
     }
 
     fn simple_type(&self, t: usize, ty: &Type) -> String {
@@ -412,7 +414,7 @@ impl Printer<'_> {
 
     /// The identifier of a record's field.
     fn field(&self, fields: &[(String, TypeId)], field_name: &str) -> String {
-        if self.for_people {
+        if self.for_readers {
             return field_name.to_string();
         }
         let mut used_names = FxHashSet::default();
@@ -436,55 +438,55 @@ impl Printer<'_> {
         }
     }
 
-    fn table(&mut self, t: usize, table: &Table) {
+    fn print_table(&mut self, t: usize, table: &Table) {
         let name = self.names.tables[t].clone();
         let (index, result) = (table.index.index(), table.result.index());
-        self.line(format!(
+        self.add_line(format!(
             "function {name}(i_: {}): {};",
             self.names.types[index], self.names.types[result]
         ));
-        self.line("begin");
-        self.line("  switch i_");
+        self.add_line("begin");
+        self.add_line("  switch i_");
         let lo = self.model.bounds(table.index).map_or(0, |b| b.0);
         for (i, &value) in table.values.iter().enumerate() {
             let (i, value) = (
                 self.constant(table.index, lo + i as Number),
                 self.constant(table.result, value.into()),
             );
-            self.line(format!("    case {i}: return {value};"));
+            self.add_line(format!("    case {i}: return {value};"));
         }
-        self.line("  end;");
-        self.line("end;");
-        self.line("");
+        self.add_line("  end;");
+        self.add_line("end;");
+        self.add_line("");
     }
 
-    fn function(&mut self, f: usize, function: &Function) {
+    fn print_function(&mut self, f: usize, function: &Function) {
         let parameters = function.parameters.iter().map(|&p| {
             let variable = self.model.variable(p);
-            let word = if variable.role == Role::Alias {
+            let keyword = if variable.role == Role::Alias {
                 "var "
             } else {
                 ""
             };
             let ty = &self.names.types[variable.ty.index()];
-            format!("{word}{}: {ty}", self.names.variables[p.index()])
+            format!("{keyword}{}: {ty}", self.names.variables[p.index()])
         });
         let parameters = parameters.collect::<Vec<_>>().join("; ");
         let name = self.names.functions[f].clone();
         match function.result {
             Some(ty) => {
                 let ty = &self.names.types[ty.index()];
-                self.line(format!("function {name}({parameters}): {ty};"));
+                self.add_line(format!("function {name}({parameters}): {ty};"));
             }
-            None => self.line(format!("procedure {name}({parameters});")),
+            None => self.add_line(format!("procedure {name}({parameters});")),
         }
-        self.locals(&function.body, &function.parameters);
-        self.indented(|p| p.block(&function.body));
-        self.line("end;");
-        self.line("");
+        self.begin_body(&function.body, &function.parameters);
+        self.with_indent(|p| p.print_block(&function.body));
+        self.add_line("end;");
+        self.add_line("");
     }
 
-    fn ruleset(&mut self, parameters: &[VariableId], f: impl FnOnce(&mut Self)) {
+    fn print_ruleset(&mut self, parameters: &[VariableId], f: impl FnOnce(&mut Self)) {
         let quantifier = |p: &VariableId| {
             let ty = self.model.variable(*p).ty;
             format!(
@@ -497,15 +499,15 @@ impl Printer<'_> {
         if quantifiers.is_empty() {
             f(self);
         } else {
-            self.line(format!("ruleset {} do", quantifiers.join("; ")));
-            self.indented(f);
-            self.line("end;");
+            self.add_line(format!("ruleset {} do", quantifiers.join("; ")));
+            self.with_indent(f);
+            self.add_line("end;");
         }
-        self.line("");
+        self.add_line("");
     }
 
-    /// Declares the locals of a body, and opens the body.
-    fn locals(&mut self, body: &[Stmt], parameters: &[VariableId]) {
+    /// Prints the local variables of a body, and `begin`.
+    fn begin_body(&mut self, body: &[Stmt], parameters: &[VariableId]) {
         let mut locals = Vec::new();
         visit::block(body, &mut |node| {
             if let Node::Stmt(Stmt::Let(id, _)) = node {
@@ -515,16 +517,16 @@ impl Printer<'_> {
             }
         });
         if !locals.is_empty() {
-            self.line("var");
+            self.add_line("var");
         }
         for id in locals {
             let ty = self.model.variable(id).ty.index();
-            self.line(format!(
+            self.add_line(format!(
                 "  {}: {};",
                 self.names.variables[id.index()],
                 self.names.types[ty]
             ));
         }
-        self.line("begin");
+        self.add_line("begin");
     }
 }

@@ -2,7 +2,7 @@
 
 use super::diagnostic::Sink;
 use super::Dialect;
-use cohkit_protocol::text::Span;
+use cohkit_diagnostics::Span;
 use logos::Logos;
 
 /// Kind of a token; its text is at its span.
@@ -12,9 +12,9 @@ use logos::Logos;
 #[logos(skip r"/\*([^*]|\*+[^*/])*\*+/")]
 pub(super) enum Token {
     #[regex("[A-Za-z][A-Za-z0-9_]*")]
-    Word,
+    Identifier,
     /// A keyword, at least in some positions.
-    Key(Key),
+    Keyword(Keyword),
     #[regex("[0-9]+")]
     #[regex("0[xX][0-9a-fA-F]+")]
     Number,
@@ -22,7 +22,7 @@ pub(super) enum Token {
     Real,
     #[regex(r#""([^"\\\n]|\\[^\n])*""#)]
     #[regex(r#"“([^”\\\n]|\\[^\n])*”"#)]
-    Title,
+    String,
     #[token(";")]
     Semicolon,
     #[token(",")]
@@ -32,11 +32,11 @@ pub(super) enum Token {
     #[token(".")]
     Dot,
     #[token("..")]
-    To,
+    DotDot,
     #[token("(")]
-    Open,
+    OpenParenthesis,
     #[token(")")]
-    Close,
+    CloseParenthesis,
     #[token("[")]
     OpenBracket,
     #[token("]")]
@@ -47,15 +47,15 @@ pub(super) enum Token {
     CloseBrace,
     #[token(":=")]
     #[token("≔")]
-    Becomes,
+    Assign,
     #[token("==>")]
-    Fires,
+    RuleArrow,
     #[token("->")]
     #[token("→")]
     #[token("⇒")]
     Implies,
     #[token("?")]
-    Question,
+    QuestionMark,
     #[token("||")]
     #[token("∨")]
     OrOr,
@@ -72,12 +72,12 @@ pub(super) enum Token {
     #[token("¬")]
     Not,
     #[token("=")]
-    Is,
+    Equal,
     #[token("==")]
-    IsIs,
+    DoubleEqual,
     #[token("!=")]
     #[token("≠")]
-    IsNot,
+    NotEqual,
     #[token("<")]
     Less,
     #[token("<=")]
@@ -99,45 +99,45 @@ pub(super) enum Token {
     Minus,
     #[token("*")]
     #[token("×")]
-    Times,
+    Asterisk,
     #[token("/")]
     #[token("÷")]
     #[token("∕")]
-    Over,
+    Slash,
     #[token("%")]
-    Rest,
+    Percent,
     #[token("~")]
     Tilde,
     #[token("∀")]
-    ForAll,
+    ForallSign,
     #[token("∃")]
-    ThereIs,
+    ExistsSign,
     /// End of the text, so that the parser can always look at a token.
     End,
 }
 
-macro_rules! keys {
-    ($($key:ident $word:literal $reserved:literal,)*) => {
+macro_rules! keywords {
+    ($($keyword:ident $word:literal $reserved:literal,)*) => {
         /// The keywords of the language, in any case.
         #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-        pub(super) enum Key { $($key,)* }
+        pub(super) enum Keyword { $($keyword,)* }
 
-        impl Key {
-            fn of(word: &str) -> Option<Key> {
-                match word { $($word => Some(Key::$key),)* _ => None }
+        impl Keyword {
+            fn from_word(word: &str) -> Option<Keyword> {
+                match word { $($word => Some(Keyword::$keyword),)* _ => None }
             }
-            /// The keyword as it is written.
-            pub fn word(self) -> &'static str {
-                match self { $(Key::$key => $word,)* }
+            /// The keyword in lower case.
+            pub fn text(self) -> &'static str {
+                match self { $(Keyword::$keyword => $word,)* }
             }
-            /// True if the keyword can be no name. The others are reserved in one dialect only.
-            pub fn reserved(self) -> bool {
-                match self { $(Key::$key => $reserved,)* }
+            /// True if the keyword cannot be a name in any dialect. The others are reserved in one dialect only.
+            pub fn is_reserved(self) -> bool {
+                match self { $(Keyword::$keyword => $reserved,)* }
             }
         }
     };
 }
-keys! {
+keywords! {
     Alias "alias" true, Array "array" true, Assert "assert" true, Assume "assume" false, Begin "begin" true,
     Boolean "boolean" true, By "by" true, Case "case" true, Choose "choose" false, Clear "clear" true,
     Const "const" true, Cover "cover" false, Do "do" true, Else "else" true, Elsif "elsif" true, End "end" true,
@@ -162,7 +162,7 @@ pub(super) const CMURPHI_RESERVED: &str =
     "undefined in interleaved program traceuntil until pctl_next log log10 exp \
     sin cos tan fabs floor ceil sqrt fmod pow asin acos atan sinh cosh tanh";
 
-/// Cuts a text into tokens; the last is [`Token::End`].
+/// Splits a text into tokens, of which the last is [`Token::End`].
 pub(super) fn lex(text: &str, dialect: Dialect, sink: &mut Sink) -> Vec<(Token, Span)> {
     let mut tokens: Vec<(Token, Span)> = Vec::with_capacity(text.len() / 4 + 1);
     let mut invalid_span: Option<Span> = None;
@@ -174,7 +174,7 @@ pub(super) fn lex(text: &str, dialect: Dialect, sink: &mut Sink) -> Vec<(Token, 
             end: range.end as u32,
         };
         let Ok(mut token) = token else {
-            // Neighbouring bad characters make one diagnostic.
+            // Adjacent invalid characters are reported in one diagnostic.
             match &mut invalid_span {
                 Some(previous) if previous.end == span.start => previous.end = span.end,
                 _ => report_invalid_characters(text, invalid_span.replace(span), sink),
@@ -183,17 +183,17 @@ pub(super) fn lex(text: &str, dialect: Dialect, sink: &mut Sink) -> Vec<(Token, 
         };
         let word = lexer.slice();
         match token {
-            Token::Over if text[range.start..].starts_with("/*") => {
+            Token::Slash if text[range.start..].starts_with("/*") => {
                 sink.error(span, "a comment without its closing `*/`")
                     .label("opens here");
                 break;
             }
-            Token::Word => {
-                let key = match word.len() <= 18 {
-                    true => Key::of(&word.to_ascii_lowercase()),
+            Token::Identifier => {
+                let keyword = match word.len() <= 18 {
+                    true => Keyword::from_word(&word.to_ascii_lowercase()),
                     false => None,
                 };
-                token = key.map_or(token, Token::Key);
+                token = keyword.map_or(token, Token::Keyword);
                 if word.len() > MAX_NAME_LENGTH {
                     sink.error(span, format!("a name of {} characters", word.len()))
                         .label(format!("names have at most {MAX_NAME_LENGTH} characters"));
@@ -203,7 +203,7 @@ pub(super) fn lex(text: &str, dialect: Dialect, sink: &mut Sink) -> Vec<(Token, 
                 sink.error(span, "real numbers are not supported");
                 token = Token::Number;
             }
-            Token::Title if dialect == Dialect::CMurphi && word.contains("\\\"") => {
+            Token::String if dialect == Dialect::CMurphi && word.contains("\\\"") => {
                 sink.error(span, "CMurphi has no `\\\"` in a string");
             }
             _ if !word.is_ascii() && dialect == Dialect::CMurphi => {
@@ -239,7 +239,7 @@ fn report_invalid_characters(text: &str, span: Option<Span>, sink: &mut Sink) {
     }
 }
 
-/// Rejects input that is no text, with one message.
+/// True if the input is a text of valid size; reports an error otherwise.
 pub(super) fn check_readable(text: &str, sink: &mut Sink) -> bool {
     let is_invalid = |character: char| {
         (character.is_control() && !"\n\t\r\u{b}\u{c}".contains(character))
@@ -268,26 +268,26 @@ pub(super) fn check_readable(text: &str, sink: &mut Sink) -> bool {
     }
 }
 
-/// The contents of a string.
-pub(super) fn title(text: &str) -> String {
-    let inner = text
+/// The contents of a string token, without quotes and escapes.
+pub(super) fn string_contents(text: &str) -> String {
+    let quoted = text
         .trim_start_matches(['"', '“'])
         .strip_suffix(['"', '”'])
         .unwrap_or(text);
-    let mut words = String::new();
-    let mut characters = inner.chars();
+    let mut contents = String::new();
+    let mut characters = quoted.chars();
     while let Some(c) = characters.next() {
         match (c, characters.clone().next()) {
             ('\\', Some('n' | 't')) => {
                 characters.next();
-                words.push(' ');
+                contents.push(' ');
             }
             ('\\', Some(next)) => {
                 characters.next();
-                words.push(next);
+                contents.push(next);
             }
-            _ => words.push(c),
+            _ => contents.push(c),
         }
     }
-    words
+    contents
 }

@@ -8,8 +8,8 @@
 //! [`Dialect`] selects one. Reals, probabilities and functions in C++ are rejected by name; functions that change the
 //! state are rejected in guards and properties.
 //!
-//! The crate does not know how a model is searched, and it knows neither `check` nor files: `cohkit_engine` searches
-//! the models, and the caller reads the text. Of protocols it uses the spans and the diagnostics alone.
+//! The crate does not know how a model is searched, and it knows neither `check`, `protocol` nor files: `cohkit_engine`
+//! searches the models, and the caller reads the text.
 //!
 //! ```
 //! use cohkit_engine::{check, Options, Outcome, Property};
@@ -61,7 +61,7 @@ pub enum Dialect {
 
 /// Result of reading a text.
 #[derive(Clone, Debug)]
-pub struct Read {
+pub struct ReadOutput {
     /// The model.
     pub model: Model,
     /// Probable mistakes that do not prevent a model.
@@ -69,25 +69,25 @@ pub struct Read {
 }
 
 /// Maximum length of a text, in bytes.
-pub const MAX_TEXT_BYTES: usize = 4 << 20;
+pub(crate) const MAX_TEXT_BYTES: usize = 4 << 20;
 
 /// Reads a Murphi text; `name` becomes the model's name.
 ///
 /// # Errors
-/// All errors of the text, in the order of their positions; at most [`Diagnostic::MAX_DIAGNOSTICS`], of which the last then has a
-/// note with the number of the others.
-pub fn read(name: &str, text: &str, dialect: Dialect) -> Result<Read, Vec<Diagnostic>> {
+/// All errors of the text, in the order of their positions; at most [`Diagnostic::MAX_DIAGNOSTICS`]. If there are
+/// more, the last one has a note with the number of the others.
+pub fn read(name: &str, text: &str, dialect: Dialect) -> Result<ReadOutput, Vec<Diagnostic>> {
     read_as(name, text, dialect, dialect == Dialect::Rumur)
 }
 
-/// Reads a text like [`read`]. With `strict` a read of an undefined value of a scalarset or union is an error of the
+/// Reads a text like [`read`]. With `is_strict` a read of an undefined value of a scalarset or union is an error of the
 /// model.
 fn read_as(
     name: &str,
     text: &str,
     dialect: Dialect,
-    strict: bool,
-) -> Result<Read, Vec<Diagnostic>> {
+    is_strict: bool,
+) -> Result<ReadOutput, Vec<Diagnostic>> {
     let mut sink = diagnostic::Sink::default();
     let mut model = None;
     if lexer::check_readable(text, &mut sink) {
@@ -97,26 +97,26 @@ fn read_as(
             name,
             text,
             &items,
-            (dialect, strict),
+            (dialect, is_strict),
             &mut sink,
         ));
     }
-    let failed = sink.failed();
+    let has_errors = sink.has_errors();
     let (errors, warnings) = sink.finish();
     match model {
-        Some(model) if !failed => Ok(Read { model, warnings }),
+        Some(model) if !has_errors => Ok(ReadOutput { model, warnings }),
         _ => Err(errors),
     }
 }
 
-/// The value of a number; `None` if it does not fit 64 bits.
-fn number(words: &str, dialect: Dialect) -> Option<i64> {
-    let hex = words.strip_prefix("0x").or(words.strip_prefix("0X"));
+/// Parses a number; `None` if it does not fit 64 bits.
+fn parse_number(digits: &str, dialect: Dialect) -> Option<i64> {
+    let hex = digits.strip_prefix("0x").or(digits.strip_prefix("0X"));
     match hex {
         Some(digits) => i64::from_str_radix(digits, 16).ok(),
-        None if dialect == Dialect::Rumur && words.starts_with('0') => {
-            i64::from_str_radix(words, 8).ok()
+        None if dialect == Dialect::Rumur && digits.starts_with('0') => {
+            i64::from_str_radix(digits, 8).ok()
         }
-        None => words.parse().ok(),
+        None => digits.parse().ok(),
     }
 }

@@ -1,8 +1,8 @@
 //! Probable mistakes that show only when a model runs.
 
 use super::{read_as, Diagnostic, Dialect};
+use cohkit_diagnostics::Span;
 use cohkit_engine::undefined::first_undefined_read;
-use cohkit_protocol::text::Span;
 
 /// Warns of the first read of an undefined value of a scalarset or union, among the first states of a valid text. The
 /// dialects disagree about it: CMurphi treats such a value as one of its own, and Rumur as an error of the model. There
@@ -15,13 +15,13 @@ pub fn undefined_read(text: &str, dialect: Dialect) -> Option<Diagnostic> {
     let read = first_undefined_read(&model)?;
     let line = text.lines().nth((read.line as usize).checked_sub(1)?)?;
     let start = line.as_ptr() as usize - text.as_ptr() as usize;
-    let words = line.trim();
+    let statement = line.trim();
     let start = start + (line.len() - line.trim_start().len());
     Some(Diagnostic {
         message: format!("`{}` is read while it is undefined", read.variable),
         span: Span {
             start: start as u32,
-            end: (start + words.len()) as u32,
+            end: (start + statement.len()) as u32,
         },
         label: String::new(),
         notes: vec![(
@@ -29,6 +29,6 @@ pub fn undefined_read(text: &str, dialect: Dialect) -> Option<Diagnostic> {
             "an undefined value of a scalarset or union is a distinct value, as in CMurphi; in Rumur it is an error"
                 .into(),
         )],
-        warning: true,
+        is_warning: true,
     })
 }

@@ -4,20 +4,20 @@
 //! by a field such as `source` or `dest`, or, in multisets, by the index of the array that holds the multiset. A slot
 //! of an array is empty if no field names a sender or receiver; at the start all slots are empty. A record that a step
 //! adds to a network is sent, and one that a step removes is received. The other end is an agent named by a further
-//! field, or the receiver of the message that the same step removed, or else [`OTHERS`].
+//! field, or the receiver of the message that the same step removed, or else [`UNNAMED_AGENTS`].
 
 use cohkit_base::sequence::{Action, Sequence, Step as ChartStep};
 use cohkit_engine::model::*;
 use cohkit_engine::trace_events::TraceEvents;
 
 /// The lifeline of agents that messages do not name.
-const OTHERS: &str = "others";
+const UNNAMED_AGENTS: &str = "others";
 
 /// Maximum number of lifelines of a chart; larger charts are not drawn.
 const MAX_AGENTS: usize = 16;
 
-const SOURCES: [&str; 5] = ["source", "src", "from", "sender", "origin"];
-const TARGETS: [&str; 7] = [
+const SOURCE_FIELDS: [&str; 5] = ["source", "src", "from", "sender", "origin"];
+const TARGET_FIELDS: [&str; 7] = [
     "destination",
     "dest",
     "dst",
@@ -27,12 +27,12 @@ const TARGETS: [&str; 7] = [
     "target",
 ];
 
-/// A place in the state that can hold one message.
+/// A location in the state that can hold a single message.
 struct Slot {
     /// Index of its first cell; for a slot of a multiset that of the element.
-    first: usize,
+    record_cell: usize,
     /// Index of the cell that says whether there is an element; `None` in an array of slots.
-    present: Option<usize>,
+    presence_cell: Option<usize>,
     /// The agent that owns the slot, by the array's index.
     owner: Option<String>,
     record: TypeId,
@@ -42,7 +42,7 @@ struct Slot {
 struct Shape {
     source: Option<usize>,
     target: Option<usize>,
-    /// The one further field that names an agent.
+    /// The only other field that names an agent; `None` if there are several.
     further_agent: Option<usize>,
     /// The field with the kind of the message.
     kind: Option<usize>,
@@ -53,7 +53,7 @@ struct Shape {
 /// A message: description, source and target.
 #[derive(Clone, PartialEq, Debug)]
 struct Message {
-    words: String,
+    text: String,
     source: Option<String>,
     target: Option<String>,
     further_agent: Option<String>,
@@ -65,7 +65,7 @@ pub(crate) struct Messages;
 
 impl TraceRenderer for Messages {
     fn begin<'a>(&self, model: &'a Model, state: &[Number]) -> Option<Box<dyn TraceEvents + 'a>> {
-        Some(Box::new(Networks::of(model, state)?))
+        Some(Box::new(Networks::from_model(model, state)?))
     }
 }
 
@@ -79,12 +79,12 @@ struct Networks<'a> {
     steps: Vec<ChartStep>,
     /// Messages with sender, receiver and number.
     in_flight: Vec<(Message, usize, usize, u32)>,
-    flights: u32,
+    flight_count: u32,
 }
 
 impl<'a> Networks<'a> {
     /// The networks of a model in its start state; `None` if it has none.
-    fn of(model: &'a Model, frame: &[Number]) -> Option<Networks<'a>> {
+    fn from_model(model: &'a Model, frame: &[Number]) -> Option<Networks<'a>> {
         let mut networks = Networks {
             model,
             sizes: model.sizes(),
@@ -93,7 +93,7 @@ impl<'a> Networks<'a> {
             agents: Vec::new(),
             steps: Vec::new(),
             in_flight: Vec::new(),
-            flights: 0,
+            flight_count: 0,
         };
         let mut first_cell = 0;
         for variable in model.variables.iter().filter(|v| v.role == Role::State) {
@@ -143,24 +143,24 @@ impl<'a> Networks<'a> {
         if networks.agents.len() > MAX_AGENTS {
             return None;
         }
-        networks.agents.push(OTHERS.into());
+        networks.agents.push(UNNAMED_AGENTS.into());
         Some(networks)
     }
 
-    /// Finds the slots for messages in a part of the state, in multisets and in arrays.
+    /// Finds the slots for messages in a variable or one of its elements, in multisets and in arrays.
     fn find_slots(
         &mut self,
         ty: TypeId,
         first_cell: usize,
         owner: Option<(TypeId, Number)>,
-        array: bool,
+        is_in_array: bool,
     ) {
         match self.model.ty(ty).clone() {
             Type::Multiset { capacity, element } => {
                 let stride = 1 + self.sizes[element.index()] as usize;
                 for i in 0..capacity as usize {
-                    let first = first_cell + i * stride + 1;
-                    self.slot(element, first, Some(first - 1), owner);
+                    let record_cell = first_cell + i * stride + 1;
+                    self.add_slot(element, record_cell, Some(record_cell - 1), owner);
                 }
             }
             Type::Array { index, element } => {
@@ -168,25 +168,25 @@ impl<'a> Networks<'a> {
                     return;
                 };
                 for value in lo..=hi {
-                    let part =
+                    let element_cell =
                         first_cell + (value - lo) as usize * self.sizes[element.index()] as usize;
                     let owner = match self.model.ty(index) {
                         Type::Enum(_) | Type::Bool => owner,
                         _ => Some((index, value)),
                     };
-                    self.find_slots(element, part, owner, true);
+                    self.find_slots(element, element_cell, owner, true);
                 }
             }
-            Type::Record(_) if array => self.slot(ty, first_cell, None, owner),
+            Type::Record(_) if is_in_array => self.add_slot(ty, first_cell, None, owner),
             _ => {}
         }
     }
 
-    fn slot(
+    fn add_slot(
         &mut self,
         record: TypeId,
-        first: usize,
-        present: Option<usize>,
+        record_cell: usize,
+        presence_cell: Option<usize>,
         owner: Option<(TypeId, Number)>,
     ) {
         if !matches!(self.model.ty(record), Type::Record(_)) {
@@ -202,15 +202,15 @@ impl<'a> Networks<'a> {
             .flatten()
             .map(|f| shape.fields[f].2)
             .collect();
-        // Numbers are agents only if a field says so.
+        // Numbers are agents only if a source or target field has their type.
         let owner = owner.filter(|(ty, _)| {
             ends.contains(ty) || matches!(self.model.ty(*ty), Type::Scalarset(_) | Type::Union(_))
         });
         // An array of records for each agent may also be the agent's own state, so a field must name an end.
-        if !ends.is_empty() || present.is_some() && owner.is_some() {
+        if !ends.is_empty() || presence_cell.is_some() && owner.is_some() {
             self.slots.push(Slot {
-                first,
-                present,
+                record_cell,
+                presence_cell,
                 owner: owner.map(|(ty, value)| agent(self.model, ty, value)),
                 record,
             });
@@ -239,9 +239,9 @@ impl<'a> Networks<'a> {
             let base_name = name.to_ascii_lowercase();
             let base_name = base_name.trim_start_matches("m_").trim_end_matches('_');
             if self.model.bounds(*ty).is_some() && *ty != TypeId::BOOL {
-                if SOURCES.contains(&base_name) {
+                if SOURCE_FIELDS.contains(&base_name) {
                     shape.source = Some(number);
-                } else if TARGETS.contains(&base_name) {
+                } else if TARGET_FIELDS.contains(&base_name) {
                     shape.target = Some(number);
                 } else if matches!(self.model.ty(*ty), Type::Scalarset(_) | Type::Union(_)) {
                     further_agents.push(number);
@@ -260,13 +260,13 @@ impl<'a> Networks<'a> {
         shape
     }
 
-    /// Removes arrays of records that are not empty in the start state: they are no networks.
+    /// Removes arrays of records that are not empty in the start state, because they are not networks.
     fn retain_mailboxes(&mut self, frame: &[Number]) {
         let is_mailbox = |slot: &Slot| {
             let shape = self.shape_of(slot.record);
             let ends = [shape.source, shape.target].into_iter().flatten();
-            let mut ends = ends.map(|end| frame[slot.first + shape.fields[end].0]);
-            slot.present.is_some() || ends.all(|value| value == UNDEFINED)
+            let mut ends = ends.map(|end| frame[slot.record_cell + shape.fields[end].0]);
+            slot.presence_cell.is_some() || ends.all(|value| value == UNDEFINED)
         };
         let keep_flags: Vec<bool> = self.slots.iter().map(is_mailbox).collect();
         let mut keep_flags = keep_flags.into_iter();
@@ -279,15 +279,15 @@ impl<'a> Networks<'a> {
             let shape = self.shape_of(slot.record);
             let value = |field: usize| {
                 let (cell_offset, _, ty) = &shape.fields[field];
-                let value = frame[slot.first + cell_offset];
+                let value = frame[slot.record_cell + cell_offset];
                 (value != UNDEFINED).then(|| match shape.kind == Some(field) {
                     true => self.model.show(*ty, value),
                     false => agent(self.model, *ty, value),
                 })
             };
             let ends = [shape.source, shape.target].map(|end| end.and_then(value));
-            let is_occupied = match slot.present {
-                Some(present) => frame[present] != 0,
+            let is_occupied = match slot.presence_cell {
+                Some(presence_cell) => frame[presence_cell] != 0,
                 None => ends.iter().any(Option::is_some),
             };
             if !is_occupied {
@@ -301,21 +301,22 @@ impl<'a> Networks<'a> {
             let ends = [shape.source, shape.target, shape.further_agent, shape.kind];
             let mut arguments = Vec::new();
             for (field, (cell_offset, name, ty)) in shape.fields.iter().enumerate() {
-                let simple = self.model.bounds(*ty).is_some();
-                let value = frame[slot.first + cell_offset];
+                let is_simple = self.model.bounds(*ty).is_some();
+                let value = frame[slot.record_cell + cell_offset];
                 let names_agent = shape.further_agent == Some(field) && shape.source.is_some();
-                if simple && value != UNDEFINED && (!ends.contains(&Some(field)) || names_agent) {
+                if is_simple && value != UNDEFINED && (!ends.contains(&Some(field)) || names_agent)
+                {
                     arguments.push(format!("{name}={}", self.model.show(*ty, value)));
                 }
             }
             let name = shape.kind.and_then(value);
             let name = name.unwrap_or_else(|| self.model.types[slot.record.index()].name.clone());
-            let words = match arguments.is_empty() {
+            let text = match arguments.is_empty() {
                 true => name,
                 false => format!("{name}({})", arguments.join(", ")),
             };
             Some(Message {
-                words,
+                text,
                 source,
                 target,
                 further_agent: shape.further_agent.and_then(value),
@@ -341,10 +342,12 @@ impl<'a> Networks<'a> {
             self.agents.iter().position(|agent| agent == name)
         };
         let (source, target) = (index_of(&message.source), index_of(&message.target));
-        let other = index_of(&message.further_agent);
-        // A further field names the missing end, unless it repeats the other one.
-        let from = source.or(actor).or(other.filter(|&o| Some(o) != target));
-        let to = target.or(other.filter(|&o| source.is_some() && Some(o) != source));
+        let further_agent = index_of(&message.further_agent);
+        // The further agent is the missing end, unless it equals the known one.
+        let from = source
+            .or(actor)
+            .or(further_agent.filter(|&o| Some(o) != target));
+        let to = target.or(further_agent.filter(|&o| source.is_some() && Some(o) != source));
         (from.unwrap_or(others_index), to.unwrap_or(others_index))
     }
 }
@@ -373,13 +376,13 @@ impl TraceEvents for Networks<'_> {
                 // The message was in flight at the start.
                 None => {
                     let (from, to) = self.ends(&message, None);
-                    self.flights += 1;
-                    (message, from, to, self.flights - 1)
+                    self.flight_count += 1;
+                    (message, from, to, self.flight_count - 1)
                 }
             };
             let (message, from, to, flight) = flight;
             actor.get_or_insert(to);
-            let message = message.words;
+            let message = message.text;
             self.add_step(
                 to,
                 Action::Receive {
@@ -401,12 +404,12 @@ impl TraceEvents for Networks<'_> {
             self.add_step(agent, Action::Does { what: description });
         }
         for (message, from, to) in sent {
-            let flight = self.flights;
-            self.flights += 1;
+            let flight = self.flight_count;
+            self.flight_count += 1;
             self.add_step(
                 from,
                 Action::Send {
-                    message: message.words.clone(),
+                    message: message.text.clone(),
                     to,
                     flight,
                 },

@@ -5,7 +5,7 @@
 //! receiver; local operations and the lock; and quiescence. States and variables of agents, and contents of messages,
 //! count only by their observable effects. A step that only one protocol can take must change nothing observable.
 
-use cohkit_protocol::protocol::{MessageId, Right};
+use cohkit_protocol::protocol::{MessageId, Permission};
 use cohkit_system::data::{Current, Data};
 use cohkit_system::world::{CompletedAccess, Endpoint, InFlightMessage, Step, System, World};
 use std::collections::HashSet;
@@ -14,34 +14,34 @@ use std::collections::HashSet;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Bisimulation {
     /// Every pair was visited, and none distinguishes the two.
-    Whole,
+    Complete,
     /// No visited pair distinguishes the two; the search stopped at its limit.
     Partial,
     /// A pair differs, or one system has a violation or exceeds a limit.
-    None,
+    Different,
 }
 
 type Pair = [World<Current>; 2];
 
-/// Compares at most `max_pairs` pairs of states of two systems. The search is depth-first, so that an incomplete search also
-/// reaches deep states.
+/// Compares at most `max_pairs` pairs of states of two systems. The search is depth-first, so that an
+/// incomplete search also reaches deep states.
 pub fn bisimulation(systems: [&System; 2], max_pairs: usize) -> Bisimulation {
-    let begin = systems.map(World::new);
-    if !have_equal_observables(systems, &begin) {
-        return Bisimulation::None;
+    let initial_pair = systems.map(World::new);
+    if !have_equal_observables(systems, &initial_pair) {
+        return Bisimulation::Different;
     }
-    let mut visited = HashSet::from([begin.clone()]);
-    let mut stack = vec![begin];
+    let mut visited = HashSet::from([initial_pair.clone()]);
+    let mut stack = vec![initial_pair];
     while let Some(pair) = stack.pop() {
         let Some(successors) = successors(systems, &pair) else {
-            return Bisimulation::None;
+            return Bisimulation::Different;
         };
         for next in successors {
             if visited.contains(&next) {
                 continue;
             }
             if !have_equal_observables(systems, &next) {
-                return Bisimulation::None;
+                return Bisimulation::Different;
             }
             if visited.len() == max_pairs {
                 return Bisimulation::Partial;
@@ -50,7 +50,7 @@ pub fn bisimulation(systems: [&System; 2], max_pairs: usize) -> Bisimulation {
             stack.push(next);
         }
     }
-    Bisimulation::Whole
+    Bisimulation::Complete
 }
 
 /// Returns the successors of a pair, or `None` if an access completes in only one of the two, or on a violation.
@@ -156,9 +156,9 @@ fn have_equal_observables(systems: [&System; 2], pair: &Pair) -> bool {
             let states = &systems[side].protocol.remote.states;
             let remotes = line.remotes.iter().map(move |remote| {
                 let state = &states[usize::from(remote.configuration.state)];
-                let current =
-                    state.right > Right::None && Current.current(number as u8, &remote.copy);
-                (state.right, current, state.stable(), operation)
+                let current = state.permission > Permission::None
+                    && Current.current(number as u8, &remote.copy);
+                (state.permission, current, state.is_stable(), operation)
             });
             remotes.collect::<Vec<_>>()
         })
@@ -196,7 +196,8 @@ mod tests {
             .iter()
             .find(|mutant| mutant.description == description)
             .expect(description);
-        let protocols = [text, &mutant.text].map(|text| parse(text).expect("it is accepted"));
+        let protocols =
+            [text, &mutant.text].map(|text| parse(text).expect("the specification is valid"));
         let [text, mutant] = protocols
             .each_ref()
             .map(|protocol| system(protocol, remotes));
@@ -204,11 +205,11 @@ mod tests {
     }
 
     #[test]
-    fn values_that_nothing_reads_make_no_difference() {
+    fn dead_assignments_are_bisimilar() {
         let dead_assignment = "W | InvAck | write deferred, send Ack to writer, writer := none, owed := 0 | R: `owed := 1` instead of `owed := 0`";
         assert_eq!(
             compare_mutant(WRITE_THROUGH, dead_assignment, 2),
-            Bisimulation::Whole
+            Bisimulation::Complete
         );
         assert_eq!(
             compare_mutant(WRITE_THROUGH, dead_assignment, 4),
@@ -217,41 +218,44 @@ mod tests {
     }
 
     #[test]
-    fn one_more_message_makes_a_difference() {
+    fn extra_message_is_detected() {
         let row = "R | Write | defer, send Inv to readers - { sender }, writer := sender, owed := count(readers - { sender }), readers := {} | W: ";
         let change = "`send Inv to readers` instead of `send Inv to readers - { sender }`";
         assert_eq!(
             compare_mutant(WRITE_THROUGH, &format!("{row}{change}"), 2),
-            Bisimulation::None
+            Bisimulation::Different
         );
     }
 
     #[test]
-    fn one_permission_less_makes_a_difference() {
+    fn missing_permission_is_detected() {
         let without_read = "remote state SM_AD reads waits Data InvAck: without `reads`";
-        assert_eq!(compare_mutant(MSI, without_read, 2), Bisimulation::None);
+        assert_eq!(
+            compare_mutant(MSI, without_read, 2),
+            Bisimulation::Different
+        );
     }
 
     #[test]
-    fn accesses_that_do_not_end_make_a_difference() {
+    fn access_without_completion_is_detected() {
         let endless = "IN | Data | done | I: without `done`";
         assert_eq!(
             compare_mutant(SELF_INVALIDATE, endless, 2),
-            Bisimulation::None
+            Bisimulation::Different
         );
     }
 
     /// Only a system of four caches counts three acknowledgements.
     #[test]
-    fn counting_from_three_on_makes_a_difference_for_four_caches() {
+    fn miscounted_third_acknowledgement_needs_four_caches() {
         let doubled_actions = "W | InvAck if owed > 1 | owed := owed - 1 | stay: its actions twice";
         assert_eq!(
             compare_mutant(WRITE_THROUGH, doubled_actions, 2),
-            Bisimulation::Whole
+            Bisimulation::Complete
         );
         assert_eq!(
             compare_mutant(WRITE_THROUGH, doubled_actions, 4),
-            Bisimulation::None
+            Bisimulation::Different
         );
     }
 }

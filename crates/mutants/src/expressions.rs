@@ -30,7 +30,7 @@ const COMPARISONS: [(&str, &[&str]); 6] = [
 const ASSIGNMENTS: [&str; 3] = [":=", "+=", "-="];
 
 /// Actions that write data of the current message or of a deferred store, or defer a store, with their replacements.
-const BYTES: [(&str, &[&str]); 3] = [
+const DATA_ACTIONS: [(&str, &[&str]); 3] = [
     ("write", &["write deferred", "defer"]),
     ("write deferred", &["write"]),
     ("defer", &["write"]),
@@ -43,10 +43,10 @@ pub fn alternatives(text: &str) -> Vec<Alternative> {
         collected.extend(texts.into_iter().map(|text| Alternative::new(kind, text)));
     };
     add("count off by one", off_by_one(text));
-    add("another comparison", comparisons(text));
+    add("another comparison", changed_comparisons(text));
     add("set not cleared", kept_members(text));
     add("member not added", without_terms(text, " + {"));
-    let bytes = BYTES.iter().filter(|(action, _)| *action == text);
+    let bytes = DATA_ACTIONS.iter().filter(|(action, _)| *action == text);
     let bytes = bytes.flat_map(|(_, replacements)| replacements.iter());
     add(
         "bytes from elsewhere",
@@ -76,15 +76,15 @@ fn off_by_one(text: &str) -> Vec<String> {
 
 /// Returns the end of a `count(SET)` that begins with this word.
 fn end_of_count(text: &str, word: &Word) -> Option<usize> {
-    let begin = word.start + word.text.len();
-    if word.text != "count" || !text[begin..].starts_with('(') {
+    let argument_start = word.start + word.text.len();
+    if word.text != "count" || !text[argument_start..].starts_with('(') {
         return None;
     }
     let mut depth = 0;
-    for (position, character) in text[begin..].char_indices() {
+    for (position, character) in text[argument_start..].char_indices() {
         match character {
             '(' => depth += 1,
-            ')' if depth == 1 => return Some(begin + position + 1),
+            ')' if depth == 1 => return Some(argument_start + position + 1),
             ')' => depth -= 1,
             _ => {}
         }
@@ -92,17 +92,21 @@ fn end_of_count(text: &str, word: &Word) -> Option<usize> {
     None
 }
 
-fn comparisons(text: &str) -> Vec<String> {
+fn changed_comparisons(text: &str) -> Vec<String> {
     let mut variants = Vec::new();
     let mut position = 0;
     while let Some(next) = text[position..].chars().next() {
-        let rest = &text[position..];
-        if let Some(assignment) = ASSIGNMENTS.iter().find(|op| rest.starts_with(**op)) {
+        let remaining_text = &text[position..];
+        if let Some(assignment) = ASSIGNMENTS
+            .iter()
+            .find(|op| remaining_text.starts_with(**op))
+        {
             position += assignment.len();
             continue;
         }
-        let Some((operator, replacements)) =
-            COMPARISONS.iter().find(|(op, _)| rest.starts_with(op))
+        let Some((operator, replacements)) = COMPARISONS
+            .iter()
+            .find(|(op, _)| remaining_text.starts_with(op))
         else {
             position += next.len_utf8();
             continue;
@@ -136,9 +140,9 @@ fn kept_members(text: &str) -> Vec<String> {
     changed
 }
 
-/// Returns variants without one of the terms that begin with `begin` and end with a brace.
-fn without_terms(text: &str, begin: &str) -> Vec<String> {
-    let matches = text.match_indices(begin);
+/// Returns variants without one of the terms that begin with `prefix` and end with a brace.
+fn without_terms(text: &str, prefix: &str) -> Vec<String> {
+    let matches = text.match_indices(prefix);
     let terms = matches.filter_map(|(position, _)| {
         let length = text[position..].find('}')? + 1;
         Some(format!(
@@ -152,7 +156,7 @@ fn without_terms(text: &str, begin: &str) -> Vec<String> {
 
 /// Returns true if two actions of a row have the same effect in either order. Neither may set a variable that the other
 /// names, at most one may access data, and their messages must be unordered.
-pub fn commute(
+pub fn actions_commute(
     first: &str,
     second: &str,
     ordered: &dyn Fn(&str, &str) -> bool,
@@ -162,13 +166,13 @@ pub fn commute(
     let sets = |action: &str, other: &str| {
         assigned_variable(action).is_some_and(|name| mentions(other, name))
     };
-    let loops = [first, second]
+    let has_loop = [first, second]
         .iter()
         .any(|action| action.starts_with("for "));
     if first == second {
         return true;
     }
-    if loops || sets(first, second) || sets(second, first) {
+    if has_loop || sets(first, second) || sets(second, first) {
         return false;
     }
     match (sent_message(first), sent_message(second)) {
@@ -198,8 +202,8 @@ mod tests {
     use super::*;
 
     fn texts(text: &str) -> Vec<String> {
-        let found = alternatives(text).into_iter();
-        found.map(|alternative| alternative.text).collect()
+        let alternatives = alternatives(text).into_iter();
+        alternatives.map(|alternative| alternative.text).collect()
     }
 
     #[test]
@@ -237,7 +241,7 @@ mod tests {
     fn independent_actions_commute() {
         let ordered = |a: &str, b: &str| (a, b) == ("Data", "Ack");
         let carries = |message: &str| message == "Data";
-        let commute = |first, second| commute(first, second, &ordered, &carries);
+        let commute = |first, second| actions_commute(first, second, &ordered, &carries);
         assert!(commute("send Data", "left := 1"));
         assert!(!commute("send Data (n = left)", "left := 1"));
         assert!(!commute("write", "send Data"));

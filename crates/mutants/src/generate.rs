@@ -3,7 +3,7 @@
 //! Mutations change the source, so that a mutant can be read, stored and checked like any other specification. A row
 //! with several states and events stands for all pairs of them, and each pair is mutated separately.
 
-use crate::expressions::{alternatives, commute, Alternative};
+use crate::expressions::{actions_commute, alternatives, Alternative};
 use crate::words::{replace_word, words};
 use cohkit_protocol::controller::Controller;
 use cohkit_protocol::protocol::{Carries, Home, Message, MessageId, Protocol, Type};
@@ -30,7 +30,10 @@ pub fn mutants(text: &str) -> Vec<Mutant> {
             let mut lines = source.lines.clone();
             lines[line_index] = line;
             let text = lines.join("\n") + "\n";
-            let changes_home = matches!(source.parts[line_index], Part::Policy | Part::Messages);
+            let changes_home = matches!(
+                source.line_kinds[line_index],
+                LineKind::Policy | LineKind::Messages
+            );
             mutants.push(Mutant {
                 description,
                 kind,
@@ -39,22 +42,143 @@ pub fn mutants(text: &str) -> Vec<Mutant> {
             });
         };
         let line = &source.lines[line_index];
-        match source.parts[line_index] {
-            Part::Row(side) => source.row(line, side, &mut change),
-            Part::State(side) => state(line, side, &mut change),
-            Part::Messages => messages(line, &mut change),
-            Part::Policy => source.policy(line, &mut change),
-            Part::Other => {}
+        match source.line_kinds[line_index] {
+            LineKind::Row(side) => source.add_row_mutants(line, side, &mut change),
+            LineKind::State(side) => add_state_mutants(line, side, &mut change),
+            LineKind::Messages => add_message_mutants(line, &mut change),
+            LineKind::Policy => source.add_policy_mutants(line, &mut change),
+            LineKind::Other => {}
         }
     }
     mutants
 }
 
+/// Receiver of a mutant: its mutation operator, description, and the changed line.
 type Change<'a> = &'a mut dyn FnMut(&'static str, String, String);
 
-/// Part of the specification to which a line belongs. Side 0 is the remote, 1 the home.
+/// A pair of a state and an event in a row, with the remainder of the row.
+struct RowPair<'a> {
+    state: &'a str,
+    event: &'a str,
+    guard: Option<&'a str>,
+    actions: &'a [String],
+    next: &'a str,
+    /// Rows of the other pairs, which mutants keep.
+    unchanged_rows: Vec<String>,
+}
+
+impl RowPair<'_> {
+    /// True if the pair has actions that change the state or send messages.
+    fn has_effect(&self) -> bool {
+        !self.actions.is_empty()
+            && !matches!(self.actions[0].as_str(), "stall" | "unreachable" | "refuse")
+    }
+
+    /// The row of this pair, with another guard, actions or next state.
+    fn changed_row(&self, guard: Option<&str>, actions: &[String], next: &str) -> Vec<String> {
+        vec![format_row(
+            &[self.state],
+            &[self.event],
+            guard,
+            actions,
+            next,
+        )]
+    }
+
+    /// Adds a mutant with `rows` in place of the pair.
+    fn add_mutant(
+        &self,
+        change: Change,
+        kind: &'static str,
+        difference: String,
+        rows: Vec<String>,
+    ) {
+        let guard = self
+            .guard
+            .map_or(String::new(), |guard| format!(" if {guard}"));
+        let pair = format!(
+            "{} | {}{guard} | {} | {}",
+            self.state,
+            self.event,
+            self.actions.join(", "),
+            self.next
+        );
+        let pair = pair.trim_end();
+        let lines: Vec<String> = rows
+            .into_iter()
+            .chain(self.unchanged_rows.iter().cloned())
+            .collect();
+        change(kind, format!("{pair}: {difference}"), lines.join("\n"));
+    }
+
+    /// Adds the mutant that repeats the actions or, without an effect, the row.
+    fn add_repetition_mutant(&self, change: Change) {
+        if self.has_effect() {
+            let doubled_actions: Vec<String> =
+                self.actions.iter().chain(self.actions).cloned().collect();
+            self.add_mutant(
+                change,
+                "actions doubled",
+                "its actions twice".into(),
+                self.changed_row(self.guard, &doubled_actions, self.next),
+            );
+        } else {
+            let row = self.changed_row(self.guard, self.actions, self.next);
+            self.add_mutant(
+                change,
+                "row doubled",
+                "the row twice".into(),
+                [row.clone(), row].concat(),
+            );
+        }
+    }
+
+    /// Adds the mutants of the guard: negated, removed, and with replaced operators or operands.
+    fn add_guard_mutants(&self, change: Change) {
+        let Some(guard) = self.guard else { return };
+        let negated = format!("not ({guard})");
+        self.add_mutant(
+            change,
+            "guard negated",
+            "its guard negated".into(),
+            self.changed_row(Some(&negated), self.actions, self.next),
+        );
+        self.add_mutant(
+            change,
+            "guard weakened",
+            "without its guard".into(),
+            self.changed_row(None, self.actions, self.next),
+        );
+        for replacement in alternatives(guard) {
+            self.add_mutant(
+                change,
+                replacement.kind,
+                format!("if {}", replacement.text),
+                self.changed_row(Some(&replacement.text), self.actions, self.next),
+            );
+        }
+    }
+}
+
+/// A row of a table as text.
+fn format_row(
+    states: &[&str],
+    events: &[&str],
+    guard: Option<&str>,
+    actions: &[String],
+    next: &str,
+) -> String {
+    let guard = guard.map_or(String::new(), |guard| format!(" if {guard}"));
+    let (states, events) = (states.join(" "), events.join(" "));
+    format!(
+        "  {states} | {events}{guard} | {} | {next}",
+        actions.join(", ")
+    )
+}
+
+/// Kind of a line of the specification. Side 0 is the remote, 1 the home.
 #[derive(Clone, Copy, PartialEq, Debug)]
-enum Part {
+enum LineKind {
     Row(usize),
     State(usize),
     Messages,
@@ -65,7 +189,7 @@ enum Part {
 /// A specification as logical lines: comments removed, continued lines joined.
 struct Source {
     lines: Vec<String>,
-    parts: Vec<Part>,
+    line_kinds: Vec<LineKind>,
     /// States of the remote and of the home, in source order.
     sides: [Vec<String>; 2],
     /// Messages of each channel.
@@ -78,7 +202,7 @@ impl Source {
     fn read(text: &str) -> Source {
         let mut source = Source {
             lines: Vec::new(),
-            parts: Vec::new(),
+            line_kinds: Vec::new(),
             sides: [Vec::new(), Vec::new()],
             channels: Vec::new(),
             protocol: parse(text).ok(),
@@ -93,61 +217,51 @@ impl Source {
                 _ => None,
             };
             let inner = blocks.last().map_or("", String::as_str);
-            let part = match (side, inner) {
+            let line_kind = match (side, inner) {
                 (Some(side), "states") if !first.is_empty() => {
                     source.sides[side].push(first.to_string());
-                    Part::State(side)
+                    LineKind::State(side)
                 }
                 (None, "messages") if line.contains(':') => {
                     let names = message_items(&line).into_iter().map(|item| item.name);
                     source.channels.push(names.collect());
-                    Part::Messages
+                    LineKind::Messages
                 }
-                (Some(side), "remote" | "home") if cells(&line).len() >= 3 => Part::Row(side),
-                (Some(1), "home") | (Some(1), "on") if !first.is_empty() => Part::Policy,
-                _ => Part::Other,
+                (Some(side), "remote" | "home") if split_cells(&line).len() >= 3 => {
+                    LineKind::Row(side)
+                }
+                (Some(1), "home") | (Some(1), "on") if !first.is_empty() => LineKind::Policy,
+                _ => LineKind::Other,
             };
             for character in line.chars() {
                 match character {
-                    '{' if part != Part::Row(0) && part != Part::Row(1) => {
+                    '{' if line_kind != LineKind::Row(0) && line_kind != LineKind::Row(1) => {
                         blocks.push(first.to_string());
                     }
-                    '}' if part != Part::Row(0) && part != Part::Row(1) => {
+                    '}' if line_kind != LineKind::Row(0) && line_kind != LineKind::Row(1) => {
                         blocks.pop();
                     }
                     _ => {}
                 }
             }
             source.lines.push(line);
-            source.parts.push(part);
+            source.line_kinds.push(line_kind);
         }
         source
     }
 
     /// Adds the mutants of a row, pair by pair.
-    fn row(&self, line: &str, side: usize, change: Change) {
+    fn add_row_mutants(&self, line: &str, side: usize, change: Change) {
         let states = &self.sides[side];
-        let cells = cells(line);
+        let cells = split_cells(line);
         let all_states: Vec<&str> = cells[0].split_whitespace().collect();
         let (events, guard) = match cells[1].split_once(" if ") {
             Some((events, guard)) => (events, Some(guard.trim())),
             None => (cells[1], None),
         };
         let events: Vec<&str> = events.split_whitespace().collect();
-        let actions = actions(cells[2]);
+        let actions = split_actions(cells[2]);
         let next = cells.get(3).copied().unwrap_or("");
-        let row = |states: &[&str],
-                   events: &[&str],
-                   guard: Option<&str>,
-                   actions: &[String],
-                   next: &str| {
-            let guard = guard.map_or(String::new(), |guard| format!(" if {guard}"));
-            let (states, events) = (states.join(" "), events.join(" "));
-            format!(
-                "  {states} | {events}{guard} | {} | {next}",
-                actions.join(", ")
-            )
-        };
         for &state in &all_states {
             for &event in &events {
                 // Keep the other pairs of the row unchanged.
@@ -157,151 +271,112 @@ impl Source {
                     events.iter().copied().filter(|&e| e != event).collect();
                 let mut unchanged_rows = Vec::new();
                 if !other_states.is_empty() {
-                    unchanged_rows.push(row(&other_states, &events, guard, &actions, next));
+                    unchanged_rows.push(format_row(&other_states, &events, guard, &actions, next));
                 }
                 if !other_events.is_empty() {
-                    unchanged_rows.push(row(&[state], &other_events, guard, &actions, next));
+                    unchanged_rows.push(format_row(&[state], &other_events, guard, &actions, next));
                 }
-                let guard_text = guard.map_or(String::new(), |guard| format!(" if {guard}"));
-                let pair = format!(
-                    "{state} | {event}{guard_text} | {} | {next}",
-                    actions.join(", ")
-                );
-                let pair = pair.trim_end().to_string();
-                let mut add_mutant = |kind, difference: String, rows: Vec<String>| {
-                    let lines: Vec<String> = rows
-                        .into_iter()
-                        .chain(unchanged_rows.iter().cloned())
-                        .collect();
-                    change(kind, format!("{pair}: {difference}"), lines.join("\n"));
+                let pair = RowPair {
+                    state,
+                    event,
+                    guard,
+                    actions: &actions,
+                    next,
+                    unchanged_rows,
                 };
-                let single_row = |guard: Option<&str>, actions: &[String], next: &str| {
-                    vec![row(&[state], &[event], guard, actions, next)]
-                };
-                add_mutant("row dropped", "dropped".into(), Vec::new());
-                let doubled_actions: Vec<String> =
-                    actions.iter().chain(&actions).cloned().collect();
-                let has_effect = !actions.is_empty()
-                    && !matches!(actions[0].as_str(), "stall" | "unreachable" | "refuse");
-                if has_effect {
-                    add_mutant(
-                        "actions doubled",
-                        "its actions twice".into(),
-                        single_row(guard, &doubled_actions, next),
-                    );
-                } else {
-                    let unchanged_row = row(&[state], &[event], guard, &actions, next);
-                    add_mutant(
-                        "row doubled",
-                        "the row twice".into(),
-                        vec![unchanged_row.clone(), unchanged_row],
-                    );
-                }
+                pair.add_mutant(change, "row dropped", "dropped".into(), Vec::new());
+                pair.add_repetition_mutant(change);
                 if !next.is_empty() {
                     let current_state = if next == "stay" { state } else { next };
                     for replacement in adjacent_states(states, current_state) {
-                        let difference = format!("to {replacement}");
-                        add_mutant(
+                        pair.add_mutant(
+                            change,
                             "another next state",
-                            difference,
-                            single_row(guard, &actions, &replacement),
+                            format!("to {replacement}"),
+                            pair.changed_row(guard, &actions, &replacement),
                         );
                     }
                 }
                 for index in 0..actions.len() {
-                    let mut remaining = actions.clone();
-                    let dropped = remaining.remove(index);
-                    if has_effect {
-                        let difference = format!("without `{dropped}`");
-                        add_mutant(
-                            "action dropped",
-                            difference,
-                            single_row(guard, &remaining, next),
-                        );
-                    }
-                    for replacement in bulk_transition_variants(&dropped, states) {
-                        let difference = format!("`{replacement}` instead");
-                        let mut changed_actions = actions.clone();
-                        changed_actions[index] = replacement;
-                        add_mutant(
-                            "another state of every line",
-                            difference,
-                            single_row(guard, &changed_actions, next),
-                        );
-                    }
-                    for replacement in self.other_sends(&dropped) {
-                        // If two sends can become the same one, name the send that changes.
-                        let has_same_replacement =
-                            |action: &String| self.other_sends(action).contains(&replacement);
-                        let difference = match remaining.iter().any(has_same_replacement) {
-                            true => format!("`{replacement}` instead of `{dropped}`"),
-                            false => format!("`{replacement}` instead"),
-                        };
-                        let mut changed_actions = actions.clone();
-                        changed_actions[index] = replacement;
-                        add_mutant(
-                            "another message",
-                            difference,
-                            single_row(guard, &changed_actions, next),
-                        );
-                    }
-                    let receivers = self.receivers(side, event, &dropped).into_iter();
-                    let receivers =
-                        receivers.map(|text| Alternative::new("another receiver", text));
-                    for replacement in receivers.chain(alternatives(&dropped)) {
-                        let difference = format!("`{}` instead of `{dropped}`", replacement.text);
-                        let mut changed_actions = actions.clone();
-                        changed_actions[index] = replacement.text;
-                        add_mutant(
-                            replacement.kind,
-                            difference,
-                            single_row(guard, &changed_actions, next),
-                        );
-                    }
+                    self.add_action_mutants(&pair, side, index, change);
                 }
-                for index in 1..actions.len() {
-                    let (first, second) = (&actions[index - 1], &actions[index]);
-                    let ordered = |a: &str, b: &str| self.are_ordered(a, b);
-                    let carries = |message: &str| self.carries_data(message);
-                    if !commute(first, second, &ordered, &carries) {
-                        let difference = format!("`{second}` before `{first}`");
-                        let mut changed_actions = actions.clone();
-                        changed_actions.swap(index - 1, index);
-                        add_mutant(
-                            "actions swapped",
-                            difference,
-                            single_row(guard, &changed_actions, next),
-                        );
-                    }
-                }
-                if let Some(guard) = guard {
-                    let negated = format!("not ({guard})");
-                    add_mutant(
-                        "guard negated",
-                        "its guard negated".into(),
-                        single_row(Some(&negated), &actions, next),
-                    );
-                    add_mutant(
-                        "guard weakened",
-                        "without its guard".into(),
-                        single_row(None, &actions, next),
-                    );
-                    for replacement in alternatives(guard) {
-                        let difference = format!("if {}", replacement.text);
-                        add_mutant(
-                            replacement.kind,
-                            difference,
-                            single_row(Some(&replacement.text), &actions, next),
-                        );
-                    }
-                }
+                self.add_swap_mutants(&pair, change);
+                pair.add_guard_mutants(change);
+            }
+        }
+    }
+
+    /// Adds the mutants of an action of a pair: without it, and with replacements.
+    fn add_action_mutants(&self, pair: &RowPair, side: usize, index: usize, change: Change) {
+        let mut remaining = pair.actions.to_vec();
+        let dropped = remaining.remove(index);
+        let row_with = |replacement: String| {
+            let mut changed_actions = pair.actions.to_vec();
+            changed_actions[index] = replacement;
+            pair.changed_row(pair.guard, &changed_actions, pair.next)
+        };
+        if pair.has_effect() {
+            pair.add_mutant(
+                change,
+                "action dropped",
+                format!("without `{dropped}`"),
+                pair.changed_row(pair.guard, &remaining, pair.next),
+            );
+        }
+        for replacement in bulk_transition_variants(&dropped, &self.sides[side]) {
+            pair.add_mutant(
+                change,
+                "another state of every line",
+                format!("`{replacement}` instead"),
+                row_with(replacement),
+            );
+        }
+        for replacement in self.sends_of_other_messages(&dropped) {
+            // If two sends can become the same one, name the send that changes.
+            let has_same_replacement =
+                |action: &String| self.sends_of_other_messages(action).contains(&replacement);
+            let difference = match remaining.iter().any(has_same_replacement) {
+                true => format!("`{replacement}` instead of `{dropped}`"),
+                false => format!("`{replacement}` instead"),
+            };
+            pair.add_mutant(change, "another message", difference, row_with(replacement));
+        }
+        let receivers = self
+            .sends_to_other_receivers(side, pair.event, &dropped)
+            .into_iter();
+        let receivers = receivers.map(|text| Alternative::new("another receiver", text));
+        for replacement in receivers.chain(alternatives(&dropped)) {
+            pair.add_mutant(
+                change,
+                replacement.kind,
+                format!("`{}` instead of `{dropped}`", replacement.text),
+                row_with(replacement.text),
+            );
+        }
+    }
+
+    /// Adds the mutants that swap two successive actions of a pair, unless the actions commute.
+    fn add_swap_mutants(&self, pair: &RowPair, change: Change) {
+        for index in 1..pair.actions.len() {
+            let (first, second) = (&pair.actions[index - 1], &pair.actions[index]);
+            let ordered = |a: &str, b: &str| self.are_ordered(a, b);
+            let carries = |message: &str| self.carries_data(message);
+            if !actions_commute(first, second, &ordered, &carries) {
+                let mut changed_actions = pair.actions.to_vec();
+                changed_actions.swap(index - 1, index);
+                pair.add_mutant(
+                    change,
+                    "actions swapped",
+                    format!("`{second}` before `{first}`"),
+                    pair.changed_row(pair.guard, &changed_actions, pair.next),
+                );
             }
         }
     }
 
     /// Returns a send with other receivers: the default receiver, and each remote named by a variable or by a field of
     /// the event's message.
-    fn receivers(&self, side: usize, event: &str, action: &str) -> Vec<String> {
+    fn sends_to_other_receivers(&self, side: usize, event: &str, action: &str) -> Vec<String> {
         let (Some(send), Some(protocol)) = (action.strip_prefix("send "), &self.protocol) else {
             return Vec::new();
         };
@@ -320,7 +395,7 @@ impl Source {
             (_, Home::Controller(home)) => Some(home),
             (_, Home::Policy(_)) => None,
         };
-        let fields = self.message(event).map(|(_, message)| &message.fields);
+        let fields = self.find_message(event).map(|(_, message)| &message.fields);
         let fields = fields.into_iter().flatten();
         let variables = controller
             .into_iter()
@@ -333,7 +408,7 @@ impl Source {
         sends
     }
 
-    fn message(&self, name: &str) -> Option<(MessageId, &Message)> {
+    fn find_message(&self, name: &str) -> Option<(MessageId, &Message)> {
         let protocol = self.protocol.as_ref()?;
         let mut messages = protocol.message_ids().map(|id| (id, protocol.message(id)));
         messages.find(|(_, message)| message.name == name)
@@ -341,9 +416,11 @@ impl Source {
 
     /// Returns true if two messages between the same agents are delivered in send order.
     fn are_ordered(&self, first: &str, second: &str) -> bool {
-        let (Some(protocol), Some((first_id, first_message)), Some((second_id, second_message))) =
-            (&self.protocol, self.message(first), self.message(second))
-        else {
+        let (Some(protocol), Some((first_id, first_message)), Some((second_id, second_message))) = (
+            &self.protocol,
+            self.find_message(first),
+            self.find_message(second),
+        ) else {
             return true;
         };
         let order = protocol.order_of(first_message.channel);
@@ -354,12 +431,12 @@ impl Source {
 
     /// Returns true if a message carries data.
     fn carries_data(&self, message: &str) -> bool {
-        let resolved = self.message(message);
+        let resolved = self.find_message(message);
         resolved.is_none_or(|(_, message)| message.carries != Carries::Nothing)
     }
 
     /// Returns a send with every other message of the same channel, with unchanged fields.
-    fn other_sends(&self, action: &str) -> Vec<String> {
+    fn sends_of_other_messages(&self, action: &str) -> Vec<String> {
         let words = words(action);
         let (Some(send), Some(message)) = (words.first(), words.get(1)) else {
             return Vec::new();
@@ -367,13 +444,14 @@ impl Source {
         if send.text != "send" {
             return Vec::new();
         }
-        let other_names = self.same_channel(message.text).into_iter();
+        let other_names = self.other_messages_of_channel(message.text).into_iter();
         other_names
             .map(|name| replace_word(action, message, &name))
             .collect()
     }
 
-    fn same_channel(&self, message: &str) -> Vec<String> {
+    /// Returns the other messages of a message's channel.
+    fn other_messages_of_channel(&self, message: &str) -> Vec<String> {
         let channel = self
             .channels
             .iter()
@@ -387,11 +465,11 @@ impl Source {
 
     /// Adds the mutants of a policy statement: another permission ensured or reached, another message sent, or the
     /// statement dropped.
-    fn policy(&self, line: &str, change: Change) {
-        let short = collapse_spaces(line);
+    fn add_policy_mutants(&self, line: &str, change: Change) {
+        let statement = collapse_spaces(line);
         let words = words(line);
         let word_at = |word_index: usize| words.get(word_index).map_or("", |word| word.text);
-        let permissions = self.permissions();
+        let permissions = self.states_by_permission();
         for word_index in 0..words.len() {
             let other_permissions = |index: usize| {
                 permissions
@@ -407,7 +485,7 @@ impl Source {
                         word_index + 2
                     };
                     for replacement in other_permissions(permission_index) {
-                        let difference = format!("{short}: ensures {replacement}");
+                        let difference = format!("{statement}: ensures {replacement}");
                         change(
                             "ensure",
                             difference,
@@ -418,9 +496,9 @@ impl Source {
                 "grant" | "answer" => {
                     let with_index =
                         word_index + if word_at(word_index) == "grant" { 3 } else { 2 };
-                    for replacement in self.same_channel(word_at(with_index + 1)) {
+                    for replacement in self.other_messages_of_channel(word_at(with_index + 1)) {
                         let difference =
-                            format!("{short}: {} with {replacement}", word_at(word_index));
+                            format!("{statement}: {} with {replacement}", word_at(word_index));
                         change(
                             "grant",
                             difference,
@@ -429,7 +507,7 @@ impl Source {
                     }
                     if word_at(word_index) == "grant" {
                         for replacement in other_permissions(word_index + 2) {
-                            let difference = format!("{short}: grants {replacement}");
+                            let difference = format!("{statement}: grants {replacement}");
                             change(
                                 "grant",
                                 difference,
@@ -439,7 +517,7 @@ impl Source {
                     }
                 }
                 "write" => {
-                    let difference = format!("{short}: without `write`");
+                    let difference = format!("{statement}: without `write`");
                     change(
                         "write dropped",
                         difference,
@@ -447,17 +525,17 @@ impl Source {
                     );
                 }
                 "reach" => {
-                    change("reach", format!("{short}: dropped"), String::new());
+                    change("reach", format!("{statement}: dropped"), String::new());
                     for replacement in other_permissions(word_index + 1) {
-                        let difference = format!("{short}: reaches {replacement}");
+                        let difference = format!("{statement}: reaches {replacement}");
                         change(
                             "reach",
                             difference,
                             replace_word(line, &words[word_index + 1], replacement),
                         );
                     }
-                    for replacement in self.same_channel(word_at(word_index + 3)) {
-                        let difference = format!("{short}: with {replacement}");
+                    for replacement in self.other_messages_of_channel(word_at(word_index + 3)) {
+                        let difference = format!("{statement}: with {replacement}");
                         change(
                             "reach",
                             difference,
@@ -471,19 +549,19 @@ impl Source {
     }
 
     /// Returns one stable state of the remote for each permission. States that wait for messages are not stable.
-    fn permissions(&self) -> Vec<String> {
-        let mut found_permissions = Vec::new();
+    fn states_by_permission(&self) -> Vec<String> {
+        let mut known_permissions = Vec::new();
         let mut names = Vec::new();
-        for (line, part) in self.lines.iter().zip(&self.parts) {
+        for (line, line_kind) in self.lines.iter().zip(&self.line_kinds) {
             let words = words(line);
             let has_word = |word: &str| words.iter().any(|w| w.text == word);
-            if *part != Part::State(0) || has_word("waits") {
+            if *line_kind != LineKind::State(0) || has_word("waits") {
                 continue;
             }
             let permission = (has_word("reads"), has_word("writes"));
             let name = words[0].text.to_string();
-            if !found_permissions.contains(&permission) {
-                found_permissions.push(permission);
+            if !known_permissions.contains(&permission) {
+                known_permissions.push(permission);
                 names.push(name);
             }
         }
@@ -507,7 +585,7 @@ fn bulk_transition_variants(action: &str, states: &[String]) -> Vec<String> {
     variants.collect()
 }
 
-/// Returns the states after and before `here` in cyclic order.
+/// Returns the states after and before `current` in cyclic order.
 fn adjacent_states(states: &[String], current: &str) -> Vec<String> {
     let Some(index) = states.iter().position(|state| state == current) else {
         return Vec::new();
@@ -524,8 +602,8 @@ fn adjacent_states(states: &[String], current: &str) -> Vec<String> {
 }
 
 /// Adds the mutants of a state: each permission removed or added, and each condition dropped or negated.
-fn state(line: &str, side: usize, change: Change) {
-    const RIGHTS: [&str; 4] = ["reads", "writes", "dirty", "holds"];
+fn add_state_mutants(line: &str, side: usize, change: Change) {
+    const PERMISSION_KEYWORDS: [&str; 4] = ["reads", "writes", "dirty", "holds"];
     let agent = ["remote", "home"][side];
     let (permissions_text, waits) = match line.find(" waits ") {
         Some(index) => line.split_at(index),
@@ -535,7 +613,7 @@ fn state(line: &str, side: usize, change: Change) {
     let name = words[0].text;
     // Each permission with its condition.
     let mut starts: Vec<usize> = (words.iter())
-        .filter(|word| RIGHTS.contains(&word.text))
+        .filter(|word| PERMISSION_KEYWORDS.contains(&word.text))
         .map(|word| word.start)
         .collect();
     starts.push(permissions_text.len());
@@ -553,7 +631,7 @@ fn state(line: &str, side: usize, change: Change) {
         change("permission of a state", description, line);
     };
     let permissions: Vec<String> = permissions.into_iter().map(String::from).collect();
-    for keyword in RIGHTS {
+    for keyword in PERMISSION_KEYWORDS {
         let mut changed = permissions.clone();
         let has_keyword = |permission: &String| permission.split(' ').next() == Some(keyword);
         match permissions.iter().position(has_keyword) {
@@ -587,7 +665,7 @@ fn state(line: &str, side: usize, change: Change) {
 
 /// Adds mutants with another payload for each message: none, a line or a dirty line; or none, a store or a partial
 /// store.
-fn messages(line: &str, change: Change) {
+fn add_message_mutants(line: &str, change: Change) {
     for item in message_items(line) {
         let store_payload = ["store", "partial store"]
             .iter()
@@ -636,15 +714,19 @@ struct MessageItem {
     end: usize,
 }
 
+/// Returns the messages that a line declares.
 fn message_items(line: &str) -> Vec<MessageItem> {
     let Some((channel, _)) = line.split_once(':') else {
         return Vec::new();
     };
-    let begin = channel.len() + 1;
+    let items_start = channel.len() + 1;
     let mut items = Vec::new();
-    for (start, end) in split(&line[begin..], ',') {
-        let item = line[begin + start..begin + end].trim_end();
-        let start = begin + end - line[begin + start..begin + end].trim_start().len();
+    for (start, end) in split_outside_brackets(&line[items_start..], ',') {
+        let item = line[items_start + start..items_start + end].trim_end();
+        let start = items_start + end
+            - line[items_start + start..items_start + end]
+                .trim_start()
+                .len();
         let item = item.trim();
         let (name, content) = match item.split_once('(') {
             Some((name, content)) => (name.trim(), content.trim_end_matches(')')),
@@ -664,14 +746,14 @@ fn message_items(line: &str) -> Vec<MessageItem> {
 }
 
 /// Splits the actions cell of a row.
-fn actions(cell: &str) -> Vec<String> {
-    let parts = split(cell, ',').into_iter();
+fn split_actions(cell: &str) -> Vec<String> {
+    let parts = split_outside_brackets(cell, ',').into_iter();
     let parts = parts.map(|(start, end)| cell[start..end].trim().to_string());
     parts.filter(|part| !part.is_empty()).collect()
 }
 
 /// Returns the byte ranges between separators outside parentheses and braces.
-fn split(text: &str, separator: char) -> Vec<(usize, usize)> {
+fn split_outside_brackets(text: &str, separator: char) -> Vec<(usize, usize)> {
     let (mut parts, mut start, mut depth) = (Vec::new(), 0, 0);
     for (position, character) in text.char_indices() {
         match character {
@@ -688,7 +770,7 @@ fn split(text: &str, separator: char) -> Vec<(usize, usize)> {
     parts
 }
 
-fn cells(line: &str) -> Vec<&str> {
+fn split_cells(line: &str) -> Vec<&str> {
     line.split('|').map(str::trim).collect()
 }
 

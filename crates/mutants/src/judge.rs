@@ -6,7 +6,7 @@ use cohkit_check::progress::progress;
 use cohkit_check::system;
 use cohkit_engine::report::{check, Outcome};
 use cohkit_engine::search::{Engine, Options};
-use cohkit_litmus::conformance_report::{self, Ended};
+use cohkit_litmus::conformance_report::{self, ConformanceVerdict};
 use cohkit_protocol::construct::{construct, Construction};
 use cohkit_protocol::controller::{Controller, MEMORY_WRITES};
 use cohkit_protocol::protocol::{Home, Protocol, System};
@@ -107,8 +107,8 @@ impl Judge {
     /// # Errors
     /// The specification does not hold; the reason.
     pub fn new(text: &str) -> Result<Judge, String> {
-        let protocol = systems(text).ok_or("it is refused")?;
-        let homes = homes(&protocol).ok_or("there is no home")?;
+        let protocol = parse_with_systems(text).ok_or("it is refused")?;
+        let homes = construct_homes(&protocol).ok_or("there is no home")?;
         match explore_systems(&protocol, &homes) {
             MutantVerdict::Survived => Ok(Judge { protocol, homes }),
             other => Err(other.name().into()),
@@ -121,12 +121,12 @@ impl Judge {
     /// constructed for a changed remote would fit that remote, and the two may be another correct protocol. A mutated
     /// remote is therefore checked with the home of the original.
     pub fn verdict(&self, mutant: &Mutant) -> MutantVerdict {
-        let Some(protocol) = systems(&mutant.text) else {
+        let Some(protocol) = parse_with_systems(&mutant.text) else {
             return MutantVerdict::Rejected;
         };
         let constructed;
         let has_new_home = mutant.changes_home || matches!(protocol.home, Home::Controller(_));
-        let homes = match has_new_home.then(|| homes(&protocol)) {
+        let homes = match has_new_home.then(|| construct_homes(&protocol)) {
             None => &self.homes,
             Some(None) => return MutantVerdict::Rejected,
             Some(Some(new_homes)) => {
@@ -135,13 +135,15 @@ impl Judge {
             }
         };
         match refine_verdict(&protocol, explore_systems(&protocol, homes)) {
-            MutantVerdict::Survived if self.bisimilar(&protocol, homes) => MutantVerdict::Bisimilar,
+            MutantVerdict::Survived if self.is_bisimilar(&protocol, homes) => {
+                MutantVerdict::Bisimilar
+            }
             verdict => verdict,
         }
     }
 
     /// Returns true if no system distinguishes the mutant from the original, as [`MutantVerdict::Bisimilar`] states.
-    fn bisimilar(&self, protocol: &Protocol, homes: &Homes) -> bool {
+    fn is_bisimilar(&self, protocol: &Protocol, homes: &Homes) -> bool {
         let compare = |size: &SystemSize,
                        original_home: &Controller,
                        mutant_home: &Controller,
@@ -166,21 +168,21 @@ impl Judge {
                 &mutant_homes[index],
                 sampled_pairs,
             );
-            result != Bisimulation::None
+            result != Bisimulation::Different
         };
-        let is_bisimilar = |index: usize| {
+        let is_fully_bisimilar = |index: usize| {
             let result = compare(
                 &FALLBACK_SYSTEMS[index],
                 &original_fallback_homes[index],
                 &mutant_fallback_homes[index],
                 complete_pairs,
             );
-            result == Bisimulation::Whole
+            result == Bisimulation::Complete
         };
-        first_result != Bisimulation::None
+        first_result != Bisimulation::Different
             && (1..SYSTEMS.len()).all(is_indistinct)
-            && (first_result == Bisimulation::Whole
-                || (0..FALLBACK_SYSTEMS.len()).all(is_bisimilar))
+            && (first_result == Bisimulation::Complete
+                || (0..FALLBACK_SYSTEMS.len()).all(is_fully_bisimilar))
     }
 }
 
@@ -222,12 +224,15 @@ fn check_programs(protocol: &Protocol, home: &Controller) -> MutantVerdict {
     let home = |_| Cow::Borrowed(home);
     let mut programs = conformance_report::classic(protocol, 2);
     programs.extend(conformance_report::bursts(model, 2));
-    let report = conformance_report::judge(protocol, model, programs, None, &home, &mut || true);
-    match report.ended {
-        Ended::Holds if report.left_out > 0 => MutantVerdict::Refuted,
-        Ended::Holds => MutantVerdict::Survived,
-        Ended::Broken { .. } => MutantVerdict::Refuted,
-        Ended::Undecided(_) | Ended::Interrupted => MutantVerdict::Undecided,
+    let report =
+        conformance_report::check_conformance(protocol, model, programs, None, &home, &mut || true);
+    match report.verdict {
+        ConformanceVerdict::Holds if report.unsupported_programs > 0 => MutantVerdict::Refuted,
+        ConformanceVerdict::Holds => MutantVerdict::Survived,
+        ConformanceVerdict::Violated { .. } => MutantVerdict::Refuted,
+        ConformanceVerdict::Undecided(_) | ConformanceVerdict::Interrupted => {
+            MutantVerdict::Undecided
+        }
     }
 }
 
@@ -239,7 +244,8 @@ fn is_inner_level(home: &Controller) -> bool {
 /// Checks a protocol as the inner level below MESI caches: two outer caches with one inner cache each, and one with
 /// two.
 fn check_inner_level(inner: &Protocol, home: &Controller) -> MutantVerdict {
-    let outer = parse(include_str!("../../../protocols/mesi.coh")).expect("it ships");
+    let outer =
+        parse(include_str!("../../../protocols/mesi.coh")).expect("the shipped protocol is valid");
     let Home::Controller(outer_home) = &outer.home else {
         return MutantVerdict::Rejected;
     };
@@ -258,7 +264,7 @@ fn check_inner_level(inner: &Protocol, home: &Controller) -> MutantVerdict {
             Found::Safe { .. } => return MutantVerdict::Refuted,
             Found::TooMany { .. } => verdict = MutantVerdict::Undecided,
             Found::Wrong { errors, .. } => {
-                let is_violation = |wrong: &StepError| matches!(wrong, StepError::Violated(_));
+                let is_violation = |error: &StepError| matches!(error, StepError::Violated(_));
                 if errors.iter().any(is_violation) {
                     return MutantVerdict::Refuted;
                 }
@@ -270,7 +276,7 @@ fn check_inner_level(inner: &Protocol, home: &Controller) -> MutantVerdict {
 }
 
 /// Parses a specification and replaces its systems by [`SYSTEMS`].
-fn systems(text: &str) -> Option<Protocol> {
+fn parse_with_systems(text: &str) -> Option<Protocol> {
     let mut protocol = parse(text).ok()?;
     let sizes = SYSTEMS.map(|SystemSize { remotes, lines, .. }| {
         System::new(format!("remotes_{remotes}_lines_{lines}"), remotes, lines)
@@ -280,7 +286,7 @@ fn systems(text: &str) -> Option<Protocol> {
 }
 
 /// Returns the home for each system, or `None` if no sound home can be constructed.
-fn homes(protocol: &Protocol) -> Option<Homes> {
+fn construct_homes(protocol: &Protocol) -> Option<Homes> {
     let policy = match &protocol.home {
         Home::Policy(policy) => policy,
         Home::Controller(home) => {
@@ -292,8 +298,11 @@ fn homes(protocol: &Protocol) -> Option<Homes> {
     let mut policy_without_locals = policy.clone();
     policy_without_locals.locals.clear();
     without_locals.home = Home::Policy(policy_without_locals);
-    let sound = |protocol| construct(protocol).and_then(Construction::sound).ok();
-    let (construction, without_locals) = (sound(protocol)?, sound(&without_locals)?);
+    let construct_sound = |protocol| construct(protocol).and_then(Construction::sound).ok();
+    let (construction, without_locals) = (
+        construct_sound(protocol)?,
+        construct_sound(&without_locals)?,
+    );
     let home = |size: &SystemSize| match size.device {
         true => construction.controller(size.remotes),
         false => without_locals.controller(size.remotes),
@@ -302,6 +311,7 @@ fn homes(protocol: &Protocol) -> Option<Homes> {
     Some(Homes(homes_for(&SYSTEMS), homes_for(&FALLBACK_SYSTEMS)))
 }
 
+/// Checks all systems until one has a violation; the fallback systems only if the others decide nothing.
 fn explore_systems(protocol: &Protocol, homes: &Homes) -> MutantVerdict {
     let explore_each = |settings: &[SystemSize], homes: &[Controller]| {
         let mut verdicts = Vec::new();

@@ -15,9 +15,9 @@ use std::process::Command;
 use std::time::Instant;
 
 /// Discards the output of programs.
-struct Nobody;
+struct DiscardedOutput;
 
-impl World for Nobody {
+impl World for DiscardedOutput {
     fn write(&mut self, _file: u32, bytes: &[u8]) -> Result<usize, Errno> {
         Ok(bytes.len())
     }
@@ -25,7 +25,7 @@ impl World for Nobody {
 
 /// Compiles a program with the given flags; `None` if no compiler is available.
 fn compile(flags: &str, source: &str) -> Option<Vec<u8>> {
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir().expect("a temporary folder");
     let program = folder.path().join("program");
     let status = Command::new("riscv64-unknown-elf-gcc")
         .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."))
@@ -36,7 +36,7 @@ fn compile(flags: &str, source: &str) -> Option<Vec<u8>> {
         .status();
     let status = status.ok()?;
     assert!(status.success(), "the compiler ends with {status}");
-    Some(std::fs::read(program).expect("it is there"))
+    Some(std::fs::read(program).expect("the file can be read"))
 }
 
 fn main() {
@@ -58,16 +58,19 @@ fn main() {
         let (Some(host), Some(channel)) = programs else {
             return println!("not measured: riscv64-unknown-elf-gcc is missing");
         };
-        let image = Image::read(&host).expect("it is a program");
-        let (main, system) = load_program(&image, 64 << 20, command).expect("it fits");
+        let image = Image::read(&host).expect("a valid ELF program");
+        let (main, system) =
+            load_program(&image, 64 << 20, command).expect("the program fits in memory");
         let mut binaries = Binaries::default();
-        binaries.add(program, &channel).expect("it is a program");
+        binaries
+            .add(program, &channel)
+            .expect("a valid channel program");
         let platform = Platform::enzian();
         let mut machine = Machine::new(&platform, main, system, image.entry, binaries, None);
         let begin = Instant::now();
         let start_seconds = processor_seconds(begin);
         let end = loop {
-            if let Some(outcome) = machine.run(1 << 16, &mut Nobody) {
+            if let Some(outcome) = machine.run(1 << 16, &mut DiscardedOutput) {
                 break outcome;
             }
         };

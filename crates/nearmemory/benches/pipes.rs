@@ -68,7 +68,7 @@ fn load_library(folder: &Path) -> libloading::Library {
         .status();
     assert!(status.expect("`cc` starts").success());
     // SAFETY: the library has no initialisers.
-    unsafe { libloading::Library::new(file) }.expect("it can be loaded")
+    unsafe { libloading::Library::new(file) }.expect("the library can be loaded")
 }
 
 fn line_pipes(library: &libloading::Library, times: u64, batch: usize) -> u64 {
@@ -105,7 +105,7 @@ fn crossbeam(times: u64, batch: usize) -> u64 {
             (0..words).for_each(|_| {
                 answer_sender
                     .send(request_receiver.recv().expect("a word"))
-                    .expect("room")
+                    .expect("the receiver is open")
             })
         },
         || {
@@ -114,7 +114,7 @@ fn crossbeam(times: u64, batch: usize) -> u64 {
                 for word in 0..batch as u64 {
                     request_sender
                         .send(round * batch as u64 + word)
-                        .expect("room");
+                        .expect("the receiver is open");
                 }
                 sum += (0..batch)
                     .map(|_| answer_receiver.recv().expect("a word"))
@@ -145,7 +145,9 @@ fn take(from: &mut rtrb::Consumer<u64>, max_words: usize, mut consume: impl FnMu
     loop {
         let available = from.slots().min(max_words);
         if available > 0 {
-            let chunk = from.read_chunk(available).expect("they are there");
+            let chunk = from
+                .read_chunk(available)
+                .expect("a chunk of available words");
             chunk.into_iter().for_each(&mut consume);
             return available;
         }
@@ -173,7 +175,7 @@ fn rtrb_ring(times: u64, batch: usize) -> u64 {
                 }
                 let chunk = answer_sender
                     .write_chunk_uninit(received.len())
-                    .expect("room");
+                    .expect("the receiver is open");
                 chunk.fill_from_iter(received);
             }
         },
@@ -186,7 +188,9 @@ fn rtrb_ring(times: u64, batch: usize) -> u64 {
                     sum += pop(&mut answer_receiver);
                     continue;
                 }
-                let chunk = request_sender.write_chunk_uninit(batch).expect("room");
+                let chunk = request_sender
+                    .write_chunk_uninit(batch)
+                    .expect("the receiver is open");
                 chunk.fill_from_iter(first..first + batch as u64);
                 let mut remaining = batch;
                 while remaining > 0 {
@@ -207,7 +211,9 @@ fn os_pipes(times: u64, batch: usize, words_per_write: usize) -> u64 {
             let mut bytes = vec![0; words_per_write * 8];
             for _ in 0..times * (batch / words_per_write) as u64 {
                 request_reader.read_exact(&mut bytes).expect("words");
-                answer_writer.write_all(&bytes).expect("room");
+                answer_writer
+                    .write_all(&bytes)
+                    .expect("the receiver is open");
             }
         },
         move || {
@@ -218,7 +224,9 @@ fn os_pipes(times: u64, batch: usize, words_per_write: usize) -> u64 {
                     for (bytes_of_word, word) in bytes.chunks_mut(8).zip(first..) {
                         bytes_of_word.copy_from_slice(&word.to_le_bytes());
                     }
-                    request_writer.write_all(&bytes).expect("room");
+                    request_writer
+                        .write_all(&bytes)
+                        .expect("the receiver is open");
                 }
                 for _ in 0..batch / words_per_write {
                     answer_reader.read_exact(&mut bytes).expect("words");
@@ -242,7 +250,7 @@ fn main() {
     if are_one_core() {
         println!("note: processors 0 and 1 are of one core");
     }
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir().expect("a temporary folder");
     let library = load_library(folder.path());
     let channels: Vec<(&str, RoundTrips)> = vec![
         (

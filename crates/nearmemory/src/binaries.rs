@@ -1,7 +1,7 @@
 //! Binaries of channel programs, which a host's program reads as files.
 
 use cohkit_riscv::channel;
-use cohkit_riscv::system::{Errno, Place};
+use cohkit_riscv::system::{Errno, FilePosition};
 
 /// Path prefix of binaries.
 pub const FOLDER: &str = ":channel/";
@@ -73,14 +73,14 @@ impl Binaries {
     }
 
     /// Seeks in a binary and returns the new position; `None` if the file is not one.
-    pub(crate) fn seek(&mut self, file: u32, place: Place) -> Option<u64> {
+    pub(crate) fn seek(&mut self, file: u32, place: FilePosition) -> Option<u64> {
         let index = self.open_index(file)?;
         let (binary_index, position) = self.open[index].as_mut()?;
         let length = self.binaries[*binary_index].1.len() as u64;
         let new_position = match place {
-            Place::Start(offset) => offset,
-            Place::Current(offset) => (*position as u64).saturating_add_signed(offset),
-            Place::End(offset) => length.saturating_add_signed(offset),
+            FilePosition::Start(offset) => offset,
+            FilePosition::Current(offset) => (*position as u64).saturating_add_signed(offset),
+            FilePosition::End(offset) => length.saturating_add_signed(offset),
         };
         *position = usize::try_from(new_position).unwrap_or(usize::MAX);
         Some(new_position)

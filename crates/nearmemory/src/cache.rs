@@ -1,7 +1,7 @@
 //! Set-associative caches of the host with LRU replacement; each set is in order of use, the most recent first.
 
-use crate::events::Time;
 use crate::scratchpad::{Data, LINE};
+use cohkit_units::Time;
 
 /// A cache way that holds a line.
 #[derive(Clone, Debug)]
@@ -44,7 +44,7 @@ impl Cache {
     }
 
     #[inline(always)]
-    fn set(&self, line: u64) -> usize {
+    fn set_index(&self, line: u64) -> usize {
         let number = line / LINE as u64;
         (number ^ number >> 13 ^ number >> 26) as usize & (self.sets.len() - 1)
     }
@@ -52,7 +52,7 @@ impl Cache {
     /// Finds a line and makes it the most recently used one of its set.
     #[inline(always)]
     pub(crate) fn find(&mut self, line: u64) -> Option<&mut Way> {
-        let set = self.set(line);
+        let set = self.set_index(line);
         let set = &mut self.sets[set];
         let position = set.iter().position(|way| way.line == line)?;
         if position > 0 {
@@ -62,7 +62,9 @@ impl Cache {
     }
 
     pub(crate) fn has(&self, line: u64) -> bool {
-        self.sets[self.set(line)].iter().any(|way| way.line == line)
+        self.sets[self.set_index(line)]
+            .iter()
+            .any(|way| way.line == line)
     }
 
     /// Inserts a line that is absent. Returns the evicted line, if any.
@@ -70,7 +72,7 @@ impl Cache {
         if self.tracks_copies && way.copy.is_some() {
             self.copies.push(way.line);
         }
-        let (set, ways) = (self.set(way.line), self.ways);
+        let (set, ways) = (self.set_index(way.line), self.ways);
         let set = &mut self.sets[set];
         let victim = if set.len() >= ways { set.pop() } else { None };
         set.insert(0, way);
@@ -78,13 +80,14 @@ impl Cache {
     }
 
     pub(crate) fn remove(&mut self, line: u64) -> Option<Way> {
-        let set = self.set(line);
+        let set = self.set_index(line);
         let set = &mut self.sets[set];
         let position = set.iter().position(|way| way.line == line)?;
         let way = set.remove(position);
         self.untrack(Some(way))
     }
 
+    /// Removes a line that has left the cache from the list of lines with copies, and returns it.
     fn untrack(&mut self, way: Option<Way>) -> Option<Way> {
         let way = way?;
         if self.tracks_copies && way.copy.is_some() {

@@ -1,9 +1,9 @@
 //! Memory of a near-memory core: private memory, the scratchpad, and registers for its locks and notices.
 
-use crate::copy::{Access, Copier, Direction, Refusal, Transfer, TransferError};
-use crate::scratchpad::{Answer, Data, Kind, NoLine, Notice, Scratchpad, LINE};
+use crate::copy::{Access, Copier, Direction, Rejection, Transfer, TransferError};
+use crate::scratchpad::{Data, HostResponse, Kind, NoLine, Notice, Scratchpad, LINE};
 use cohkit_riscv::elf::Image;
-use cohkit_riscv::{Amo, Cbo, Fence, Flat, Memory, Prefetch, Reply, Size};
+use cohkit_riscv::{Amo, Cbo, Fence, FlatMemory, Memory, Prefetch, Reply, Size};
 use std::collections::VecDeque;
 use std::ops::Range;
 
@@ -25,9 +25,9 @@ pub const RELEASE: u64 = REGISTERS + register::RELEASE;
 /// See [`LOCK`].
 pub const UNLOCK: u64 = REGISTERS + register::UNLOCK;
 /// Register with the time in clock cycles.
-pub const NOW: u64 = REGISTERS + register::NOW;
+pub(crate) const NOW: u64 = REGISTERS + register::NOW;
 /// Length of the register block, in bytes.
-pub const REGISTERS_BYTES: u64 = 72;
+pub(crate) const REGISTERS_BYTES: u64 = 72;
 /// Base address of the registers that host and core share.
 pub const SHARED: u64 = 0x21_0000;
 /// Number of shared registers, of 64 bits each.
@@ -35,7 +35,7 @@ pub const SHARES: usize = 32;
 /// Base address of the stamps: per line, one word for the last read and one for the last write.
 pub const STAMPS: u64 = 0x30_0000;
 /// Value of the notice register if no notice is pending.
-pub const NONE: u64 = u64::MAX;
+pub(crate) const NONE: u64 = u64::MAX;
 
 /// Offsets of the registers from [`REGISTERS`].
 mod register {
@@ -62,13 +62,13 @@ fn encode_notice(notice: Notice) -> u64 {
 /// exception.
 #[derive(Clone, Debug)]
 pub struct Controller {
-    private: Flat,
+    private: FlatMemory,
     scratchpad: Scratchpad,
-    answers: VecDeque<Answer>,
+    responses: VecDeque<HostResponse>,
     copier: Copier,
     shared: [u64; SHARES],
     /// Far address and number of lines for the next transfer, as set by registers.
-    next: (u64, u64),
+    transfer_registers: (u64, u64),
     /// The last invalid transfer, with the reason.
     invalid_transfer: Option<(Transfer, TransferError)>,
     now: u64,
@@ -78,27 +78,27 @@ impl Controller {
     /// Creates a core's memory with `private` bytes of private memory and `lines` lines, without far memory.
     pub fn new(private: usize, lines: usize) -> Controller {
         Controller {
-            private: Flat::new(PRIVATE, private),
+            private: FlatMemory::new(PRIVATE, private),
             scratchpad: Scratchpad::new(lines),
-            answers: VecDeque::new(),
+            responses: VecDeque::new(),
             copier: Copier::new(Vec::new(), 0),
             shared: [0; SHARES],
-            next: (0, 0),
+            transfer_registers: (0, 0),
             invalid_transfer: None,
             now: 0,
         }
     }
 
     /// Adds far memory at the addresses `far`, and a copy engine with at most `max_transfers` outstanding transfers.
-    pub fn copying(mut self, far: Range<u64>, max_transfers: usize) -> Controller {
-        self.give(vec![far], max_transfers);
+    pub fn with_far_memory(mut self, far: Range<u64>, max_transfers: usize) -> Controller {
+        self.set_permitted_ranges(vec![far], max_transfers);
         self
     }
 
     /// Replaces the permitted ranges of far memory and the maximum number of outstanding transfers. Outstanding
     /// transfers are dropped.
-    pub fn give(&mut self, far: Vec<Range<u64>>, max_transfers: usize) {
-        self.copier.give(far, max_transfers);
+    pub fn set_permitted_ranges(&mut self, far: Vec<Range<u64>>, max_transfers: usize) {
+        self.copier.set_permitted_ranges(far, max_transfers);
     }
 
     /// Returns a shared register for the host to access, if the number is valid. Shared registers have no lock.
@@ -115,35 +115,39 @@ impl Controller {
     }
 
     /// Returns the number of outstanding transfers.
-    pub fn copies(&self) -> usize {
+    pub fn outstanding_transfers(&self) -> usize {
         self.copier.outstanding_transfers()
     }
 
     /// Returns the next access to far memory, if any.
-    pub fn ask(&mut self) -> Option<Access> {
-        self.copier.ask(&self.scratchpad)
+    pub fn next_access(&mut self) -> Option<Access> {
+        self.copier.next_access(&self.scratchpad)
     }
 
     /// Completes an access to far memory; `data` is the line that was read. Returns false if no such access is
     /// outstanding.
-    pub fn done(&mut self, number: u64, data: &Data) -> bool {
+    pub fn complete_access(&mut self, number: u64, data: &Data) -> bool {
         let scratchpad = &mut self.scratchpad;
-        self.copier.done(scratchpad, number, data, self.now)
+        self.copier
+            .complete_access(scratchpad, number, data, self.now)
     }
 
     /// Starts a transfer. The core waits if too many are outstanding.
-    fn copy(&mut self, direction: Direction, line: u64) -> Reply<()> {
-        let (far, lines) = self.next;
+    fn start_transfer(&mut self, direction: Direction, line: u64) -> Reply<()> {
+        let (far, lines) = self.transfer_registers;
         let transfer = Transfer {
             direction,
             line: usize::try_from(line).unwrap_or(usize::MAX),
             lines: usize::try_from(lines).unwrap_or(usize::MAX),
             far,
         };
-        match self.copier.begin(transfer, self.scratchpad.lines()) {
+        match self
+            .copier
+            .start_transfer(transfer, self.scratchpad.lines())
+        {
             Ok(()) => Reply::Done(()),
-            Err(Refusal::Busy) => Reply::Wait,
-            Err(Refusal::Wrong(error)) => {
+            Err(Rejection::Busy) => Reply::Wait,
+            Err(Rejection::Invalid(error)) => {
                 self.invalid_transfer = Some((transfer, error));
                 Reply::Fault
             }
@@ -151,10 +155,10 @@ impl Controller {
     }
 
     /// Loads a program into private memory. The error names the segment that does not fit.
-    pub fn put(&mut self, image: &Image) -> Result<(), String> {
+    pub fn load_program(&mut self, image: &Image) -> Result<(), String> {
         for segment in &image.segments {
             let (length, end) = (segment.bytes.len(), self.private.end());
-            let Some(place) = self.private.bytes_mut(segment.address, length) else {
+            let Some(destination) = self.private.bytes_mut(segment.address, length) else {
                 let last = segment.address.wrapping_add(length as u64).wrapping_sub(1);
                 return Err(format!(
                     "{:#x} to {last:#x} of the program are not in private memory, which is {PRIVATE:#x} to {:#x}",
@@ -162,44 +166,47 @@ impl Controller {
                     end - 1
                 ));
             };
-            place.copy_from_slice(segment.bytes);
+            destination.copy_from_slice(segment.bytes);
         }
         Ok(())
     }
 
     /// Clears private memory, the scratchpad and the shared registers, and loads a program. Nothing of a previous
     /// program or of the transmitted binary remains.
-    pub fn clear(&mut self, image: &Image) -> Result<(), String> {
+    pub fn reset(&mut self, image: &Image) -> Result<(), String> {
         let length = (self.private.end() - PRIVATE) as usize;
-        self.private = Flat::new(PRIVATE, length);
-        self.next = (0, 0);
+        self.private = FlatMemory::new(PRIVATE, length);
+        self.transfer_registers = (0, 0);
         self.invalid_transfer = None;
         self.shared = [0; SHARES];
         for line in 0..self.scratchpad.lines() {
-            self.scratchpad.line_mut(line).expect("it is there").fill(0);
+            self.scratchpad
+                .line_mut(line)
+                .expect("line index below the number of lines")
+                .fill(0);
         }
-        self.put(image)
+        self.load_program(image)
     }
 
     /// Returns the far address and the number of lines that the registers hold for transfers.
-    pub fn next(&self) -> (u64, u64) {
-        self.next
+    pub fn transfer_registers(&self) -> (u64, u64) {
+        self.transfer_registers
     }
 
     /// Returns the last invalid transfer, which caused a fault, with the reason.
-    pub fn invalid_transfer(&self) -> Option<(Transfer, TransferError)> {
+    pub(crate) fn invalid_transfer(&self) -> Option<(Transfer, TransferError)> {
         self.invalid_transfer
     }
 
     /// True if a line is waiting to be requested from far memory.
-    pub fn is_waiting(&self) -> bool {
+    pub(crate) fn is_waiting(&self) -> bool {
         self.copier.is_waiting()
     }
 
     /// Removes a lock and releases all requests that it holds.
     pub fn unlock(&mut self, line: usize, kind: Kind) -> Result<(), NoLine> {
-        let answers = self.scratchpad.unlock(line, kind, self.now)?;
-        self.answers.extend(answers);
+        let responses = self.scratchpad.unlock(line, kind, self.now)?;
+        self.responses.extend(responses);
         Ok(())
     }
 
@@ -210,8 +217,8 @@ impl Controller {
 
     /// Handles a host read.
     pub fn read(&mut self, line: usize, request: u64) -> Result<(), NoLine> {
-        let answer = self.scratchpad.read(line, request, self.now)?;
-        self.answers.extend(answer);
+        let response = self.scratchpad.read(line, request, self.now)?;
+        self.responses.extend(response);
         Ok(())
     }
 
@@ -223,14 +230,14 @@ impl Controller {
         data: &[u8; LINE],
     ) -> Result<(), NoLine> {
         let scratchpad = &mut self.scratchpad;
-        let answer = scratchpad.write_back(line, request, data, self.now)?;
-        self.answers.extend(answer);
+        let response = scratchpad.write_back(line, request, data, self.now)?;
+        self.responses.extend(response);
         Ok(())
     }
 
-    /// Takes the next answer to the host.
-    pub fn answer(&mut self) -> Option<Answer> {
-        self.answers.pop_front()
+    /// Takes the next response to the host.
+    pub fn next_response(&mut self) -> Option<HostResponse> {
+        self.responses.pop_front()
     }
 
     /// Returns the scratchpad for inspection.
@@ -262,8 +269,8 @@ impl Controller {
         match register {
             register::LOCK => self.scratchpad.lock(line, kind)?,
             register::RELEASE => {
-                let answers = self.scratchpad.release(line, kind, self.now)?;
-                self.answers.extend(answers);
+                let responses = self.scratchpad.release(line, kind, self.now)?;
+                self.responses.extend(responses);
             }
             _ => self.unlock(line, kind)?,
         }
@@ -278,7 +285,10 @@ impl Memory for Controller {
 
     fn load(&mut self, address: u64, size: Size, destination: u8) -> Reply<u64> {
         if let Some((line, offset)) = self.line_and_offset(address, size) {
-            let bytes = self.scratchpad.line(line).expect("it has a place");
+            let bytes = self
+                .scratchpad
+                .line(line)
+                .expect("line index below the number of lines");
             let mut word = [0; 8];
             word[..size as usize].copy_from_slice(&bytes[offset..offset + size as usize]);
             return Reply::Done(u64::from_le_bytes(word));
@@ -290,7 +300,9 @@ impl Memory for Controller {
             return Reply::Done(*register);
         }
         match address.wrapping_sub(REGISTERS) {
-            register::NOTICE => Reply::Done(self.scratchpad.notice().map_or(NONE, encode_notice)),
+            register::NOTICE => {
+                Reply::Done(self.scratchpad.take_notice().map_or(NONE, encode_notice))
+            }
             register::NOW => Reply::Done(self.now),
             _ => self.stamp(address).into(),
         }
@@ -298,7 +310,10 @@ impl Memory for Controller {
 
     fn store(&mut self, address: u64, size: Size, value: u64) -> Reply<()> {
         if let Some((line, offset)) = self.line_and_offset(address, size) {
-            let bytes = self.scratchpad.line_mut(line).expect("it has a place");
+            let bytes = self
+                .scratchpad
+                .line_mut(line)
+                .expect("line index below the number of lines");
             let length = size as usize;
             bytes[offset..offset + length].copy_from_slice(&value.to_le_bytes()[..length]);
             return Reply::Done(());
@@ -314,15 +329,15 @@ impl Memory for Controller {
                 self.write_register(register, value).ok().into()
             }
             register::COPY_FAR if size == Size::Double => {
-                self.next.0 = value;
+                self.transfer_registers.0 = value;
                 Reply::Done(())
             }
             register::COPY_LINES if size == Size::Double => {
-                self.next.1 = value;
+                self.transfer_registers.1 = value;
                 Reply::Done(())
             }
-            register::FETCH if size == Size::Double => self.copy(Direction::Fetch, value),
-            register::STORE if size == Size::Double => self.copy(Direction::Store, value),
+            register::FETCH if size == Size::Double => self.start_transfer(Direction::Fetch, value),
+            register::STORE if size == Size::Double => self.start_transfer(Direction::Store, value),
             _ => self.private.store(address, size, value),
         }
     }
@@ -348,5 +363,5 @@ impl Memory for Controller {
         }
     }
 
-    fn prefetch(&mut self, _at: u64, _what: Prefetch) {}
+    fn prefetch(&mut self, _address: u64, _prefetch: Prefetch) {}
 }

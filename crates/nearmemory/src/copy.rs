@@ -29,11 +29,11 @@ pub struct Transfer {
 
 /// Reason for which a transfer does not start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refusal {
+pub enum Rejection {
     /// The maximum number of transfers is outstanding; a later attempt may succeed.
     Busy,
     /// The transfer is invalid.
-    Wrong(TransferError),
+    Invalid(TransferError),
 }
 
 /// Reason for which a transfer is invalid.
@@ -62,7 +62,7 @@ pub struct Access {
 
 /// One line of a transfer.
 #[derive(Clone, Copy, Debug)]
-struct Part {
+struct LineCopy {
     transfer: u64,
     direction: Direction,
     line: usize,
@@ -77,9 +77,9 @@ pub struct Copier {
     /// Number of incomplete lines of each outstanding transfer.
     remaining_lines: BTreeMap<u64, usize>,
     /// Lines not yet requested from far memory.
-    waiting: VecDeque<Part>,
+    waiting: VecDeque<LineCopy>,
     /// Outstanding accesses by number.
-    outstanding: BTreeMap<u64, Part>,
+    outstanding: BTreeMap<u64, LineCopy>,
     transfers: u64,
     accesses: u64,
 }
@@ -101,7 +101,7 @@ impl Copier {
 
     /// Drops all transfers and sets new ranges. Numbering continues, so responses to dropped accesses are recognised
     /// and ignored.
-    pub fn give(&mut self, far: Vec<Range<u64>>, max_transfers: usize) {
+    pub fn set_permitted_ranges(&mut self, far: Vec<Range<u64>>, max_transfers: usize) {
         let (transfers, accesses) = (self.transfers, self.accesses);
         *self = Copier {
             transfers,
@@ -116,7 +116,7 @@ impl Copier {
     }
 
     /// True if a line is waiting to be requested from far memory.
-    pub fn is_waiting(&self) -> bool {
+    pub(crate) fn is_waiting(&self) -> bool {
         !self.waiting.is_empty()
     }
 
@@ -142,16 +142,16 @@ impl Copier {
     }
 
     /// Starts a transfer. `lines` is the number of lines of the scratchpad.
-    pub fn begin(&mut self, transfer: Transfer, lines: usize) -> Result<(), Refusal> {
+    pub fn start_transfer(&mut self, transfer: Transfer, lines: usize) -> Result<(), Rejection> {
         self.validate_transfer(transfer, lines)
-            .map_err(Refusal::Wrong)?;
+            .map_err(Rejection::Invalid)?;
         if self.remaining_lines.len() >= self.max_transfers {
-            return Err(Refusal::Busy);
+            return Err(Rejection::Busy);
         }
         let number = self.transfers;
         self.transfers += 1;
         self.remaining_lines.insert(number, transfer.lines);
-        self.waiting.extend((0..transfer.lines).map(|i| Part {
+        self.waiting.extend((0..transfer.lines).map(|i| LineCopy {
             transfer: number,
             direction: transfer.direction,
             line: transfer.line + i,
@@ -161,39 +161,39 @@ impl Copier {
     }
 
     /// Returns the next access to far memory, if any. A line to be stored is read from the scratchpad now.
-    pub fn ask(&mut self, scratchpad: &Scratchpad) -> Option<Access> {
-        let part = self.waiting.pop_front()?;
+    pub fn next_access(&mut self, scratchpad: &Scratchpad) -> Option<Access> {
+        let line_copy = self.waiting.pop_front()?;
         let number = self.accesses;
         self.accesses += 1;
-        self.outstanding.insert(number, part);
-        let data = match part.direction {
+        self.outstanding.insert(number, line_copy);
+        let data = match line_copy.direction {
             Direction::Fetch => None,
-            Direction::Store => scratchpad.line(part.line).map(|data| Box::new(*data)),
+            Direction::Store => scratchpad.line(line_copy.line).map(|data| Box::new(*data)),
         };
-        let far = part.far;
+        let far = line_copy.far;
         Some(Access { number, far, data })
     }
 
     /// Completes an access; `data` is the line that was read. Sets the line's write stamp after a fetch, its read stamp
     /// after a store. Returns false if no such access is outstanding.
-    pub fn done(
+    pub fn complete_access(
         &mut self,
         scratchpad: &mut Scratchpad,
         number: u64,
         data: &Data,
         now: u64,
     ) -> bool {
-        let Some(part) = self.outstanding.remove(&number) else {
+        let Some(line_copy) = self.outstanding.remove(&number) else {
             return false;
         };
-        match part.direction {
-            Direction::Fetch => scratchpad.fill(part.line, data, now),
-            Direction::Store => scratchpad.drained(part.line, now),
+        match line_copy.direction {
+            Direction::Fetch => scratchpad.fill(line_copy.line, data, now),
+            Direction::Store => scratchpad.record_store(line_copy.line, now),
         }
-        if let Some(remaining) = self.remaining_lines.get_mut(&part.transfer) {
+        if let Some(remaining) = self.remaining_lines.get_mut(&line_copy.transfer) {
             *remaining -= 1;
             if *remaining == 0 {
-                self.remaining_lines.remove(&part.transfer);
+                self.remaining_lines.remove(&line_copy.transfer);
             }
         }
         true

@@ -6,16 +6,17 @@ pub(crate) use port::{CallMemory, MccPort};
 
 use crate::control;
 use crate::controller::{self, Controller, PRIVATE, SHARES};
-use crate::events::{CoreId, Event, HostMemoryRequest, Request, Response, Time, Wire};
+use crate::events::{CoreId, Event, HostMemoryRequest, Request, Response, Wire};
 use crate::host::{FAR, REGISTERS, REGISTERS_STRIDE, SCRATCHPADS, SCRATCHPAD_STRIDE};
 use crate::platform::Platform;
 use crate::queue::Queue;
 use crate::races::SyncChannel;
-use crate::scratchpad::{Answer, Data, Kind, LINE};
+use crate::scratchpad::{Data, HostResponse, Kind, LINE};
 use cohkit_riscv::channel::{self, Grant, Manifest};
 use cohkit_riscv::elf::Image;
 use cohkit_riscv::{Exception, Extensions, Sandbox};
 use cohkit_sim::components::memory::Memory as Dram;
+use cohkit_units::Time;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -43,7 +44,7 @@ pub enum State {
     /// The program has ended with an exit code.
     Ended = 3,
     /// The binary was rejected.
-    Refused = 4,
+    Rejected = 4,
     /// The program was stopped by an exception.
     Stopped = 5,
 }
@@ -70,7 +71,7 @@ pub struct MccCounters {
 }
 
 /// Far memory, allocated page by page on the first write.
-pub(crate) struct Far {
+pub(crate) struct FarMemory {
     pages: FxHashMap<u64, Box<[u8; PAGE]>>,
     pub(crate) dram: Dram,
     /// Lines read and written.
@@ -80,14 +81,14 @@ pub(crate) struct Far {
 
 const PAGE: usize = 4096;
 
-impl Far {
+impl FarMemory {
     fn page_and_offset(address: u64) -> (u64, usize) {
         let offset = address - FAR;
         (offset / PAGE as u64, (offset % PAGE as u64) as usize)
     }
 
     pub(crate) fn get(&self, address: u64, bytes: &mut [u8]) {
-        let (page, offset) = Far::page_and_offset(address);
+        let (page, offset) = FarMemory::page_and_offset(address);
         match self.pages.get(&page) {
             Some(page) => bytes.copy_from_slice(&page[offset..offset + bytes.len()]),
             None => bytes.fill(0),
@@ -95,7 +96,7 @@ impl Far {
     }
 
     pub(crate) fn put(&mut self, address: u64, bytes: &[u8]) {
-        let (page, offset) = Far::page_and_offset(address);
+        let (page, offset) = FarMemory::page_and_offset(address);
         let page = self
             .pages
             .entry(page)
@@ -104,14 +105,14 @@ impl Far {
     }
 
     /// Returns the completion time of a DRAM operation that starts at `now`.
-    fn operate(&mut self, now: Time, address: u64) -> Time {
+    fn access_dram(&mut self, now: Time, address: u64) -> Time {
         self.dram
             .operate(now, ((address - FAR) / LINE as u64) as u32)
     }
 }
 
 /// A program that is ready to start.
-pub(crate) struct Start {
+pub(crate) struct PendingStart {
     pub mcc: usize,
     pub entry: u64,
     pub arguments: [u64; 4],
@@ -123,6 +124,7 @@ pub(crate) struct Mcc {
     exit_code: u64,
     /// Final state and exit code of a program whose copies are still outstanding.
     pending_end: Option<(State, u64)>,
+    /// Cause, value and program counter of the exception that stopped the program.
     fault: [u64; 3],
     arguments: [u64; 4],
     grant_start: u64,
@@ -136,7 +138,7 @@ pub(crate) struct Mcc {
     /// The binary, once loaded.
     pub(crate) file: Vec<u8>,
     /// Reason for which the binary was rejected.
-    pub(crate) refusal: Option<String>,
+    pub(crate) rejection: Option<String>,
     /// True while the copy engine's next request is scheduled; then the number of its outstanding lines.
     copy_scheduled: bool,
     requested_lines: u64,
@@ -148,18 +150,18 @@ pub(crate) struct Mcc {
 
 pub(crate) struct Device {
     pub(crate) platform: Platform,
-    pub(crate) far: Far,
+    pub(crate) far: FarMemory,
     pub(crate) mccs: Vec<Mcc>,
     pub(crate) downlink: Wire,
     /// Address range of the host's own memory.
     main_range: Range<u64>,
     /// Bytes received over the link, with headers.
     received_bytes: u64,
-    pub(crate) starts: Vec<Start>,
+    pub(crate) pending_starts: Vec<PendingStart>,
     /// True if an event has occurred that a near-memory core may wait for.
     pub(crate) has_pending_event: bool,
     /// Cores whose programs have ended since the last check.
-    pub(crate) ended: Vec<usize>,
+    pub(crate) ended_mccs: Vec<usize>,
 }
 
 impl Mcc {
@@ -189,7 +191,7 @@ impl Device {
             permissions: None,
             binary: (0, true),
             file: Vec::new(),
-            refusal: None,
+            rejection: None,
             copy_scheduled: false,
             requested_lines: 0,
             fifos: vec![VecDeque::new(); count],
@@ -197,7 +199,7 @@ impl Device {
             counters: MccCounters::default(),
         };
         Device {
-            far: Far {
+            far: FarMemory {
                 pages: FxHashMap::default(),
                 dram: Dram::new(&platform.dram(), LINE as u32),
                 reads: 0,
@@ -211,9 +213,9 @@ impl Device {
             ),
             main_range,
             received_bytes: 0,
-            starts: Vec::new(),
+            pending_starts: Vec::new(),
             has_pending_event: false,
-            ended: Vec::new(),
+            ended_mccs: Vec::new(),
             platform: platform.clone(),
         }
     }
@@ -238,13 +240,16 @@ impl Device {
     }
 
     /// Returns the time in clock cycles of the near-memory cores, the unit of stamps.
-    fn clock(&self, now: Time) -> u64 {
+    fn stamp_time(&self, now: Time) -> u64 {
         now / self.platform.mcc_cycle.value
     }
 
     fn send_response(&mut self, queue: &mut Queue, now: Time, number: u64, response: Response) {
         let path = self.platform.device_path.value;
-        queue.add(now + (path - path / 2), Event::Answered(number, response));
+        queue.add(
+            now + (path - path / 2),
+            Event::ResponseDeparture(number, response),
+        );
     }
 
     /// Executes a request of the host at its destination.
@@ -270,7 +275,7 @@ impl Device {
                 if let Some(races) = &mut queue.races {
                     races.fetch_line(address);
                 }
-                let end = self.far.operate(now, address);
+                let end = self.far.access_dram(now, address);
                 self.send_response(queue, end, number, Response::Line(data));
             }
             Request::WriteLine(address, data) => {
@@ -279,21 +284,21 @@ impl Device {
                 if let Some(races) = &mut queue.races {
                     races.complete_write_back(number);
                 }
-                let end = self.far.operate(now, address);
+                let end = self.far.access_dram(now, address);
                 self.send_response(queue, end, number, Response::Written);
             }
             Request::ReadWord(address, size) if address < REGISTERS => {
                 let mut word = [0; 8];
                 self.far.get(address, &mut word[..size as usize]);
                 self.far.reads += 1;
-                let end = self.far.operate(now, address);
+                let end = self.far.access_dram(now, address);
                 let word = Response::Word(u64::from_le_bytes(word));
                 self.send_response(queue, end, number, word);
             }
             Request::WriteWord(address, size, value) if address < REGISTERS => {
                 self.far.put(address, &value.to_le_bytes()[..size as usize]);
                 self.far.writes += 1;
-                let end = self.far.operate(now, address);
+                let end = self.far.access_dram(now, address);
                 self.send_response(queue, end, number, Response::Written);
             }
             Request::ReadWord(address, _) => {
@@ -321,7 +326,10 @@ impl Device {
         response: Response,
     ) {
         let path = self.platform.register_path.value;
-        queue.add(now + (path - path / 2), Event::Answered(number, response));
+        queue.add(
+            now + (path - path / 2),
+            Event::ResponseDeparture(number, response),
+        );
     }
 
     /// Handles the host's read or write-back of a scratchpad line.
@@ -336,13 +344,13 @@ impl Device {
         let offset = address - SCRATCHPADS;
         let mcc = (offset / SCRATCHPAD_STRIDE) as usize;
         let line = (offset % SCRATCHPAD_STRIDE) as usize / LINE;
-        let clock = self.clock(now);
+        let stamp_time = self.stamp_time(now);
         let Mcc {
             controller,
             counters,
             ..
         } = &mut self.mccs[mcc];
-        controller.set_time(clock);
+        controller.set_time(stamp_time);
         if let Some(races) = &mut queue.races {
             let channel = SyncChannel::Line(mcc, line);
             match &data {
@@ -363,33 +371,33 @@ impl Device {
                 controller.write_back(line, number, data)
             }
         };
-        result.expect("the host asks only for lines that are there");
-        if !self.send_answers(queue, now, mcc, None) {
+        result.expect("the host requests existing lines only");
+        if !self.send_pending_responses(queue, now, mcc, None) {
             self.mccs[mcc].counters.held += 1;
             queue.change();
         }
     }
 
-    /// Sends the pending answers of a scratchpad, which the core `releaser` may have released. Returns true if there
+    /// Sends the pending responses of a scratchpad, which the core `releaser` may have released. Returns true if there
     /// were any.
-    fn send_answers(
+    fn send_pending_responses(
         &mut self,
         queue: &mut Queue,
         now: Time,
         mcc: usize,
         releaser: Option<CoreId>,
     ) -> bool {
-        let mut has_answers = false;
-        while let Some(answer) = self.mccs[mcc].controller.answer() {
-            has_answers = true;
-            let (number, response) = match answer {
-                Answer::Read { request, data } => {
+        let mut has_responses = false;
+        while let Some(response) = self.mccs[mcc].controller.next_response() {
+            has_responses = true;
+            let (number, response) = match response {
+                HostResponse::Read { request, data } => {
                     if let Some(races) = &mut queue.races {
                         races.answer_read(request, releaser);
                     }
                     (request, Response::Line(data))
                 }
-                Answer::Written { request } => {
+                HostResponse::Written { request } => {
                     if let Some(races) = &mut queue.races {
                         races.add_releaser_knowledge(request, releaser);
                     }
@@ -398,7 +406,7 @@ impl Device {
             };
             self.send_response(queue, now, number, response);
         }
-        has_answers
+        has_responses
     }
 
     fn read_register(&mut self, address: u64) -> u64 {
@@ -417,7 +425,7 @@ impl Device {
             control::FAR_BYTES => platform.far_bytes.value,
             control::LAST_CACHE => platform.llc.value,
             control::LOAD_STATE => match mcc.state {
-                State::Idle | State::Loading | State::Refused => mcc.state as u64,
+                State::Idle | State::Loading | State::Rejected => mcc.state as u64,
                 State::Running | State::Ended | State::Stopped => State::Running as u64,
             },
             offset if (control::COUNTERS..control::COUNTERS + 32).contains(&offset) => {
@@ -486,7 +494,7 @@ impl Device {
         mcc.state = State::Loading;
         mcc.binary = (bytes as usize, verified);
         mcc.loads += 1;
-        queue.add(now + load_time, Event::Loaded(number, mcc.loads));
+        queue.add(now + load_time, Event::LoadCompletion(number, mcc.loads));
     }
 
     /// Returns the maximum permissions of a program on this core.
@@ -516,12 +524,12 @@ impl Device {
             file.extend(scratchpad.line(line).into_iter().flatten());
         }
         file.truncate(bytes);
-        let parsed = match verified {
+        let image_and_manifest = match verified {
             true => channel::verify(&file, &grant),
             false => channel::read_unverified(&file),
         };
-        let start_result = parsed
-            .map_err(|refusal| refusal.to_string())
+        let start_result = image_and_manifest
+            .map_err(|rejection| rejection.to_string())
             .and_then(|(image, manifest)| self.prepare_program(number, &image, &manifest));
         let mcc = &mut self.mccs[number];
         mcc.file = file;
@@ -530,15 +538,15 @@ impl Device {
             Ok(entry) => {
                 mcc.state = State::Running;
                 let arguments = mcc.arguments;
-                self.starts.push(Start {
+                self.pending_starts.push(PendingStart {
                     mcc: number,
                     entry,
                     arguments,
                 });
             }
-            Err(refusal) => {
-                mcc.state = State::Refused;
-                mcc.refusal = Some(refusal);
+            Err(rejection) => {
+                mcc.state = State::Rejected;
+                mcc.rejection = Some(rejection);
             }
         }
         true
@@ -554,14 +562,14 @@ impl Device {
         let platform = &self.platform;
         let count = platform.mccs.value;
         let mcc = &mut self.mccs[number];
-        mcc.controller.clear(image)?;
+        mcc.controller.reset(image)?;
         let far_range = FAR..FAR + platform.far_bytes.value;
         let is_within = |range: &Range<u64>, outer: &Range<u64>| {
             outer.start <= range.start && range.start <= range.end && range.end <= outer.end
         };
         // A program may claim far memory for itself, but host memory only if the host has given it.
-        let claimed = manifest.far.iter().filter(|far| is_within(far, &far_range));
-        let mut far: Vec<Range<u64>> = claimed.cloned().collect();
+        let claimed_ranges = manifest.far.iter().filter(|far| is_within(far, &far_range));
+        let mut far: Vec<Range<u64>> = claimed_ranges.cloned().collect();
         if manifest.requests_granted {
             let granted = mcc.granted_ranges.iter();
             let granted = granted
@@ -569,7 +577,7 @@ impl Device {
             far.extend(granted.cloned());
         }
         let transfers = platform.transfers.value as usize;
-        mcc.controller.give(far, transfers);
+        mcc.controller.set_permitted_ranges(far, transfers);
         mcc.requested_lines = 0;
         let lines = platform.scratchpad.value;
         let pipes = manifest.pipes.iter().filter_map(|&pipe| match pipe {
@@ -608,31 +616,31 @@ impl Device {
         state: State,
         exit_code: u64,
     ) {
-        let clock = self.clock(now);
+        let stamp_time = self.stamp_time(now);
         let lines = self.platform.scratchpad.value as usize;
         let mcc = &mut self.mccs[number];
         if mcc.pending_end.is_some() {
             return;
         }
         mcc.pending_end = Some((state, exit_code));
-        self.ended.push(number);
+        self.ended_mccs.push(number);
         mcc.permissions = None;
         mcc.fifos.iter_mut().for_each(VecDeque::clear);
         if let Some(races) = &mut queue.races {
             races.clear_fifos(number);
         }
-        mcc.controller.set_time(clock);
+        mcc.controller.set_time(stamp_time);
         if let Some(timeline) = &mut queue.timeline {
             timeline.end_program(CoreId::Mcc(number), now);
         }
         // No program is left that could release the held requests.
         for line in 0..lines {
             for kind in [Kind::Read, Kind::WriteBack] {
-                let unlocked = mcc.controller.unlock(line, kind);
-                unlocked.expect("so many lines are there");
+                let result = mcc.controller.unlock(line, kind);
+                result.expect("line index below the number of lines");
             }
         }
-        self.send_answers(queue, now, number, Some(CoreId::Mcc(number)));
+        self.send_pending_responses(queue, now, number, Some(CoreId::Mcc(number)));
         self.publish_final_state(queue, number);
         // The cleared FIFOs may have room for waiting senders.
         self.has_pending_event = true;
@@ -655,7 +663,7 @@ impl Device {
     /// Publishes the final state of an ended program, unless its copies are outstanding.
     fn publish_final_state(&mut self, queue: &mut Queue, number: usize) {
         let mcc = &mut self.mccs[number];
-        if mcc.controller.copies() > 0 {
+        if mcc.controller.outstanding_transfers() > 0 {
             return;
         }
         let Some((state, exit_code)) = mcc.pending_end.take() else {
@@ -676,7 +684,7 @@ impl Device {
         if mcc.requested_lines >= max_lines {
             return;
         }
-        let Some(access) = mcc.controller.ask() else {
+        let Some(access) = mcc.controller.next_access() else {
             return;
         };
         match &access.data {
@@ -693,7 +701,7 @@ impl Device {
             let stores = access.data.is_some();
             timeline.begin_copy((number, access.number), access.far, stores, now);
         }
-        queue.add(now + self.platform.copy_line.value, Event::Copy(number));
+        queue.add(now + self.platform.copy_line.value, Event::CopyTurn(number));
         let (stores, address) = (access.data.is_some(), access.far);
         let mut data = access.data.unwrap_or_else(|| Box::new([0; LINE]));
         if self.main_range.contains(&address) {
@@ -705,7 +713,7 @@ impl Device {
                 data,
             };
             let path = self.platform.device_path.value;
-            queue.add(now + (path - path / 2), Event::ToHost(request));
+            queue.add(now + (path - path / 2), Event::HostAccessDeparture(request));
             return;
         }
         if stores {
@@ -715,7 +723,7 @@ impl Device {
             self.far.get(address, &mut *data);
             self.far.reads += 1;
         }
-        let end = self.far.operate(now, address);
+        let end = self.far.access_dram(now, address);
         self.schedule_copy_completion(queue, end, number, access.number, data);
     }
 
@@ -733,18 +741,18 @@ impl Device {
         if let Some(timeline) = &mut queue.timeline {
             timeline.complete_copy((mcc, number), end);
         }
-        queue.add(end, Event::Copied(mcc, number, data));
+        queue.add(end, Event::CopyCompletion(mcc, number, data));
     }
 
     /// Handles the response of host memory to a copy engine, which arrives over the link.
     pub(crate) fn complete_host_access(
         &mut self,
         queue: &mut Queue,
-        arrives: Time,
+        arrival: Time,
         request: HostMemoryRequest,
     ) {
         self.received_bytes += self.platform.link_header.value + request.bytes().1;
-        let end = arrives + self.platform.device_path.value / 2;
+        let end = arrival + self.platform.device_path.value / 2;
         self.schedule_copy_completion(queue, end, request.mcc, request.number, request.data);
     }
 
@@ -757,18 +765,18 @@ impl Device {
         access: u64,
         data: &Data,
     ) {
-        let clock = self.clock(now);
+        let stamp_time = self.stamp_time(now);
         let mcc = &mut self.mccs[number];
-        mcc.controller.set_time(clock);
+        mcc.controller.set_time(stamp_time);
         if let Some(races) = &mut queue.races {
             races.complete_line_copy(number, access);
         }
-        if mcc.controller.done(access, data) {
+        if mcc.controller.complete_access(access, data) {
             mcc.requested_lines -= 1;
         }
         if !mcc.copy_scheduled {
             mcc.copy_scheduled = true;
-            queue.add(now, Event::Copy(number));
+            queue.add(now, Event::CopyTurn(number));
         }
         self.publish_final_state(queue, number);
         self.has_pending_event = true;

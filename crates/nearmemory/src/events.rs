@@ -2,12 +2,10 @@
 
 use crate::scratchpad::{Data, LINE};
 use cohkit_riscv::Size;
+use cohkit_units::Time;
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 use std::ops::Range;
-
-/// A time or duration in picoseconds.
-pub(crate) type Time = u64;
 
 /// Identifier of a core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -72,27 +70,27 @@ impl HostMemoryRequest {
 #[derive(Clone, Debug)]
 pub(crate) enum Event {
     /// Turn of a core.
-    Run(CoreId),
+    CoreTurn(CoreId),
     /// A request arrives at its destination in the device.
-    Asked(u64, Request),
+    RequestArrival(u64, Request),
     /// A response arrives at the device's end of the link.
-    Answered(u64, Response),
+    ResponseDeparture(u64, Response),
     /// A response arrives at the host.
-    Arrived(u64, Response),
+    ResponseArrival(u64, Response),
     /// Turn of a copy engine, which issues its next line.
-    Copy(usize),
+    CopyTurn(usize),
     /// An access of a copy engine completes at its core.
-    Copied(usize, u64, Box<Data>),
+    CopyCompletion(usize, u64, Box<Data>),
     /// A copy engine's access to host memory arrives at the device's end of the link.
-    ToHost(HostMemoryRequest),
+    HostAccessDeparture(HostMemoryRequest),
     /// A copy engine's access arrives at host memory.
-    AtHost(HostMemoryRequest),
+    HostAccessArrival(HostMemoryRequest),
     /// A response of host memory arrives at the host's end of the link.
-    FromHost(HostMemoryRequest),
+    HostAccessResponse(HostMemoryRequest),
     /// A binary is loaded into private memory: the core, and the number of the load.
-    Loaded(usize, u64),
+    LoadCompletion(usize, u64),
     /// A word arrives at the end of the FIFO from the first core to the second one.
-    Passed(usize, usize),
+    WordArrival(usize, usize),
 }
 
 impl Event {
@@ -100,8 +98,10 @@ impl Event {
     pub(crate) fn is_read_only(&self) -> bool {
         use Event::*;
         match self {
-            Run(_) | Asked(_, Request::ReadLine(_) | Request::ReadWord(..)) => true,
-            Answered(_, response) | Arrived(_, response) => !matches!(response, Response::Written),
+            CoreTurn(_) | RequestArrival(_, Request::ReadLine(_) | Request::ReadWord(..)) => true,
+            ResponseDeparture(_, response) | ResponseArrival(_, response) => {
+                !matches!(response, Response::Written)
+            }
             _ => false,
         }
     }
@@ -157,7 +157,7 @@ impl Queue {
         Some((entry.time, entry.event))
     }
 
-    /// True if an event satisfies `is`.
+    /// True if an event satisfies the predicate.
     pub(crate) fn any(&self, predicate: impl Fn(&Event) -> bool) -> bool {
         self.heap.iter().any(|entry| predicate(&entry.event))
     }
@@ -177,6 +177,7 @@ pub(crate) struct Wire {
     latency: Time,
     /// Bandwidth in bytes per second.
     bandwidth: u64,
+    /// Bytes of a message header.
     header: u64,
     /// Number of messages so far, and their bytes with headers.
     pub(crate) messages: u64,

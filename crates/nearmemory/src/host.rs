@@ -6,19 +6,20 @@ mod port;
 pub(crate) use port::HostPort;
 
 use crate::cache::{Cache, Copy, Way};
-use crate::events::{CoreId, Event, HostMemoryRequest, Request, Response, Time, Wire};
+use crate::events::{CoreId, Event, HostMemoryRequest, Request, Response, Wire};
 use crate::platform::Platform;
 use crate::queue::Queue;
 use crate::scratchpad::{Data, LINE};
 use cohkit_riscv::system::Bytes;
-use cohkit_riscv::{Flat, Shared, Size};
+use cohkit_riscv::{FlatMemory, SharedMemory, Size};
+use cohkit_units::Time;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// Base address of far memory, for cached accesses and for the copy engines.
 pub const FAR: u64 = 0x40_0000_0000;
 /// Base address of the uncached alias of far memory.
-pub const UNCACHED: u64 = 0x60_0000_0000;
+pub(crate) const UNCACHED: u64 = 0x60_0000_0000;
 /// Base address of the scratchpad of core 0 in the host's address space; core N's is N times [`SCRATCHPAD_STRIDE`]
 /// above.
 pub const SCRATCHPADS: u64 = 0x70_0000_0000;
@@ -77,7 +78,7 @@ struct Waiter {
 impl Waiter {
     /// Returns the loaded value, given the line as it arrived, without merged stores.
     fn loaded_value(&self, line: &Data) -> u64 {
-        read(line, self.address, self.size) & !self.mask | self.stored & self.mask
+        read_word(line, self.address, self.size) & !self.mask | self.stored & self.mask
     }
 }
 
@@ -157,19 +158,20 @@ struct Core {
 }
 
 pub(crate) struct Host {
-    pub(crate) main: Shared,
+    pub(crate) main: SharedMemory,
     main_range: Range<u64>,
     cores: Vec<Core>,
     llc: Cache,
     misses: BTreeMap<u64, Miss>,
     outstanding: BTreeMap<u64, OutstandingRequest>,
-    requests: u64,
+    request_count: u64,
     pub(crate) uplink: Wire,
     /// True once a near-memory program was given a range of the host's memory, which is then shared with its copy
     /// engine.
     is_main_granted: bool,
-    main_free: Time,
-    main_line: Time,
+    /// Time until which the host's own memory transfers lines, and the transfer time of a line.
+    main_busy_until: Time,
+    main_line_time: Time,
     platform: Platform,
     evictions: Option<Evictions>,
     pub(crate) counters: HostCounters,
@@ -183,13 +185,13 @@ enum Region {
     /// An uncached word of far memory, with its address there.
     Uncached(u64),
     Register,
-    Nothing,
+    Unmapped,
 }
 
 impl Host {
     pub(crate) fn new(
         platform: &Platform,
-        main: Flat,
+        main: FlatMemory,
         start: u64,
         evictions: Option<Evictions>,
     ) -> Host {
@@ -198,7 +200,7 @@ impl Host {
         let l1 = Cache::new(platform.l1.value, platform.l1_ways.value, false);
         Host {
             main_range: start..main.end(),
-            main: Shared::new(main, cores),
+            main: SharedMemory::new(main, cores),
             cores: vec![
                 Core {
                     l1,
@@ -211,15 +213,15 @@ impl Host {
             llc: Cache::new(platform.llc.value, platform.llc_ways.value, tracks_copies),
             misses: BTreeMap::new(),
             outstanding: BTreeMap::new(),
-            requests: 0,
+            request_count: 0,
             uplink: Wire::new(
                 platform.link_latency.value,
                 platform.link_bandwidth.value,
                 platform.link_header.value,
             ),
             is_main_granted: false,
-            main_free: 0,
-            main_line: platform.main_bandwidth.time_of(LINE as u32),
+            main_busy_until: 0,
+            main_line_time: platform.main_bandwidth.time_of(LINE as u32),
             platform: platform.clone(),
             evictions,
             counters: HostCounters::default(),
@@ -258,6 +260,7 @@ impl Host {
         descriptions.join(", ")
     }
 
+    /// Returns the region that contains an access of `length` bytes.
     fn region(&self, address: u64, length: u64) -> Region {
         let is_within = |start: u64, bytes: u64| {
             let offset = address.wrapping_sub(start);
@@ -282,12 +285,12 @@ impl Host {
         }
         match is_within(REGISTERS, mccs * REGISTERS_STRIDE) {
             true => Region::Register,
-            false => Region::Nothing,
+            false => Region::Unmapped,
         }
     }
 
     /// Sends a request and returns its number, which the response repeats.
-    fn send(
+    fn send_request(
         &mut self,
         queue: &mut Queue,
         now: Time,
@@ -302,18 +305,18 @@ impl Host {
             }
             _ => self.platform.device_path.value,
         };
-        let number = self.requests;
-        self.requests += 1;
+        let number = self.request_count;
+        self.request_count += 1;
         let core = outstanding.core();
         self.outstanding.insert(number, outstanding);
-        let arrives = self
+        let arrival = self
             .uplink
             .carry(now + self.platform.request.value, request.bytes());
         if let Some(timeline) = &mut queue.timeline {
             timeline.record_request(number, core, &request, now);
             timeline.record_transmission(true, &self.uplink.last);
         }
-        queue.add(arrives + path / 2, Event::Asked(number, request));
+        queue.add(arrival + path / 2, Event::RequestArrival(number, request));
         number
     }
 
@@ -354,7 +357,7 @@ impl Host {
     ) {
         let outstanding = OutstandingRequest::WriteBack { line, cores };
         let request = Request::WriteLine(line, Box::new(data));
-        let number = self.send(queue, now, outstanding, request);
+        let number = self.send_request(queue, now, outstanding, request);
         if let Some(races) = &mut queue.races {
             races.start_write_back(line, number, keeps, line < UNCACHED);
         }
@@ -388,9 +391,10 @@ impl Host {
 
     /// Fetches a line from host memory and returns its arrival time.
     fn fetch_main(&mut self, line: u64, now: Time, queue: &mut Queue) -> Time {
-        let start = self.main_free.max(now + self.platform.request.value);
-        self.main_free = start + self.main_line;
-        let ready = self.main_free + self.platform.main_latency.value + self.platform.fill.value;
+        let start = self.main_busy_until.max(now + self.platform.request.value);
+        self.main_busy_until = start + self.main_line_time;
+        let ready =
+            self.main_busy_until + self.platform.main_latency.value + self.platform.fill.value;
         let victim = self.llc.put(Way {
             line,
             ready,
@@ -421,14 +425,14 @@ impl Host {
             self.counters.copied_reads += 1;
             self.main.memory.get(line, &mut *request.data)
         };
-        assert!(is_mapped, "it was given");
+        assert!(is_mapped, "the host granted this range");
         let ready = if is_cached && !request.stores {
             now + self.platform.llc_hit.value
         } else {
-            self.main_free = self.main_free.max(now) + self.main_line;
-            self.main_free + self.platform.main_latency.value
+            self.main_busy_until = self.main_busy_until.max(now) + self.main_line_time;
+            self.main_busy_until + self.platform.main_latency.value
         };
-        queue.add(ready, Event::FromHost(request));
+        queue.add(ready, Event::HostAccessResponse(request));
     }
 
     /// Returns the additional latency of a load that hits the last-level cache, and allocates the line in the core's
@@ -495,6 +499,7 @@ impl Host {
         }
     }
 
+    /// Completes a miss with the line from the device, and returns the loaded values.
     fn complete_fill(
         &mut self,
         queue: &mut Queue,
@@ -514,7 +519,7 @@ impl Host {
                 value: waiter.loaded_value(&data),
             });
         }
-        merge(&mut data, &miss.stored, miss.mask);
+        merge_bytes(&mut data, &miss.stored, miss.mask);
         let victim = self.llc.put(Way {
             line,
             ready: now,
@@ -537,7 +542,7 @@ impl Host {
         deliveries
     }
 
-    /// Evicts a random line, with probability 1 / `every`.
+    /// Evicts a random line, with probability 1 / `mean_interval`.
     fn evict(&mut self, queue: &mut Queue, now: Time) {
         let Some(evictions) = &mut self.evictions else {
             return;
@@ -559,7 +564,7 @@ impl Host {
 }
 
 /// Merges stored bytes into a line; each mask bit selects one byte.
-fn merge(data: &mut Data, stored: &Data, mask: u128) {
+fn merge_bytes(data: &mut Data, stored: &Data, mask: u128) {
     for (i, byte) in stored.iter().enumerate() {
         if mask >> i & 1 != 0 {
             data[i] = *byte;
@@ -568,19 +573,21 @@ fn merge(data: &mut Data, stored: &Data, mask: u128) {
 }
 
 /// Reads a value from a line; the low bits of the address are the offset.
-fn read(data: &Data, address: u64, size: Size) -> u64 {
+fn read_word(data: &Data, address: u64, size: Size) -> u64 {
     let offset = (address % LINE_BYTES) as usize;
     let mut word = [0; 8];
     word[..size as usize].copy_from_slice(&data[offset..offset + size as usize]);
     u64::from_le_bytes(word)
 }
 
-fn write(data: &mut Data, address: u64, size: Size, value: u64) {
+/// Writes a value to a line; the low bits of the address are the offset.
+fn write_word(data: &mut Data, address: u64, size: Size, value: u64) {
     let (offset, length) = ((address % LINE_BYTES) as usize, size as usize);
     data[offset..offset + length].copy_from_slice(&value.to_le_bytes()[..length]);
 }
 
-fn within_line(address: u64, size: Size) -> bool {
+/// Returns true if an access lies within one line.
+fn is_within_line(address: u64, size: Size) -> bool {
     address % LINE_BYTES + size as u64 <= LINE_BYTES
 }
 

@@ -5,32 +5,32 @@
 //! `cohkit-riscv`: private memory, both of these, and the registers that `nearmemory/scratchpad.h` defines for C
 //! programs.
 //!
-//! In these three, time is a plain number: the driver supplies the arrival times of requests and delivers the answers.
-//! [`Machine`] is such a driver for a [`Platform`]: a host with non-coherent caches, the link, far memory, and cores
-//! with their programs, all in time.
+//! In these three, time is a plain number: the driver supplies the arrival times of requests and delivers the
+//! responses. [`Machine`] is such a driver for a [`Platform`]: a host with non-coherent caches, the link, far memory,
+//! and cores with their programs, all in time.
 //!
 //! The crate does not know coherence protocols, `check` or `engine`: no agent of the machine takes part in coherence.
-//! The crate uses only those components of `cohkit_sim` that execute no controller.
+//! Of `cohkit_sim` the crate uses the model of DRAM and the reader of machine files alone.
 //!
 //! ```
-//! use cohkit_nearmemory::{Answer, Kind, Notice, Scratchpad};
+//! use cohkit_nearmemory::{HostResponse, Kind, Notice, Scratchpad};
 //!
 //! let mut scratchpad = Scratchpad::new(512);
 //! scratchpad.lock(3, Kind::Read)?;
 //! // The host's read number 7 is held, and the core is notified.
 //! assert_eq!(scratchpad.read(3, 7, 100)?, None);
-//! assert_eq!(scratchpad.notice(), Some(Notice { line: 3, kind: Kind::Read }));
+//! assert_eq!(scratchpad.take_notice(), Some(Notice { line: 3, kind: Kind::Read }));
 //! // The core changes the line and releases the read, which returns the new contents.
 //! scratchpad.line_mut(3).unwrap()[0] = 42;
-//! let answers = scratchpad.release(3, Kind::Read, 130)?;
-//! let [Answer::Read { request: 7, data }] = &answers[..] else { panic!() };
+//! let responses = scratchpad.release(3, Kind::Read, 130)?;
+//! let [HostResponse::Read { request: 7, data }] = &responses[..] else { panic!() };
 //! assert_eq!((data[0], scratchpad.stamps(3).unwrap().read), (42, 130));
 //! # Ok::<(), cohkit_nearmemory::NoLine>(())
 //! ```
 
 mod binaries;
 mod cache;
-pub mod control;
+mod control;
 pub mod controller;
 mod copy;
 pub mod device;
@@ -47,11 +47,11 @@ mod timeline;
 
 pub use binaries::{Binaries, FOLDER};
 pub use controller::Controller;
-pub use copy::{Access, Copier, Direction, Refusal, Transfer, TransferError};
+pub use copy::{Access, Copier, Direction, Rejection, Transfer, TransferError};
 pub use events::CoreId;
 pub use host::Evictions;
 pub use machine::{Machine, RunOutcome};
 pub use platform::Platform;
 pub use polling::Poll;
 pub use races::{Race, RaceKind, Site};
-pub use scratchpad::{Answer, Data, Kind, NoLine, Notice, Scratchpad, Stamps, LINE};
+pub use scratchpad::{Data, HostResponse, Kind, NoLine, Notice, Scratchpad, Stamps, LINE};

@@ -3,22 +3,23 @@
 use crate::binaries::Binaries;
 use crate::controller::{FETCH, PRIVATE, STORE};
 use crate::copy::{Transfer, TransferError};
-use crate::device::{CallMemory, Device, MccPort, Start, State};
-use crate::events::{CoreId, Event, StallReason, Time};
+use crate::device::{CallMemory, Device, MccPort, PendingStart, State};
+use crate::events::{CoreId, Event, StallReason};
 use crate::host::{Evictions, Host, HostPort, FAR};
-use crate::lines::Lines;
+use crate::lines::LineBuffer;
 use crate::platform::Platform;
 use crate::polling::{Poll, Window};
 use crate::queue::Queue;
-use crate::races::{Race, Races, Site};
+use crate::races::{Race, RaceDetector, Site};
 use crate::timeline::Timeline;
 use cohkit_riscv::elf::Image;
-use cohkit_riscv::system::{Errno, Open, Place, ServiceOutcome, System, World};
+use cohkit_riscv::system::{Errno, FilePosition, OpenMode, ServiceOutcome, System, World};
 use cohkit_riscv::{
-    Exception, Extensions, Fast, Flat, Hart, Latencies, Memory, Mode, Op, Paged, Pages, Reply,
-    Stop, Timed,
+    Exception, Extensions, FastInterpreter, FlatMemory, Hart, Latencies, Memory, Mode, Op,
+    PagedMemory, Pages, Reply, Stop, TimedInterpreter,
 };
-use cohkit_sim::timeline::{Filter, Recorded};
+use cohkit_timeline::{Filter, Recorded};
+use cohkit_units::Time;
 
 /// Maximum number of cycles that a core runs ahead of the others without an access to shared state.
 const QUANTUM: u64 = 1 << 16;
@@ -40,26 +41,28 @@ mod hsm {
 /// A core with its pipeline models and its schedule.
 struct Runner {
     hart: Hart,
-    timed: Timed,
-    fast: Fast,
-    /// Address translation, and true while the core is started; for cores of the host.
+    timed: TimedInterpreter,
+    fast: FastInterpreter,
+    /// Address translation of a host core.
     pages: Pages,
+    /// True while a host core is started.
     started: bool,
-    /// Time of its next turn; `None` if it waits for an event or has no program.
-    due: Option<Time>,
-    waits: bool,
+    /// Time of the next turn; `None` if the core waits for an event or has no program.
+    next_turn: Option<Time>,
+    /// True while the core waits for an event.
+    is_waiting: bool,
 }
 
 impl Runner {
     fn new(number: usize, extensions: Extensions, latencies: Latencies) -> Runner {
         Runner {
             hart: Hart::new(number as u64, extensions),
-            timed: Timed::new(latencies),
-            fast: Fast::default(),
+            timed: TimedInterpreter::new(latencies),
+            fast: FastInterpreter::default(),
             pages: Pages::default(),
             started: false,
-            due: None,
-            waits: false,
+            next_turn: None,
+            is_waiting: false,
         }
     }
 
@@ -84,13 +87,13 @@ impl Runner {
     /// Schedules the core's next turn at `now`, or at the core's own time if that is later.
     fn schedule(&mut self, queue: &mut Queue, core_id: CoreId, now: Time, cycle: Time) {
         let begin = self.timed.now.saturating_mul(cycle);
-        let due = now.max(begin);
-        if let (true, Some(timeline)) = (self.waits, &mut queue.timeline) {
-            timeline.record_wait(core_id, begin..due, cycle);
+        let next_turn = now.max(begin);
+        if let (true, Some(timeline)) = (self.is_waiting, &mut queue.timeline) {
+            timeline.record_wait(core_id, begin..next_turn, cycle);
         }
-        self.due = Some(due);
-        self.waits = false;
-        queue.add(due, Event::Run(core_id));
+        self.next_turn = Some(next_turn);
+        self.is_waiting = false;
+        queue.add(next_turn, Event::CoreTurn(core_id));
     }
 }
 
@@ -111,7 +114,7 @@ pub enum RunOutcome {
         jumped_from: Option<u64>,
     },
     /// The loader of a near-memory core has rejected a channel program.
-    Refused {
+    Rejected {
         /// Index of the core.
         mcc: usize,
         /// Name of the binary, if its bytes are those of a known one.
@@ -139,9 +142,9 @@ pub enum RunOutcome {
     /// A race on far memory or a scratchpad. The machine continues.
     Race(Race),
     /// Deadlock: no event is scheduled. The text lists the responses that the host waits for.
-    Stuck(String),
+    Deadlock(String),
     /// Livelock: every core waits, or repeats a loop whose loads return values that no core will ever change.
-    Polling(Vec<Poll>),
+    Livelock(Vec<Poll>),
 }
 
 /// A simulated machine with a program on its host.
@@ -155,12 +158,12 @@ pub struct Machine {
     system: System,
     binaries: Binaries,
     /// Output of unfinished lines, of the host and of each near-memory core.
-    host_output: Lines,
-    mcc_output: Vec<Lines>,
+    host_output: LineBuffer,
+    mcc_output: Vec<LineBuffer>,
     /// True for functional simulation: instructions are executed without a timing model.
     functional: bool,
     /// Name of the binary that each near-memory core loaded last, if known.
-    names: Vec<Option<String>>,
+    binary_names: Vec<Option<String>>,
     now: Time,
     outcomes: Vec<RunOutcome>,
     /// Earliest start of the next window of the livelock detection, in picoseconds.
@@ -174,7 +177,7 @@ impl Machine {
     /// may start.
     pub fn new(
         platform: &Platform,
-        (main, start): (Flat, u64),
+        (main, start): (FlatMemory, u64),
         system: System,
         entry: u64,
         binaries: Binaries,
@@ -194,10 +197,10 @@ impl Machine {
             mccs: (0..platform.mccs.value as usize).map(mcc).collect(),
             system,
             binaries,
-            host_output: Lines::default(),
-            mcc_output: vec![Lines::default(); platform.mccs.value as usize],
+            host_output: LineBuffer::default(),
+            mcc_output: vec![LineBuffer::default(); platform.mccs.value as usize],
             functional: false,
-            names: vec![None; platform.mccs.value as usize],
+            binary_names: vec![None; platform.mccs.value as usize],
             now: 0,
             outcomes: Vec::new(),
             next_window: window_length(platform),
@@ -217,12 +220,12 @@ impl Machine {
 
     /// Enables the race detector from now on.
     pub fn enable_race_detection(&mut self) {
-        let races = Races::new(self.hosts.len(), self.mccs.len());
+        let races = RaceDetector::new(self.hosts.len(), self.mccs.len());
         self.queue.races = Some(Box::new(races));
     }
 
     /// Switches to functional simulation, which is faster. Each core executes several instructions per turn, of one
-    /// cycle each, and address translation takes no time. Races are then reported without program counters.
+    /// cycle each, and address translation takes no time. RaceDetector are then reported without program counters.
     pub fn run_functionally(&mut self) {
         self.functional = true;
     }
@@ -246,7 +249,8 @@ impl Machine {
         let hosts = hosts.map(|(core, runner)| (CoreId::Host(core), runner, cycles[0]));
         let mccs = self.mccs.iter().enumerate();
         let mccs = mccs.map(|(core, runner)| (CoreId::Mcc(core), runner, cycles[1]));
-        for (core_id, runner, cycle) in hosts.chain(mccs).filter(|(_, runner, _)| runner.waits) {
+        for (core_id, runner, cycle) in hosts.chain(mccs).filter(|(_, runner, _)| runner.is_waiting)
+        {
             let begin = runner.timed.now.saturating_mul(cycle);
             timeline.record_wait(core_id, begin..self.now.max(begin), cycle);
         }
@@ -270,7 +274,7 @@ impl Machine {
     }
 
     /// Returns the cores that run a program.
-    fn running(&self) -> impl Iterator<Item = (CoreId, &Runner)> {
+    fn running_cores(&self) -> impl Iterator<Item = (CoreId, &Runner)> {
         let hosts = self.hosts.iter().enumerate();
         let hosts = hosts.filter(|(_, runner)| runner.started);
         let mccs = self.mccs.iter().zip(&self.device.mccs).enumerate();
@@ -286,19 +290,19 @@ impl Machine {
             core_id,
             pc: runner.hart.pc,
         };
-        self.running().map(site).collect()
+        self.running_cores().map(site).collect()
     }
 
     /// Returns the name of the binary that a near-memory core loaded last, if known.
-    pub fn name(&self, mcc: usize) -> Option<&str> {
-        self.names.get(mcc)?.as_deref()
+    pub fn binary_name(&self, mcc: usize) -> Option<&str> {
+        self.binary_names.get(mcc)?.as_deref()
     }
 
     /// Runs for at most `events` events, or until an event is reported to the caller.
     pub fn run(&mut self, events: u64, world: &mut impl World) -> Option<RunOutcome> {
         let outcome = self.run_events(events, world);
         use RunOutcome::*;
-        if let Some(Exit(_) | Exception { .. } | Stuck(_) | Polling(_)) = outcome {
+        if let Some(Exit(_) | Exception { .. } | Deadlock(_) | Livelock(_)) = outcome {
             self.flush(world);
         }
         outcome
@@ -312,29 +316,30 @@ impl Machine {
         }
     }
 
+    /// Handles at most `events` events, and returns the first outcome to report.
     fn run_events(&mut self, events: u64, world: &mut impl World) -> Option<RunOutcome> {
         for _ in 0..events {
             if let Some(outcome) = self.outcomes.pop() {
                 return Some(outcome);
             }
             let Some((time, event)) = self.queue.next() else {
-                return Some(RunOutcome::Stuck(self.host.describe_outstanding()));
+                return Some(RunOutcome::Deadlock(self.host.describe_outstanding()));
             };
             self.now = time;
             self.open_window(&event);
             match event {
-                Event::Run(core_id) => self.run_turn(core_id, world),
+                Event::CoreTurn(core_id) => self.run_turn(core_id, world),
                 event => self.handle_device_event(event),
             }
             if let Some(polls) = self.livelock_polls() {
-                return Some(RunOutcome::Polling(polls));
+                return Some(RunOutcome::Livelock(polls));
             }
-            while let Some(mcc) = self.device.ended.pop() {
+            while let Some(mcc) = self.device.ended_mccs.pop() {
                 let _ = self.mcc_output[mcc].flush(world);
             }
             if let Some(races) = &mut self.queue.races {
                 self.outcomes
-                    .extend(races.new.drain(..).map(RunOutcome::Race));
+                    .extend(races.new_races.drain(..).map(RunOutcome::Race));
             }
         }
         None
@@ -361,18 +366,18 @@ impl Machine {
     fn livelock_polls(&self) -> Option<Vec<Poll>> {
         let window = self.queue.polling.as_ref()?;
         let has_recurred = |(core_id, runner): (CoreId, &Runner)| {
-            window.has_recurred(core_id, runner.waits, self.now)
+            window.has_recurred(core_id, runner.is_waiting, self.now)
         };
         let ends = !window.is_closed()
-            && self.running().all(has_recurred)
+            && self.running_cores().all(has_recurred)
             && self.queue.is_read_only()
             && (self.host).evictions_are_invisible(|line| self.device.line_at(line));
         let poll = |(core_id, runner): (CoreId, &Runner)| window.poll(core_id, &runner.hart);
-        ends.then(|| self.running().map(poll).collect())
+        ends.then(|| self.running_cores().map(poll).collect())
     }
 
     /// Returns the channel programs that have ended: the core and its program counter, its state, and the exit code.
-    pub fn ended(&self) -> Vec<(Site, State, u64)> {
+    pub fn ended_programs(&self) -> Vec<(Site, State, u64)> {
         let mccs = self.mccs.iter().zip(&self.device.mccs).enumerate();
         let ended_mccs =
             mccs.filter(|(_, (_, mcc))| matches!(mcc.state, State::Ended | State::Stopped));
@@ -388,14 +393,14 @@ impl Machine {
     fn handle_device_event(&mut self, event: Event) {
         let (now, queue, device) = (self.now, &mut self.queue, &mut self.device);
         match event {
-            Event::Run(_) => {}
-            Event::Asked(number, request) => {
+            Event::CoreTurn(_) => {}
+            Event::RequestArrival(number, request) => {
                 if let Some(timeline) = &mut queue.timeline {
                     timeline.mark_request(number, now);
                 }
                 device.execute_request(queue, now, number, request);
             }
-            Event::Answered(number, response) => {
+            Event::ResponseDeparture(number, response) => {
                 let bytes = match response {
                     crate::events::Response::Line(_) => 128,
                     crate::events::Response::Word(_) => 8,
@@ -406,9 +411,9 @@ impl Machine {
                     timeline.mark_response(number, now);
                     timeline.record_transmission(false, &device.downlink.last);
                 }
-                queue.add(arrival, Event::Arrived(number, response));
+                queue.add(arrival, Event::ResponseArrival(number, response));
             }
-            Event::Arrived(number, response) => {
+            Event::ResponseArrival(number, response) => {
                 if let Some(timeline) = &mut queue.timeline {
                     timeline.complete_request(number, now);
                 }
@@ -424,42 +429,44 @@ impl Machine {
                     );
                 }
                 for (number, runner) in self.hosts.iter_mut().enumerate() {
-                    if runner.waits {
+                    if runner.is_waiting {
                         runner.schedule(queue, CoreId::Host(number), now, cycle);
                     }
                 }
             }
-            Event::Copy(mcc) => device.issue_copy_line(queue, now, mcc),
-            Event::Copied(mcc, access, data) => {
+            Event::CopyTurn(mcc) => device.issue_copy_line(queue, now, mcc),
+            Event::CopyCompletion(mcc, access, data) => {
                 device.complete_copy_line(queue, now, mcc, access, &data)
             }
-            Event::ToHost(request) => {
+            Event::HostAccessDeparture(request) => {
                 let arrival = device.downlink.carry(now, request.bytes().0);
                 if let Some(timeline) = &mut queue.timeline {
                     timeline.record_transmission(false, &device.downlink.last);
                 }
-                queue.add(arrival, Event::AtHost(request));
+                queue.add(arrival, Event::HostAccessArrival(request));
             }
-            Event::AtHost(request) => self.host.access_for_copy_engine(queue, now, request),
-            Event::FromHost(request) => {
+            Event::HostAccessArrival(request) => {
+                self.host.access_for_copy_engine(queue, now, request)
+            }
+            Event::HostAccessResponse(request) => {
                 let arrival = self.host.uplink.carry(now, request.bytes().1);
                 if let Some(timeline) = &mut queue.timeline {
                     timeline.record_transmission(true, &self.host.uplink.last);
                 }
                 device.complete_host_access(queue, arrival, request);
             }
-            Event::Loaded(mcc, load) => {
+            Event::LoadCompletion(mcc, load) => {
                 if !device.complete_load(queue, mcc, load) {
                     return;
                 }
                 let file = std::mem::take(&mut device.mccs[mcc].file);
                 let name = self.binaries.name_of(&file).map(str::to_string);
-                self.names[mcc].clone_from(&name);
-                let refusal = device.mccs[mcc].refusal.take();
-                let refused = refusal.map(|reason| RunOutcome::Refused { mcc, name, reason });
-                self.outcomes.extend(refused);
+                self.binary_names[mcc].clone_from(&name);
+                let rejection = device.mccs[mcc].rejection.take();
+                let outcome = rejection.map(|reason| RunOutcome::Rejected { mcc, name, reason });
+                self.outcomes.extend(outcome);
             }
-            Event::Passed(from, mcc) => device.deliver_word(queue, from, mcc),
+            Event::WordArrival(from, mcc) => device.deliver_word(queue, from, mcc),
         }
         self.start_and_wake_mccs();
     }
@@ -467,12 +474,12 @@ impl Machine {
     /// Starts the channel programs that are ready, and wakes near-memory cores that may have waited for this event.
     fn start_and_wake_mccs(&mut self) {
         let cycle = self.platform.mcc_cycle.value;
-        for start in std::mem::take(&mut self.device.starts) {
-            self.start(&start);
+        for start in std::mem::take(&mut self.device.pending_starts) {
+            self.start_program(&start);
         }
         if std::mem::take(&mut self.device.has_pending_event) {
             for (number, runner) in self.mccs.iter_mut().enumerate() {
-                if runner.waits {
+                if runner.is_waiting {
                     runner.schedule(&mut self.queue, CoreId::Mcc(number), self.now, cycle);
                 }
             }
@@ -480,7 +487,7 @@ impl Machine {
     }
 
     /// Starts a channel program.
-    fn start(&mut self, start: &Start) {
+    fn start_program(&mut self, start: &PendingStart) {
         let number = start.mcc;
         let mut runner = Runner::new(number, Extensions::NEAR_MEMORY, mcc_latencies());
         runner.hart.csrs.mode = Mode::User;
@@ -493,7 +500,7 @@ impl Machine {
         runner.timed.now = self.now.div_ceil(cycle);
         runner.schedule(&mut self.queue, CoreId::Mcc(number), self.now, cycle);
         if let Some(timeline) = &mut self.queue.timeline {
-            let name = self.names[number].as_deref().unwrap_or("program");
+            let name = self.binary_names[number].as_deref().unwrap_or("program");
             timeline.begin_program(CoreId::Mcc(number), name, self.now);
         }
         let replaced = std::mem::replace(&mut self.mccs[number], runner);
@@ -506,10 +513,10 @@ impl Machine {
             CoreId::Host(number) => &mut self.hosts[number],
             CoreId::Mcc(number) => &mut self.mccs[number],
         };
-        if runner.due != Some(self.now) {
+        if runner.next_turn != Some(self.now) {
             return;
         }
-        runner.due = None;
+        runner.next_turn = None;
         match core_id {
             CoreId::Host(number) => self.run_host_turn(number, world),
             CoreId::Mcc(number) => self.run_mcc_turn(number, world),
@@ -524,6 +531,7 @@ impl Machine {
         self.start_and_wake_mccs();
     }
 
+    /// Runs a host core until it waits, must let other events happen, or has used up its quantum.
     fn run_host_turn(&mut self, number: usize, world: &mut impl World) {
         let cycle = self.platform.host_cycle.value;
         let runner = &mut self.hosts[number];
@@ -540,7 +548,7 @@ impl Machine {
             end = runner.run_fast(&mut port, next_event_time, cycle);
             stall_reason = port.stall_reason;
         } else {
-            let mut port = Paged::new(port, std::mem::take(&mut runner.pages));
+            let mut port = PagedMemory::new(port, std::mem::take(&mut runner.pages));
             end = runner.timed.run(&mut runner.hart, &mut port, until).1;
             stall_reason = port.memory.stall_reason;
             runner.pages = port.pages;
@@ -553,8 +561,8 @@ impl Machine {
             Ok(()) => {}
             Err(Stop::Wait) if stall_reason == StallReason::Early => {}
             // Waits for a register, or for state that the exception's handler may read.
-            Err(Stop::Wait) => runner.waits = true,
-            Err(Stop::Exception(_)) if runner.hart.pending_loads() != 0 => runner.waits = true,
+            Err(Stop::Wait) => runner.is_waiting = true,
+            Err(Stop::Exception(_)) if runner.hart.pending_loads() != 0 => runner.is_waiting = true,
             Err(Stop::Exception(Exception::MachineCall)) if runner.hart.x(17) == hsm::EXTENSION => {
                 timed.now += 1;
                 if !self.execute_hart_call(number) {
@@ -595,7 +603,7 @@ impl Machine {
             }
         }
         let runner = &mut self.hosts[number];
-        if !runner.waits {
+        if !runner.is_waiting {
             runner.schedule(&mut self.queue, CoreId::Host(number), self.now, cycle);
         }
     }
@@ -609,7 +617,7 @@ impl Machine {
             [16, 10, 11, 12].map(|register| hart.x(register));
         let target = usize::try_from(hart_id).ok();
         let target = target.filter(|target| *target < self.hosts.len());
-        let answer = match (function, target) {
+        let result = match (function, target) {
             (hsm::STOP, _) => {
                 self.hosts[number].started = false;
                 if let Some(timeline) = &mut self.queue.timeline {
@@ -639,12 +647,13 @@ impl Machine {
             _ => [hsm::NOT_SUPPORTED, 0],
         };
         let hart = &mut self.hosts[number].hart;
-        hart.set_x(10, answer[0]);
-        hart.set_x(11, answer[1]);
+        hart.set_x(10, result[0]);
+        hart.set_x(11, result[1]);
         hart.pc = hart.pc.wrapping_add(4);
         true
     }
 
+    /// Runs a near-memory core until it waits or has used up its quantum.
     fn run_mcc_turn(&mut self, number: usize, world: &mut impl World) {
         let cycle = self.platform.mcc_cycle.value;
         let runner = &mut self.mccs[number];
@@ -669,7 +678,7 @@ impl Machine {
         let timed = &mut runner.timed;
         match end {
             Ok(()) => {}
-            Err(Stop::Wait) => runner.waits = port.memory.stall_reason == StallReason::Blocked,
+            Err(Stop::Wait) => runner.is_waiting = port.memory.stall_reason == StallReason::Blocked,
             Err(Stop::Exception(exception)) => {
                 port.memory.queue.change();
                 let pc = runner.hart.pc;
@@ -703,7 +712,7 @@ impl Machine {
                             .filter(|_| transfer_faults.contains(&exception));
                         self.outcomes.push(RunOutcome::Stopped {
                             mcc: number,
-                            name: self.names[number].clone(),
+                            name: self.binary_names[number].clone(),
                             exception,
                             pc,
                             instruction,
@@ -715,7 +724,7 @@ impl Machine {
                 }
             }
         }
-        if !runner.waits {
+        if !runner.is_waiting {
             runner.schedule(&mut self.queue, CoreId::Mcc(number), self.now, cycle);
         }
     }
@@ -804,7 +813,7 @@ fn disassemble(hart: &Hart, mut fetch: impl FnMut(u64) -> Reply<u16>) -> String 
         3 => half(hart.pc.wrapping_add(2)).map_or(low, |high| high << 16 | low),
         _ => low,
     });
-    word.map_or_else(String::new, |word| hart.decoder().text(word))
+    word.map_or_else(String::new, |word| hart.decoder().disassemble(word))
 }
 
 /// Loads a program into a host's memory of `bytes` bytes, starting at the program's first page. The last eighth of that
@@ -816,22 +825,22 @@ pub fn load_program(
     image: &Image,
     bytes: u64,
     command: &str,
-) -> Result<((Flat, u64), System), String> {
+) -> Result<((FlatMemory, u64), System), String> {
     const PAGE: u64 = 4096;
     let segments = image.segments.iter();
-    let places = segments.flat_map(|segment| {
+    let segment_ranges = segments.flat_map(|segment| {
         [
             (segment.address, segment.length),
             (segment.load_address, segment.length),
         ]
     });
-    let start = places
+    let start = segment_ranges
         .clone()
         .map(|(address, _)| address)
         .min()
         .unwrap_or(0)
         & !(PAGE - 1);
-    let end = places
+    let end = segment_ranges
         .map(|(address, length)| address + length)
         .max()
         .unwrap_or(0);
@@ -847,7 +856,7 @@ pub fn load_program(
         ));
     }
     let length = usize::try_from(bytes).map_err(|error| error.to_string())?;
-    let mut memory = Flat::new(start, length);
+    let mut memory = FlatMemory::new(start, length);
     for segment in &image.segments {
         let place = memory.bytes_mut(segment.load_address, segment.bytes.len());
         let place = place.ok_or("its segments are outside memory")?;
@@ -863,11 +872,11 @@ struct ClockedWorld<'a, W> {
     world: &'a mut W,
     now: u64,
     binaries: Option<&'a mut Binaries>,
-    output: &'a mut Lines,
+    output: &'a mut LineBuffer,
 }
 
 impl<W: World> World for ClockedWorld<'_, W> {
-    fn open(&mut self, name: &str, mode: Open) -> Result<u32, Errno> {
+    fn open(&mut self, name: &str, mode: OpenMode) -> Result<u32, Errno> {
         let binaries = self.binaries.as_mut().ok_or(Errno::Denied)?;
         match binaries.open(name) {
             Some(_) if mode.write => Err(Errno::Denied),
@@ -904,7 +913,7 @@ impl<W: World> World for ClockedWorld<'_, W> {
         }
     }
 
-    fn seek(&mut self, file: u32, place: Place) -> Result<u64, Errno> {
+    fn seek(&mut self, file: u32, place: FilePosition) -> Result<u64, Errno> {
         let binaries = self.binaries.as_mut().ok_or(Errno::Denied)?;
         match binaries.seek(file, place) {
             Some(place) => Ok(place),

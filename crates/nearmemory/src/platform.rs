@@ -4,7 +4,8 @@
 use cohkit_base::words::did_you_mean;
 use cohkit_riscv::{Page, PageSize, Pages};
 use cohkit_sim::platform::text::{self, Kind, PlatformError};
-use cohkit_sim::platform::{units, Dram, Memory, Quantity, Unit};
+use cohkit_sim::platform::{Dram, Memory};
+use cohkit_units::{self as units, Quantity, Unit};
 
 /// The machine that ships: Enzian with four near-memory cores.
 pub const ENZIAN: &str = include_str!("../../../nearmemory/enzian.toml");
@@ -20,7 +21,7 @@ struct Row {
 
 /// Restriction on the values between the limits.
 enum Form {
-    All,
+    Any,
     PowersOfTwo,
     Pages,
 }
@@ -62,55 +63,56 @@ macro_rules! quantities {
     };
 }
 
+/// Picoseconds of a millisecond.
 const MS: u64 = 1_000_000_000;
 
 // The columns are: field, table, key, unit, limits, form, meaning.
 #[rustfmt::skip]
 quantities! {
-    cores "host" "cores" Count (1, 64) All "Host cores, which share the last cache and all memory of the host.";
-    host_cycle "host" "cycle" Picoseconds (1, MS) All "A clock of a host core.";
+    cores "host" "cores" Count (1, 64) Any "Host cores, which share the last cache and all memory of the host.";
+    host_cycle "host" "cycle" Picoseconds (1, MS) Any "A clock of a host core.";
     l1 "host" "l1" Bytes (1024, 1 << 24) PowersOfTwo "A core's own cache, which writes through and takes time only.";
     l1_ways "host" "l1_ways" Count (1, 64) PowersOfTwo "Its ways.";
-    l1_misses "host" "l1_misses" Count (1, 4096) All "Outstanding lines of a core, including prefetches into its own cache.";
+    l1_misses "host" "l1_misses" Count (1, 4096) Any "Outstanding lines of a core, including prefetches into its own cache.";
     llc "host" "llc" Bytes (1024, 1 << 30) PowersOfTwo "The last cache; its lines of far memory are not coherent.";
     llc_ways "host" "llc_ways" Count (1, 64) PowersOfTwo "Its ways.";
-    llc_misses "host" "llc_misses" Count (1, 4096) All "Outstanding lines of the last cache, in both directions together.";
-    llc_hit "host" "llc_hit" Picoseconds (0, MS) All "Additional latency of a load that hits in the last cache.";
+    llc_misses "host" "llc_misses" Count (1, 4096) Any "Outstanding lines of the last cache, in both directions together.";
+    llc_hit "host" "llc_hit" Picoseconds (0, MS) Any "Additional latency of a load that hits in the last cache.";
     page "host" "page" Bytes (1 << 12, 1 << 21) Pages "A page: 4KiB or 2MiB.";
-    tlb "host" "tlb" Count (1, 1 << 16) All "Translations of a core's buffer, of pages of any size.";
-    tlb_walk "host" "tlb_walk" Picoseconds (0, MS) All "Additional latency of an access that misses in the translation buffer.";
-    request "host" "request" Picoseconds (0, MS) All "From a core to the link, or to the host's memory.";
-    fill "host" "fill" Picoseconds (0, MS) All "From the link or the host's memory to a core.";
-    main_latency "host" "memory_latency" Picoseconds (0, MS) All "The host's own memory.";
-    main_bandwidth "host" "memory_bandwidth" BytesPerSecond (1000000, 1 << 50) All "The host's own memory.";
-    link_latency "link" "latency" Picoseconds (0, MS) All "Between host and device, one way.";
-    link_bandwidth "link" "bandwidth" BytesPerSecond (1000000, 1 << 50) All "Each way.";
-    link_header "link" "header_bytes" Bytes (0, 4096) All "Bytes of each message in addition to its data.";
-    device_path "device" "path" Picoseconds (0, MS) All "From the link to far memory or a scratchpad and back, together.";
-    register_path "device" "register_path" Picoseconds (0, MS) All "The same for a register.";
+    tlb "host" "tlb" Count (1, 1 << 16) Any "Translations of a core's buffer, of pages of any size.";
+    tlb_walk "host" "tlb_walk" Picoseconds (0, MS) Any "Additional latency of an access that misses in the translation buffer.";
+    request "host" "request" Picoseconds (0, MS) Any "From a core to the link, or to the host's memory.";
+    fill "host" "fill" Picoseconds (0, MS) Any "From the link or the host's memory to a core.";
+    main_latency "host" "memory_latency" Picoseconds (0, MS) Any "The host's own memory.";
+    main_bandwidth "host" "memory_bandwidth" BytesPerSecond (1000000, 1 << 50) Any "The host's own memory.";
+    link_latency "link" "latency" Picoseconds (0, MS) Any "Between host and device, one way.";
+    link_bandwidth "link" "bandwidth" BytesPerSecond (1000000, 1 << 50) Any "Each way.";
+    link_header "link" "header_bytes" Bytes (0, 4096) Any "Bytes of each message in addition to its data.";
+    device_path "device" "path" Picoseconds (0, MS) Any "From the link to far memory or a scratchpad and back, together.";
+    register_path "device" "register_path" Picoseconds (0, MS) Any "The same for a register.";
     far_bytes "device" "far_memory" Bytes (1 << 20, 1 << 38) PowersOfTwo "Far memory.";
-    mccs "device" "mccs" Count (1, 64) All "Cores beside far memory.";
-    mcc_cycle "device" "cycle" Picoseconds (1, MS) All "A clock of such a core, which stamps count.";
+    mccs "device" "mccs" Count (1, 64) Any "Cores beside far memory.";
+    mcc_cycle "device" "cycle" Picoseconds (1, MS) Any "A clock of such a core, which stamps count.";
     private "device" "private_memory" Bytes (4096, 1 << 19) PowersOfTwo "Private memory of a core.";
-    scratchpad "device" "scratchpad_lines" Count (1, 4096) All "Lines of a core's scratchpad, of 128 bytes.";
-    register "device" "register" Count (1, 1000) All "Clocks that a core's access to a register takes.";
-    fifo_words "device" "fifo_words" Count (1, 1 << 20) All "Words in the FIFO from one core to another one.";
-    fifo_latency "device" "fifo_latency" Picoseconds (0, MS) All "From the store of a word to its arrival in the FIFO.";
-    transfers "copy" "transfers" Count (1, 4096) All "Outstanding transfers of a copy engine.";
-    copy_lines "copy" "lines" Count (1, 4096) All "Lines of these transfers that far memory handles at once.";
-    copy_line "copy" "line" Picoseconds (1, MS) All "Interval between two lines that a copy engine requests.";
-    copy_path "copy" "path" Picoseconds (0, MS) All "From the command to far memory and from there to the stamp, together.";
-    load_line "loader" "line" Picoseconds (0, MS) All "For each line of a binary that goes from the scratchpad to private memory.";
-    verify_byte "loader" "verify" Picoseconds (0, MS) All "For each byte of a binary that is verified.";
+    scratchpad "device" "scratchpad_lines" Count (1, 4096) Any "Lines of a core's scratchpad, of 128 bytes.";
+    register "device" "register" Count (1, 1000) Any "Clocks that a core's access to a register takes.";
+    fifo_words "device" "fifo_words" Count (1, 1 << 20) Any "Words in the FIFO from one core to another one.";
+    fifo_latency "device" "fifo_latency" Picoseconds (0, MS) Any "From the store of a word to its arrival in the FIFO.";
+    transfers "copy" "transfers" Count (1, 4096) Any "Outstanding transfers of a copy engine.";
+    copy_lines "copy" "lines" Count (1, 4096) Any "Lines of these transfers that far memory handles at once.";
+    copy_line "copy" "line" Picoseconds (1, MS) Any "Interval between two lines that a copy engine requests.";
+    copy_path "copy" "path" Picoseconds (0, MS) Any "From the command to far memory and from there to the stamp, together.";
+    load_line "loader" "line" Picoseconds (0, MS) Any "For each line of a binary that goes from the scratchpad to private memory.";
+    verify_byte "loader" "verify" Picoseconds (0, MS) Any "For each byte of a binary that is verified.";
     channels "dram" "channels" Count (1, 64) PowersOfTwo "Channels of far memory, which lines take by turns.";
     banks "dram" "banks" Count (1, 1024) PowersOfTwo "Banks of a channel.";
     row_bytes "dram" "row_bytes" Bytes (128, 1 << 24) PowersOfTwo "A row of a bank.";
-    bandwidth "dram" "bandwidth" BytesPerSecond (1000000, 1 << 50) All "A channel.";
-    column "dram" "column" Picoseconds (0, MS) All "Access to a column.";
-    activate "dram" "activate" Picoseconds (0, MS) All "Opening a row.";
-    precharge "dram" "precharge" Picoseconds (0, MS) All "Closing a row.";
-    open_for "dram" "open_for" Picoseconds (0, MS) All "Time after which an idle row is closed.";
-    controller "dram" "controller" Picoseconds (0, MS) All "Controller and wires, both ways together.";
+    bandwidth "dram" "bandwidth" BytesPerSecond (1000000, 1 << 50) Any "A channel.";
+    column "dram" "column" Picoseconds (0, MS) Any "Access to a column.";
+    activate "dram" "activate" Picoseconds (0, MS) Any "Opening a row.";
+    precharge "dram" "precharge" Picoseconds (0, MS) Any "Closing a row.";
+    open_for "dram" "open_for" Picoseconds (0, MS) Any "Time after which an idle row is closed.";
+    controller "dram" "controller" Picoseconds (0, MS) Any "Controller and wires, both ways together.";
 }
 
 impl Platform {
@@ -119,7 +121,7 @@ impl Platform {
     /// # Panics
     /// Never: a test parses the same text.
     pub fn enzian() -> Platform {
-        Platform::read(ENZIAN).expect("what ships is right")
+        Platform::read(ENZIAN).expect("the shipped description is valid")
     }
 
     /// Parses a machine description. No quantity has a silent default.
@@ -138,7 +140,7 @@ impl Platform {
             check,
         });
         let (name, values) = text::quantities(text, &kinds.collect::<Vec<_>>())?;
-        Ok(Platform::from(name, values.into_iter()).expect("each row was read"))
+        Ok(Platform::from(name, values.into_iter()).expect("one value per row"))
     }
 
     /// Sets a quantity within the limits of the model; the value may lie outside the quantity's range.
@@ -165,7 +167,7 @@ impl Platform {
     pub(crate) fn pages(&self) -> Pages {
         let walk = self.tlb_walk.value.div_ceil(self.host_cycle.value);
         let mut pages = Pages::new(self.tlb.value as usize, walk);
-        let size = PageSize::of(self.page.value).expect("it was read");
+        let size = PageSize::of(self.page.value).expect("the page size has been checked");
         let page = Page {
             virtual_start: 0,
             physical_start: 0,
@@ -175,7 +177,9 @@ impl Platform {
             executable: true,
         };
         let count = (u64::MAX / size.bytes()) + 1;
-        pages.map_run(page, count).expect("so many there are");
+        pages
+            .map_run(page, count)
+            .expect("the run covers exactly the address space");
         pages
     }
 
@@ -212,7 +216,7 @@ impl Row {
             return Err(format!("`{name}` must be {low} to {high}, not {value}"));
         }
         let (is_valid, requirement) = match self.form {
-            Form::All => (true, ""),
+            Form::Any => (true, ""),
             Form::PowersOfTwo => (value.is_power_of_two(), "a power of two"),
             Form::Pages => (PageSize::of(value).is_some(), "4KiB or 2MiB"),
         };

@@ -5,8 +5,9 @@
 //! core that returns to a state repeats forever. If all cores do, no agent is left that could change anything. The
 //! first change, and any dependence on time, therefore closes the window.
 
-use crate::events::{CoreId, Time};
+use crate::events::CoreId;
 use cohkit_riscv::{Hart, HartState};
+use cohkit_units::Time;
 use rustc_hash::FxHashSet;
 
 /// Required recurrences of a state: during the first period, copies of lines may still be replaced by newer ones.

@@ -1,16 +1,17 @@
 //! The event queue with its observers: race detector, timeline and livelock detection.
 
+use crate::events::Event;
 use crate::events::Queue as Events;
-use crate::events::{Event, Time};
 use crate::polling::Window;
-use crate::races::Races;
+use crate::races::RaceDetector;
 use crate::timeline::Timeline;
+use cohkit_units::Time;
 
 /// Pending events, and the observers of the machine.
 #[derive(Default)]
 pub(crate) struct Queue {
     pending_events: Events,
-    pub(crate) races: Option<Box<Races>>,
+    pub(crate) races: Option<Box<RaceDetector>>,
     pub(crate) timeline: Option<Box<Timeline>>,
     /// The open window of the livelock detection, if any.
     pub(crate) polling: Option<Box<Window>>,

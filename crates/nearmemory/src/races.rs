@@ -64,6 +64,7 @@ pub struct Race {
     pub line: u64,
 }
 
+/// A vector clock: one time per core.
 type Clock = Vec<u64>;
 
 /// A write with the vector clock of its core.
@@ -104,7 +105,7 @@ struct Words {
     words: [Option<Word>; 16],
     /// Number of a word's store, if the core loaded the word before it could know that later stores to the line had
     /// arrived.
-    early: Option<u64>,
+    early_load: Option<u64>,
 }
 
 /// State of a line in far memory.
@@ -114,27 +115,27 @@ struct FarLine {
     write: Write,
     /// Clocks of cores that had waited until the line was in far memory: a core that knows one of them may read it
     /// there.
-    settled: Vec<Clock>,
+    arrival_clocks: Vec<Clock>,
 }
 
 impl FarLine {
     /// True if a program with this knowledge knows of the write, but not that it has reached far memory.
-    fn is_unsettled(&self, knowledge: &Clock) -> bool {
+    fn may_be_in_flight(&self, knowledge: &Clock) -> bool {
         happens_before(&self.write.clock, knowledge)
             && !self
-                .settled
+                .arrival_clocks
                 .iter()
                 .any(|clock| happens_before(clock, knowledge))
     }
 
     /// Records that a core has waited until the line was in far memory.
-    fn settle(&mut self, clock: &Clock) {
+    fn record_arrival(&mut self, clock: &Clock) {
         if !self
-            .settled
+            .arrival_clocks
             .iter()
-            .any(|settled| happens_before(settled, clock))
+            .any(|arrival| happens_before(arrival, clock))
         {
-            self.settled.push(clock.clone());
+            self.arrival_clocks.push(clock.clone());
         }
     }
 }
@@ -153,7 +154,7 @@ struct Command {
 
 /// A scratchpad line being copied, until its core has observed completion by the stamp.
 #[derive(Clone, Debug)]
-struct Part {
+struct LineCopy {
     command: u64,
     site: Site,
     stores: bool,
@@ -189,7 +190,7 @@ impl LineOrigin {
 
 /// State of a line in the host's last-level cache.
 #[derive(Clone, Debug, Default)]
-struct Copy {
+struct CachedCopy {
     /// The version that it was read from; `None` until the fill is executed.
     base: Option<u64>,
     /// The first store since the line was clean, and the clock of the last one.
@@ -237,7 +238,7 @@ struct Fifo {
 
 /// Race detector. It observes the machine and changes nothing of it.
 #[derive(Clone, Debug)]
-pub(crate) struct Races {
+pub(crate) struct RaceDetector {
     hosts: usize,
     clocks: Vec<Clock>,
     channel_clocks: FxHashMap<SyncChannel, Clock>,
@@ -249,18 +250,18 @@ pub(crate) struct Races {
     words: FxHashMap<(usize, u64), Words>,
     words_in_transit: FxHashMap<u64, WordsInTransit>,
     /// True once a copy engine has copied from or to the host's own memory.
-    copies_main: bool,
+    has_main_copies: bool,
     /// Number of the host's stores to scratchpads.
     words_stored: u64,
     /// Knowledge from acknowledgements, which each host core gains by its next fence.
-    acknowledged: Vec<Clock>,
+    acknowledged_knowledge: Vec<Clock>,
     /// Lines in the host's cache or being filled, by address.
-    copies: FxHashMap<u64, Copy>,
+    copies: FxHashMap<u64, CachedCopy>,
     /// Write-backs in flight, by request: the line, the version that the data derives from, the first store, and
     /// whether the whole line was stored.
     in_flight: FxHashMap<u64, (u64, u64, Write, bool)>,
     /// Knowledge that requests and responses carry.
-    carried: FxHashMap<u64, Clock>,
+    carried_knowledge: FxHashMap<u64, Clock>,
     /// Outstanding reads of scratchpad lines, by request.
     pending_reads: FxHashMap<u64, SyncChannel>,
     commands: Vec<VecDeque<Command>>,
@@ -268,15 +269,16 @@ pub(crate) struct Races {
     /// Outstanding accesses of copy engines, by engine and access: the scratchpad line and the command.
     accesses: FxHashMap<(usize, u64), (u64, u64)>,
     /// Scratchpad lines being copied, by engine and line.
-    parts: FxHashMap<(usize, u64), Vec<Part>>,
+    line_copies: FxHashMap<(usize, u64), Vec<LineCopy>>,
     /// Far-memory origin of scratchpad lines, by engine and line.
     origins: FxHashMap<(usize, u64), LineOrigin>,
     /// Lines that each host core has cleaned or flushed since its last fence.
     cleaned: Vec<Vec<u64>>,
     reported: BTreeSet<(RaceKind, Site, Site)>,
-    pub(crate) new: Vec<Race>,
+    pub(crate) new_races: Vec<Race>,
 }
 
+/// Raises each time of a clock to at least that of another clock.
 fn join(clock: &mut Clock, other: &Clock) {
     clock.resize(clock.len().max(other.len()), 0);
     for (time, other_time) in clock.iter_mut().zip(other) {
@@ -285,11 +287,11 @@ fn join(clock: &mut Clock, other: &Clock) {
 }
 
 /// Returns the bit mask of an access to a line, one bit per byte.
-fn bits(address: u64, bytes: u32) -> u128 {
+fn byte_mask(address: u64, bytes: u32) -> u128 {
     ((1 << bytes) - 1) << (address & 127)
 }
 
-/// True if `clock` is known to a core whose clock is `other`.
+/// Returns true if `clock` is known to a core whose clock is `other`.
 fn happens_before(clock: &Clock, other: &Clock) -> bool {
     let other_times = other.iter().copied().chain(std::iter::repeat(0));
     clock
@@ -298,11 +300,11 @@ fn happens_before(clock: &Clock, other: &Clock) -> bool {
         .all(|(time, other_time)| *time <= other_time)
 }
 
-impl Races {
-    pub(crate) fn new(hosts: usize, mccs: usize) -> Races {
+impl RaceDetector {
+    pub(crate) fn new(hosts: usize, mccs: usize) -> RaceDetector {
         let count = hosts + mccs;
         let clock = |core| (0..count).map(|index| u64::from(index == core)).collect();
-        Races {
+        RaceDetector {
             hosts,
             clocks: (0..count).map(clock).collect(),
             channel_clocks: FxHashMap::default(),
@@ -311,25 +313,25 @@ impl Races {
             fifos: FxHashMap::default(),
             words: FxHashMap::default(),
             words_in_transit: FxHashMap::default(),
-            copies_main: false,
+            has_main_copies: false,
             words_stored: 0,
-            acknowledged: vec![Clock::new(); hosts],
+            acknowledged_knowledge: vec![Clock::new(); hosts],
             copies: FxHashMap::default(),
             in_flight: FxHashMap::default(),
-            carried: FxHashMap::default(),
+            carried_knowledge: FxHashMap::default(),
             pending_reads: FxHashMap::default(),
             commands: vec![VecDeque::new(); mccs],
             command_count: 0,
             accesses: FxHashMap::default(),
-            parts: FxHashMap::default(),
+            line_copies: FxHashMap::default(),
             origins: FxHashMap::default(),
             cleaned: vec![Vec::new(); hosts],
             reported: BTreeSet::new(),
-            new: Vec::new(),
+            new_races: Vec::new(),
         }
     }
 
-    fn number(&self, core_id: CoreId) -> usize {
+    fn core_index(&self, core_id: CoreId) -> usize {
         match core_id {
             CoreId::Host(core) => core,
             CoreId::Mcc(mcc) => self.hosts + mcc,
@@ -339,7 +341,7 @@ impl Races {
     /// Returns the knowledge that a core passes on, and advances its clock, so that later accesses are not part of it.
     fn release_clock(&mut self, core_id: CoreId) -> Clock {
         let clock = self.knowledge(core_id);
-        let number = self.number(core_id);
+        let number = self.core_index(core_id);
         let core_numbers = match core_id {
             CoreId::Host(_) => 0..self.hosts,
             CoreId::Mcc(_) => number..number + 1,
@@ -351,7 +353,7 @@ impl Races {
     /// Returns the knowledge of a core; the cores of the host share theirs.
     fn knowledge(&self, core_id: CoreId) -> Clock {
         match core_id {
-            CoreId::Mcc(_) => self.clocks[self.number(core_id)].clone(),
+            CoreId::Mcc(_) => self.clocks[self.core_index(core_id)].clone(),
             CoreId::Host(_) => {
                 let mut clock = self.clocks[0].clone();
                 (1..self.hosts).for_each(|core| join(&mut clock, &self.clocks[core]));
@@ -367,7 +369,7 @@ impl Races {
 
     fn report_race(&mut self, kind: RaceKind, second: Site, first: Site, line: u64) {
         if self.reported.insert((kind, second, first)) {
-            self.new.push(Race {
+            self.new_races.push(Race {
                 kind,
                 second,
                 first,
@@ -384,7 +386,7 @@ impl Races {
 
     /// A core acquires the knowledge of a channel.
     pub(crate) fn acquire_from_channel(&mut self, core_id: CoreId, channel: SyncChannel) {
-        let number = self.number(core_id);
+        let number = self.core_index(core_id);
         if let Some(clock) = self.channel_clocks.get(&channel) {
             join(&mut self.clocks[number], clock);
         }
@@ -441,21 +443,21 @@ impl Races {
         }
     }
 
-    /// A request of a host core departs with the core's knowledge; [`Races::receive_request`] follows at its
+    /// A request of a host core departs with the core's knowledge; [`RaceDetector::receive_request`] follows at its
     /// destination.
     pub(crate) fn send_request(&mut self, core_id: CoreId, request: u64) {
         let clock = self.release_clock(core_id);
-        self.carried.insert(request, clock);
+        self.carried_knowledge.insert(request, clock);
     }
 
     /// A request arrives and releases its knowledge to the channel.
     pub(crate) fn receive_request(&mut self, request: u64, channel: SyncChannel) {
-        let clock = self.carried.remove(&request);
+        let clock = self.carried_knowledge.remove(&request);
         if let SyncChannel::Line(mcc, line) = channel {
             let key = (mcc, line as u64);
             self.origins.remove(&key);
             let words = self.words.entry(key).or_default();
-            words.early = None;
+            words.early_load = None;
             if let Some(in_flight) = self.words_in_transit.remove(&request) {
                 for (word, stored) in words.words.iter_mut().zip(in_flight.words) {
                     *word = stored.or(word.take());
@@ -479,12 +481,12 @@ impl Races {
             .get(&channel)
             .cloned()
             .unwrap_or_default();
-        self.carried.insert(request, clock);
+        self.carried_knowledge.insert(request, clock);
     }
 
     /// A read of a scratchpad line arrives.
     pub(crate) fn record_read_arrival(&mut self, request: u64, channel: SyncChannel) {
-        let clock = self.carried.remove(&request);
+        let clock = self.carried_knowledge.remove(&request);
         if let (SyncChannel::Line(mcc, line), Some(clock)) = (channel, clock) {
             join(
                 self.channel_clocks
@@ -508,16 +510,16 @@ impl Races {
     pub(crate) fn add_releaser_knowledge(&mut self, request: u64, releaser: Option<CoreId>) {
         if let Some(core_id) = releaser {
             let clock = self.release_clock(core_id);
-            join(self.carried.entry(request).or_default(), &clock);
+            join(self.carried_knowledge.entry(request).or_default(), &clock);
         }
     }
 
     /// Host cores (a bit mask) receive the acknowledgement of a write-back, for which their next fence waits.
     pub(crate) fn acknowledge_write_back(&mut self, cores: u64, request: u64) {
-        let Some(clock) = self.carried.remove(&request) else {
+        let Some(clock) = self.carried_knowledge.remove(&request) else {
             return;
         };
-        for (core, acknowledged) in self.acknowledged.iter_mut().enumerate() {
+        for (core, acknowledged) in self.acknowledged_knowledge.iter_mut().enumerate() {
             if cores >> core & 1 != 0 {
                 join(acknowledged, &clock);
             }
@@ -526,8 +528,8 @@ impl Races {
 
     /// A host core receives a response.
     pub(crate) fn receive_response(&mut self, core_id: CoreId, request: u64) {
-        let number = self.number(core_id);
-        if let Some(clock) = self.carried.remove(&request) {
+        let number = self.core_index(core_id);
+        if let Some(clock) = self.carried_knowledge.remove(&request) {
             join(&mut self.clocks[number], &clock);
         }
     }
@@ -543,13 +545,13 @@ impl Races {
 
     /// A scratchpad line is filled into the host's cache.
     pub(crate) fn fill_line(&mut self, line: u64, request: u64) {
-        let clock = self.carried.remove(&request).unwrap_or_default();
+        let clock = self.carried_knowledge.remove(&request).unwrap_or_default();
         self.copies.entry(line).or_default().knowledge = clock;
     }
 
     /// A host core loads from a line that is cached or being filled.
     pub(crate) fn host_load(&mut self, site: Site, line: u64, is_far: bool) {
-        let number = self.number(site.core_id);
+        let number = self.core_index(site.core_id);
         let copy = self.copies.get(&line);
         if !is_far {
             if let Some(copy) = copy {
@@ -569,12 +571,12 @@ impl Races {
             command.stores && is_within && happens_before(&command.write.clock, knowledge)
         });
         // The data may have arrived already, but only by luck.
-        let unsettled = far_line.filter(|far_line| {
+        let in_flight_write = far_line.filter(|far_line| {
             matches!(far_line.write.site.core_id, CoreId::Mcc(_))
-                && far_line.is_unsettled(knowledge)
+                && far_line.may_be_in_flight(knowledge)
         });
         let pending_store = pending_store.map(|command| command.write.site);
-        let pending_store = pending_store.or(unsettled.map(|far_line| far_line.write.site));
+        let pending_store = pending_store.or(in_flight_write.map(|far_line| far_line.write.site));
         let unordered = far_line.filter(|far_line| {
             matches!(far_line.write.site.core_id, CoreId::Mcc(_))
                 && !happens_before(&far_line.write.clock, &self.knowledge(site.core_id))
@@ -592,7 +594,7 @@ impl Races {
 
     /// Records a read of a line of far memory. `is_complete` is false if a copy engine has only started it.
     fn record_read(&mut self, site: Site, line: u64, is_complete: bool) {
-        let number = self.number(site.core_id);
+        let number = self.core_index(site.core_id);
         let completion = is_complete.then(|| self.clocks[number][number]);
         let reads = self.reads.entry(line).or_default();
         let read = Read { site, completion };
@@ -615,14 +617,14 @@ impl Races {
 
     /// A host core stores `bytes` bytes to a line that is cached or being filled.
     pub(crate) fn host_store(&mut self, site: Site, address: u64, bytes: u32, is_far: bool) {
-        let (line, number) = (address & !127, self.number(site.core_id));
+        let (line, number) = (address & !127, self.core_index(site.core_id));
         let clock = self.clocks[number].clone();
         if !is_far {
             self.host_store_word(site, address);
         }
         let copy = self.copies.entry(line).or_default();
         copy.stored.clone_from(&clock);
-        copy.mask |= bits(address, bytes);
+        copy.mask |= byte_mask(address, bytes);
         let base = copy.base;
         let knowledge = clock.clone();
         if copy.first_store.is_none() {
@@ -677,12 +679,12 @@ impl Races {
         if happens_before(&word.write.clock, knowledge) {
             return;
         }
-        let is_partial = words.early.is_some_and(|early| early < word.number);
+        let is_partial = words.early_load.is_some_and(|early| early < word.number);
         let first = word.write.site;
         join(knowledge, &word.write.clock);
         let number = word.number;
         let mut newer_words = words.words.iter().flatten();
-        words.early = newer_words
+        words.early_load = newer_words
             .any(|word| word.number > number)
             .then_some(number);
         if is_partial {
@@ -723,7 +725,7 @@ impl Races {
             self.words_in_transit
                 .insert(request, WordsInTransit { words, knowledge });
         }
-        self.carried.insert(request, stored);
+        self.carried_knowledge.insert(request, stored);
     }
 
     /// A write-back reaches far memory.
@@ -747,11 +749,11 @@ impl Races {
             .map_or(0, |far_line| far_line.version)
             + 1;
         let by_host = matches!(write.site.core_id, CoreId::Host(_));
-        let settled = Vec::new();
+        let arrival_clocks = Vec::new();
         let far_line = FarLine {
             version,
             write,
-            settled,
+            arrival_clocks,
         };
         self.far_lines.insert(line, far_line);
         self.reads.remove(&line);
@@ -775,7 +777,7 @@ impl Races {
         self.command_count += 1;
         for i in 0..lines {
             self.check_copy_conflict(site, scratchpad + i, !stores, true);
-            let part = Part {
+            let line_copy = LineCopy {
                 command: number,
                 site,
                 stores,
@@ -783,8 +785,8 @@ impl Races {
                 version: 0,
                 done: false,
             };
-            let parts = self.parts.entry((mcc, scratchpad + i)).or_default();
-            parts.push(part);
+            let line_copies = self.line_copies.entry((mcc, scratchpad + i)).or_default();
+            line_copies.push(line_copy);
         }
         let clock = self.release_clock(site.core_id);
         self.commands[mcc].push_back(Command {
@@ -804,7 +806,7 @@ impl Races {
             return;
         };
         if let Some(origin) = self.origins.get_mut(&(mcc, scratchpad)) {
-            origin.mask |= bits(address, bytes);
+            origin.mask |= byte_mask(address, bytes);
         }
     }
 
@@ -817,7 +819,7 @@ impl Races {
         let Some(origin) = self.origins.get_mut(&(mcc, scratchpad)) else {
             return;
         };
-        if bits(address, bytes) & !origin.mask == 0 {
+        if byte_mask(address, bytes) & !origin.mask == 0 {
             return;
         }
         origin.loaded = true;
@@ -840,20 +842,20 @@ impl Races {
         let CoreId::Mcc(mcc) = site.core_id else {
             return;
         };
-        let Some(parts) = self.parts.get(&(mcc, scratchpad)) else {
+        let Some(line_copies) = self.line_copies.get(&(mcc, scratchpad)) else {
             return;
         };
-        let conflicts = |part: &&Part| match part.stores {
+        let conflicts = |line_copy: &&LineCopy| match line_copy.stores {
             true => changes,
             false => !(changes && copies),
         };
-        let conflict = parts.iter().find(conflicts).map(|part| {
-            let kind = if part.stores {
+        let conflict = line_copies.iter().find(conflicts).map(|line_copy| {
+            let kind = if line_copy.stores {
                 RaceKind::Reused
             } else {
                 RaceKind::NotFetched
             };
-            (kind, part.site, part.far)
+            (kind, line_copy.site, line_copy.far)
         });
         if let Some((kind, first, far)) = conflict {
             self.report_race(kind, site, first, far);
@@ -867,13 +869,13 @@ impl Races {
 
     /// A host core completes a fence, which has waited for its cleaned lines.
     pub(crate) fn complete_fence(&mut self, core: usize) {
-        join(&mut self.clocks[core], &self.acknowledged[core]);
+        join(&mut self.clocks[core], &self.acknowledged_knowledge[core]);
         for line in std::mem::take(&mut self.cleaned[core]) {
             let far_line = self.far_lines.get_mut(&line);
             if let Some(far_line) =
                 far_line.filter(|far_line| matches!(far_line.write.site.core_id, CoreId::Host(_)))
             {
-                far_line.settle(&self.clocks[core]);
+                far_line.record_arrival(&self.clocks[core]);
             }
         }
     }
@@ -881,7 +883,7 @@ impl Races {
     /// A host core loads from its own memory, where a copy engine may have stored.
     #[inline(always)]
     pub(crate) fn host_load_main(&mut self, core: usize, address: u64) {
-        if self.copies_main {
+        if self.has_main_copies {
             self.acquire_from_channel(CoreId::Host(core), SyncChannel::Main(address & !127));
         }
     }
@@ -891,14 +893,19 @@ impl Races {
         let Some((scratchpad, command)) = self.accesses.remove(&(mcc, access)) else {
             return;
         };
-        if let Some(part) = self.find_part(mcc, scratchpad, command) {
-            part.done = true;
+        if let Some(line_copy) = self.find_line_copy(mcc, scratchpad, command) {
+            line_copy.done = true;
         }
     }
 
-    fn find_part(&mut self, mcc: usize, scratchpad: u64, command: u64) -> Option<&mut Part> {
-        let mut parts = self.parts.get_mut(&(mcc, scratchpad))?.iter_mut();
-        parts.find(|part| part.command == command)
+    fn find_line_copy(
+        &mut self,
+        mcc: usize,
+        scratchpad: u64,
+        command: u64,
+    ) -> Option<&mut LineCopy> {
+        let mut line_copies = self.line_copies.get_mut(&(mcc, scratchpad))?.iter_mut();
+        line_copies.find(|line_copy| line_copy.command == command)
     }
 
     /// A core loads a stamp of its scratchpad line: that of reads (completed stores) if `stores`, otherwise that of
@@ -908,37 +915,39 @@ impl Races {
             CoreId::Mcc(mcc),
             SyncChannel::Request(mcc, scratchpad as usize),
         );
-        let Some(parts) = self.parts.get_mut(&(mcc, scratchpad)) else {
+        let Some(line_copies) = self.line_copies.get_mut(&(mcc, scratchpad)) else {
             return;
         };
         let number = self.hosts + mcc;
         let clock = &mut self.clocks[number];
         let (far_lines, reads, channel_clocks) =
             (&mut self.far_lines, &mut self.reads, &self.channel_clocks);
-        parts.retain(|part| {
-            let is_observed = part.done && part.stores == stores;
+        line_copies.retain(|line_copy| {
+            let is_observed = line_copy.done && line_copy.stores == stores;
             if is_observed && !stores {
-                let reads = reads.get_mut(&part.far).into_iter().flatten();
+                let reads = reads.get_mut(&line_copy.far).into_iter().flatten();
                 for (_, read) in
                     reads.filter(|(core, read)| *core == number && read.completion.is_none())
                 {
                     read.completion = Some(clock[number]);
                 }
                 // A line of the host's own memory carries the host's knowledge.
-                if let Some(knowledge) = channel_clocks.get(&SyncChannel::Main(part.far)) {
+                if let Some(knowledge) = channel_clocks.get(&SyncChannel::Main(line_copy.far)) {
                     join(clock, knowledge);
                 }
             }
             let far_line = far_lines
-                .get_mut(&part.far)
+                .get_mut(&line_copy.far)
                 .filter(|_| is_observed && stores);
-            if let Some(far_line) = far_line.filter(|far_line| far_line.version == part.version) {
-                far_line.settle(clock);
+            if let Some(far_line) =
+                far_line.filter(|far_line| far_line.version == line_copy.version)
+            {
+                far_line.record_arrival(clock);
             }
             !is_observed
         });
-        if parts.is_empty() {
-            self.parts.remove(&(mcc, scratchpad));
+        if line_copies.is_empty() {
+            self.line_copies.remove(&(mcc, scratchpad));
         }
     }
 
@@ -972,56 +981,77 @@ impl Races {
                     .or_default(),
                 &knowledge,
             );
-            self.copies_main = true;
+            self.has_main_copies = true;
             return;
         }
         let cached_store = self
             .copies
             .get(&line)
             .and_then(|copy| copy.first_store.clone());
-        if stores {
-            let both_write = cached_store.map(|first| (RaceKind::BothWrite, first.site));
-            // A whole new line, written by a core without reading the old one, may be intended to overwrite.
-            let origin = self.origins.get_mut(&(mcc, scratchpad));
-            let mut origin = origin.filter(|origin| origin.far == line);
-            let newer = origin.as_ref().and_then(|origin| {
-                let far_line = self.far_lines.get(&line)?;
-                let is_known = happens_before(&far_line.write.clock, &write.clock);
-                let uses_old_data =
-                    origin.mask != u128::MAX || origin.stale || origin.loaded && !is_known;
-                (far_line.version > origin.version && uses_old_data).then_some(far_line)
-            });
-            let newer = newer.map(|far_line| far_line.write.site);
-            let version = self
-                .far_lines
-                .get(&line)
-                .map_or(0, |far_line| far_line.version)
-                + 1;
-            if let Some(origin) = &mut origin {
-                **origin = LineOrigin::new(line, version);
-            }
-            let overwritten = newer.map(|first| (RaceKind::Overwritten, first));
-            let core_id = write.site.core_id;
-            let unordered = self.far_lines.get(&line).filter(|far_line| {
-                !far_line
-                    .settled
-                    .iter()
-                    .any(|clock| happens_before(clock, &write.clock))
-            });
-            let unordered =
-                unordered.map(|far_line| (RaceKind::UnorderedStores, far_line.write.site));
-            let read = self.conflicting_read(core_id, line, &write.clock);
-            let read = read.map(|read| (RaceKind::UnorderedRead, read));
-            let unordered = unordered.or(read).filter(|_| both_write.is_none());
-            for (kind, first) in both_write.into_iter().chain(overwritten.or(unordered)) {
-                self.report_race(kind, write.site, first, line);
-            }
-            self.create_version(line, write);
-            if let Some(part) = self.find_part(mcc, scratchpad, number) {
-                part.version = version;
-            }
-            return;
+        match stores {
+            true => self.store_line(mcc, (scratchpad, line), number, write, cached_store),
+            false => self.fetch_line_copy(mcc, (scratchpad, line), &write, cached_store),
         }
+    }
+
+    /// A copy engine stores a scratchpad line to far memory. `cached_store` is the first store to the host's dirty copy.
+    fn store_line(
+        &mut self,
+        mcc: usize,
+        (scratchpad, line): (u64, u64),
+        command: u64,
+        write: Write,
+        cached_store: Option<Write>,
+    ) {
+        let both_write = cached_store.map(|first| (RaceKind::BothWrite, first.site));
+        // A whole new line, written by a core without reading the old one, may be intended to overwrite.
+        let origin = self.origins.get_mut(&(mcc, scratchpad));
+        let mut origin = origin.filter(|origin| origin.far == line);
+        let newer = origin.as_ref().and_then(|origin| {
+            let far_line = self.far_lines.get(&line)?;
+            let is_known = happens_before(&far_line.write.clock, &write.clock);
+            let uses_old_data =
+                origin.mask != u128::MAX || origin.stale || origin.loaded && !is_known;
+            (far_line.version > origin.version && uses_old_data).then_some(far_line)
+        });
+        let newer = newer.map(|far_line| far_line.write.site);
+        let version = self
+            .far_lines
+            .get(&line)
+            .map_or(0, |far_line| far_line.version)
+            + 1;
+        if let Some(origin) = &mut origin {
+            **origin = LineOrigin::new(line, version);
+        }
+        let overwritten = newer.map(|first| (RaceKind::Overwritten, first));
+        let core_id = write.site.core_id;
+        let unordered = self.far_lines.get(&line).filter(|far_line| {
+            !far_line
+                .arrival_clocks
+                .iter()
+                .any(|clock| happens_before(clock, &write.clock))
+        });
+        let unordered = unordered.map(|far_line| (RaceKind::UnorderedStores, far_line.write.site));
+        let read = self.conflicting_read(core_id, line, &write.clock);
+        let read = read.map(|read| (RaceKind::UnorderedRead, read));
+        let unordered = unordered.or(read).filter(|_| both_write.is_none());
+        for (kind, first) in both_write.into_iter().chain(overwritten.or(unordered)) {
+            self.report_race(kind, write.site, first, line);
+        }
+        self.create_version(line, write);
+        if let Some(line_copy) = self.find_line_copy(mcc, scratchpad, command) {
+            line_copy.version = version;
+        }
+    }
+
+    /// A copy engine fetches a line of far memory. `cached_store` is the first store to the host's dirty copy.
+    fn fetch_line_copy(
+        &mut self,
+        mcc: usize,
+        (scratchpad, line): (u64, u64),
+        write: &Write,
+        cached_store: Option<Write>,
+    ) {
         let version = self
             .far_lines
             .get(&line)
@@ -1036,11 +1066,11 @@ impl Races {
         let newest_host_write = newest.clone();
         let newest = newest.filter(|first| happens_before(&first.clock, &write.clock));
         // The data may have arrived already, but only by luck.
-        let unsettled = self.far_lines.get(&line).filter(|far_line| {
+        let in_flight_write = self.far_lines.get(&line).filter(|far_line| {
             matches!(far_line.write.site.core_id, CoreId::Host(_))
-                && far_line.is_unsettled(&write.clock)
+                && far_line.may_be_in_flight(&write.clock)
         });
-        let stale = newest.or(unsettled.map(|far_line| far_line.write.clone()));
+        let stale = newest.or(in_flight_write.map(|far_line| far_line.write.clone()));
         // Unsynchronised stores: the host's, still in its caches, and those of other cores.
         let far_line = self
             .far_lines
@@ -1056,7 +1086,7 @@ impl Races {
             self.report_race(kind, write.site, first, line);
             // Report this race only once, even if the core later stores the line.
             if let Some(far_line) = self.far_lines.get_mut(&line) {
-                far_line.settle(&write.clock);
+                far_line.record_arrival(&write.clock);
             }
         }
         self.record_read(write.site, line, false);
@@ -1072,14 +1102,19 @@ impl Races {
                 read.1.completion = Some(clock[number]);
             }
         }
-        let parts = self.parts.iter().filter(|((core, _), _)| *core == mcc);
-        let stored = parts
-            .flat_map(|(_, parts)| parts)
-            .filter(|part| part.stores);
-        for part in stored {
-            let far_line = self.far_lines.get_mut(&part.far);
-            if let Some(far_line) = far_line.filter(|far_line| far_line.version == part.version) {
-                far_line.settle(clock);
+        let line_copies = self
+            .line_copies
+            .iter()
+            .filter(|((core, _), _)| *core == mcc);
+        let stored = line_copies
+            .flat_map(|(_, line_copies)| line_copies)
+            .filter(|line_copy| line_copy.stores);
+        for line_copy in stored {
+            let far_line = self.far_lines.get_mut(&line_copy.far);
+            if let Some(far_line) =
+                far_line.filter(|far_line| far_line.version == line_copy.version)
+            {
+                far_line.record_arrival(clock);
             }
         }
         self.release_to_channel(CoreId::Mcc(mcc), SyncChannel::Control(mcc));
@@ -1088,7 +1123,7 @@ impl Races {
     /// A program starts on a core.
     pub(crate) fn start_program(&mut self, mcc: usize) {
         self.commands[mcc].clear();
-        self.parts.retain(|(core, _), _| *core != mcc);
+        self.line_copies.retain(|(core, _), _| *core != mcc);
         self.origins.retain(|(core, _), _| *core != mcc);
         self.words.retain(|(core, _), _| *core != mcc);
         self.acquire_from_channel(CoreId::Mcc(mcc), SyncChannel::Control(mcc));

@@ -28,14 +28,14 @@ pub struct Notice {
     pub kind: Kind,
 }
 
-/// Answer to the host. `request` is the number that the host gave to its request.
+/// Response to a request of the host. `request` is the number that the host gave to its request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Answer {
+pub enum HostResponse {
     /// Completion of a read.
     Read {
         /// Number of the request.
         request: u64,
-        /// Contents of the line at the time of the answer.
+        /// Contents of the line at the time of the response.
         data: Box<Data>,
     },
     /// Acknowledgement of a write-back, which the host may now forget.
@@ -72,6 +72,7 @@ impl fmt::Display for NoLine {
 
 impl std::error::Error for NoLine {}
 
+/// A line with its locks and the requests that they hold.
 #[derive(Clone)]
 struct Slot {
     data: Box<Data>,
@@ -89,7 +90,7 @@ struct Slot {
 
 /// The lines, and the queue of notices to the core.
 ///
-/// A read of a line that is locked for reads is held until the core releases it. The answer then carries the line's
+/// A read of a line that is locked for reads is held until the core releases it. The response then carries the line's
 /// current contents.
 ///
 /// A write-back to a line that is locked for write-backs is stored at once, and only its acknowledgement is held. Until
@@ -141,21 +142,26 @@ impl Scratchpad {
         self.slots.get_mut(line).ok_or(NoLine { line, lines })
     }
 
-    /// Handles a host read. Returns the answer, or `None` if the read is held.
-    pub fn read(&mut self, line: usize, request: u64, now: u64) -> Result<Option<Answer>, NoLine> {
+    /// Handles a host read. Returns the response, or `None` if the read is held.
+    pub fn read(
+        &mut self,
+        line: usize,
+        request: u64,
+        now: u64,
+    ) -> Result<Option<HostResponse>, NoLine> {
         let slot = self.slot(line)?;
         if !slot.waiting.is_empty() {
             slot.waiting.push_back((request, None));
             return Ok(None);
         }
-        Ok(self.read_now(line, request, now))
+        Ok(self.read_unqueued(line, request, now))
     }
 
     /// Handles a read without a write-back before it.
-    fn read_now(&mut self, line: usize, request: u64, now: u64) -> Option<Answer> {
+    fn read_unqueued(&mut self, line: usize, request: u64, now: u64) -> Option<HostResponse> {
         let slot = &mut self.slots[line];
         if !slot.read_locked {
-            return Some(slot.answer_read(request, now));
+            return Some(slot.complete_read(request, now));
         }
         slot.held_reads.push_back(request);
         let kind = Kind::Read;
@@ -170,7 +176,7 @@ impl Scratchpad {
         request: u64,
         data: &Data,
         now: u64,
-    ) -> Result<Option<Answer>, NoLine> {
+    ) -> Result<Option<HostResponse>, NoLine> {
         let slot = self.slot(line)?;
         if slot.held_write_back.is_some() {
             slot.waiting.push_back((request, Some(Box::new(*data))));
@@ -178,7 +184,7 @@ impl Scratchpad {
         }
         slot.put(data, now);
         if !slot.write_locked {
-            return Ok(Some(Answer::Written { request }));
+            return Ok(Some(HostResponse::Written { request }));
         }
         self.hold_acknowledgement(line, request);
         Ok(None)
@@ -203,16 +209,21 @@ impl Scratchpad {
 
     /// Releases the oldest held request of this kind, with the reads that waited only for it, and keeps the lock. Does
     /// nothing if no request is held.
-    pub fn release(&mut self, line: usize, kind: Kind, now: u64) -> Result<Vec<Answer>, NoLine> {
+    pub fn release(
+        &mut self,
+        line: usize,
+        kind: Kind,
+        now: u64,
+    ) -> Result<Vec<HostResponse>, NoLine> {
         let slot = self.slot(line)?;
         if kind == Kind::Read {
             let request = slot.held_reads.pop_front();
-            let answer = request.map(|request| slot.answer_read(request, now));
-            return Ok(answer.into_iter().collect());
+            let response = request.map(|request| slot.complete_read(request, now));
+            return Ok(response.into_iter().collect());
         }
         let acknowledged = slot.held_write_back.take();
-        let mut answers: Vec<Answer> = (acknowledged.into_iter())
-            .map(|request| Answer::Written { request })
+        let mut responses: Vec<HostResponse> = (acknowledged.into_iter())
+            .map(|request| HostResponse::Written { request })
             .collect();
         // Store the next write-back; the reads behind it, up to the following write-back, observe it.
         let next = self.slots[line].waiting.pop_front();
@@ -223,37 +234,42 @@ impl Scratchpad {
         while let Some((request, None)) = self.slots[line].waiting.front() {
             let request = *request;
             self.slots[line].waiting.pop_front();
-            answers.extend(self.read_now(line, request, now));
+            responses.extend(self.read_unqueued(line, request, now));
         }
-        Ok(answers)
+        Ok(responses)
     }
 
     /// Removes the lock and releases all held requests of this kind, oldest first. Withdraws their notices that the
     /// core has not taken.
-    pub fn unlock(&mut self, line: usize, kind: Kind, now: u64) -> Result<Vec<Answer>, NoLine> {
+    pub fn unlock(
+        &mut self,
+        line: usize,
+        kind: Kind,
+        now: u64,
+    ) -> Result<Vec<HostResponse>, NoLine> {
         let slot = self.slot(line)?;
-        let mut answers = Vec::new();
+        let mut responses = Vec::new();
         match kind {
             Kind::Read => {
                 slot.read_locked = false;
                 while let Some(request) = slot.held_reads.pop_front() {
-                    answers.push(slot.answer_read(request, now));
+                    responses.push(slot.complete_read(request, now));
                 }
             }
             Kind::WriteBack => {
                 slot.write_locked = false;
                 while self.slots[line].held_write_back.is_some() {
-                    answers.extend(self.release(line, kind, now)?);
+                    responses.extend(self.release(line, kind, now)?);
                 }
             }
         }
         self.notices
             .retain(|&notice| notice != Notice { line, kind });
-        Ok(answers)
+        Ok(responses)
     }
 
     /// Takes the oldest pending notice.
-    pub fn notice(&mut self) -> Option<Notice> {
+    pub fn take_notice(&mut self) -> Option<Notice> {
         self.notices.pop_front()
     }
 
@@ -283,7 +299,7 @@ impl Scratchpad {
     }
 
     /// Records that a line has been stored to far memory.
-    pub(crate) fn drained(&mut self, line: usize, now: u64) {
+    pub(crate) fn record_store(&mut self, line: usize, now: u64) {
         if let Some(slot) = self.slots.get_mut(line) {
             slot.stamps.read = now;
         }
@@ -291,10 +307,10 @@ impl Scratchpad {
 }
 
 impl Slot {
-    fn answer_read(&mut self, request: u64, now: u64) -> Answer {
+    fn complete_read(&mut self, request: u64, now: u64) -> HostResponse {
         self.stamps.read = now;
         let data = self.data.clone();
-        Answer::Read { request, data }
+        HostResponse::Read { request, data }
     }
 
     fn put(&mut self, data: &Data, now: u64) {

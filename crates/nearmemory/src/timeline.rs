@@ -1,11 +1,12 @@
 //! Recording of a run as a Perfetto trace. Cores are tracks with their programs and waits; host requests and copies are
 //! slices, with flow arrows for requests; link use and copies in progress are counters.
 
-use crate::events::{CoreId, Request, Time};
+use crate::events::{CoreId, Request};
 use crate::scratchpad::LINE as LINE_BYTES;
 use cohkit_base::words::did_you_mean;
-use cohkit_sim::timeline::writer::{IntervalTotals, Kind, Writer};
-use cohkit_sim::timeline::{Filter, Recorded};
+use cohkit_timeline::writer::{IntervalTotals, Kind, Writer};
+use cohkit_timeline::{Filter, Recorded};
+use cohkit_units::Time;
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 
@@ -56,9 +57,9 @@ struct Core {
     name: String,
     track: u64,
     /// True while a program is shown that has not ended.
-    runs: bool,
+    is_running: bool,
     /// Current wait, which is written once the core continues.
-    waits: Range<Time>,
+    current_wait: Range<Time>,
 }
 
 /// A timeline under construction.
@@ -111,8 +112,8 @@ impl Timeline {
         let cores = names.into_iter().map(|name| Core {
             track: writer.track(&name, Some(machine_track), None),
             name,
-            runs: false,
-            waits: 0..0,
+            is_running: false,
+            current_wait: 0..0,
         });
         Ok(Timeline {
             cores: cores.collect(),
@@ -152,7 +153,7 @@ impl Timeline {
         is_selected && self.full_since.is_none()
     }
 
-    fn core(&self, core_id: CoreId) -> usize {
+    fn core_index(&self, core_id: CoreId) -> usize {
         match core_id {
             CoreId::Host(core) => core,
             CoreId::Mcc(core) => self.hosts + core,
@@ -161,11 +162,11 @@ impl Timeline {
 
     /// Starts the slice of a program on a core.
     pub(crate) fn begin_program(&mut self, core_id: CoreId, program: &str, now: Time) {
-        let core = self.core(core_id);
-        if self.cores[core].runs || !self.is_shown(Some(core), None, &(now..Time::MAX)) {
+        let core = self.core_index(core_id);
+        if self.cores[core].is_running || !self.is_shown(Some(core), None, &(now..Time::MAX)) {
             return;
         }
-        self.cores[core].runs = true;
+        self.cores[core].is_running = true;
         let name = self.writer.name(program);
         let track = self.cores[core].track;
         self.writer
@@ -174,10 +175,10 @@ impl Timeline {
 
     /// Ends the slice of a core's program.
     pub(crate) fn end_program(&mut self, core_id: CoreId, now: Time) {
-        let core = self.core(core_id);
+        let core = self.core_index(core_id);
         self.write_wait(core);
         // Open slices are closed even if the output is full.
-        if std::mem::take(&mut self.cores[core].runs) {
+        if std::mem::take(&mut self.cores[core].is_running) {
             let track = self.cores[core].track;
             self.writer.event(now, Kind::End, track, None, |_| ());
         }
@@ -185,19 +186,22 @@ impl Timeline {
 
     /// Records a wait of a core. Waits less than a cycle apart are merged, because a waiting core retries periodically.
     pub(crate) fn record_wait(&mut self, core_id: CoreId, time: Range<Time>, cycle: Time) {
-        let core = self.core(core_id);
-        let last_wait = &mut self.cores[core].waits;
-        if time.start < last_wait.end + cycle && !last_wait.is_empty() {
-            last_wait.end = last_wait.end.max(time.end);
+        let core = self.core_index(core_id);
+        let current_wait = &mut self.cores[core].current_wait;
+        if time.start < current_wait.end + cycle && !current_wait.is_empty() {
+            current_wait.end = current_wait.end.max(time.end);
             return;
         }
         self.write_wait(core);
-        self.cores[core].waits = time;
+        self.cores[core].current_wait = time;
     }
 
     fn write_wait(&mut self, core: usize) {
-        let time = std::mem::take(&mut self.cores[core].waits);
-        if time.is_empty() || !self.cores[core].runs || !self.is_shown(Some(core), None, &time) {
+        let time = std::mem::take(&mut self.cores[core].current_wait);
+        if time.is_empty()
+            || !self.cores[core].is_running
+            || !self.is_shown(Some(core), None, &time)
+        {
             return;
         }
         let name = self.writer.name("waits");
@@ -239,7 +243,7 @@ impl Timeline {
     }
 
     /// Marks the execution of a request or the transmission of its response, at the device.
-    fn mark_event(&mut self, number: u64, now: Time, is_answer: bool) {
+    fn mark_event(&mut self, number: u64, now: Time, is_response: bool) {
         let Some(&PendingSlice {
             name,
             address,
@@ -252,13 +256,13 @@ impl Timeline {
         if !self.is_shown(core, Some(address), &(now..now + 1)) {
             return;
         }
-        let name = self.writer.name(if is_answer { "answer" } else { name });
+        let name = self.writer.name(if is_response { "answer" } else { name });
         let device_track = self.device_track;
-        let flow = number * 2 + u64::from(is_answer);
+        let flow = number * 2 + u64::from(is_response);
         self.writer
             .event(now, Kind::Instant, device_track, Some(name), |event| {
                 event.note(ADDRESS, address);
-                event.flow(flow, !is_answer);
+                event.flow(flow, !is_response);
             });
     }
 
@@ -279,7 +283,13 @@ impl Timeline {
         }
     }
 
-    fn write_request(&mut self, number: u64, pending: &PendingSlice, now: Time, is_answered: bool) {
+    fn write_request(
+        &mut self,
+        number: u64,
+        pending: &PendingSlice,
+        now: Time,
+        has_response: bool,
+    ) {
         let &PendingSlice {
             begin,
             name,
@@ -294,16 +304,16 @@ impl Timeline {
         let track = self
             .requests
             .free_track(&mut self.writer, self.machine_track, &slice);
-        let (name, answer_name) = (self.writer.name(name), self.writer.name("answer"));
+        let (name, response_name) = (self.writer.name(name), self.writer.name("answer"));
         self.writer
             .event(begin, Kind::Begin, track, Some(name), |event| {
                 event.note(ADDRESS, address);
                 event.note(LATENCY, now - begin);
                 event.flow(number * 2, false);
             });
-        if is_answered {
+        if has_response {
             self.writer
-                .event(now, Kind::Instant, track, Some(answer_name), |event| {
+                .event(now, Kind::Instant, track, Some(response_name), |event| {
                     event.flow(number * 2 + 1, true);
                 });
         }

@@ -31,9 +31,9 @@
 //! let ending = |text: &str| {
 //!     let protocol = parse(text).expect("the file has no errors");
 //!     let construction = construct(&protocol).expect("there is a home");
-//!     let (home, rights) = (&construction.controller(1), &construction.rights(1));
+//!     let (home, permissions) = (&construction.controller(1), &construction.permissions(1));
 //!     explore(&ExplorationModel {
-//!         protocol: &protocol, home, rights, scenario: &scenario,
+//!         protocol: &protocol, home, permissions, scenario: &scenario,
 //!         remotes: 1, lines: 1, words: 1, units: 1, waiting: 1, reads: 1, max_states: 10_000,
 //!     })
 //! };
@@ -50,7 +50,7 @@
 mod state;
 
 use cohkit_application::interface::{Application, Scenario, Thread};
-use cohkit_protocol::construct::rights::KnownRights;
+use cohkit_protocol::construct::permissions::KnownPermissions;
 use cohkit_protocol::controller::Controller;
 use cohkit_protocol::protocol::Protocol;
 use rustc_hash::FxHashMap;
@@ -66,7 +66,7 @@ pub struct ExplorationModel<'a, S> {
     /// The home's controller, constructed from a policy.
     pub home: &'a Controller,
     /// The home's knowledge of the remotes' permissions.
-    pub rights: &'a KnownRights,
+    pub permissions: &'a KnownPermissions,
     /// The application and its threads, in their initial states.
     pub scenario: &'a S,
     /// Number of caches; thread N uses cache N modulo this number.

@@ -11,7 +11,7 @@ use cohkit_application::interface::{
 };
 use cohkit_protocol::controller::{Access, Controller, Event as Cause};
 use cohkit_protocol::execute::{Act, Configuration, Machine, Outcome, Receiver, Trigger};
-use cohkit_protocol::protocol::{Class, MessageId, Protocol, Right};
+use cohkit_protocol::protocol::{Class, MessageId, Permission, Protocol};
 use cohkit_protocol::rows::fault_words;
 use cohkit_system::plan::{Plan, ProtocolFacts};
 use std::collections::BTreeMap;
@@ -48,7 +48,7 @@ pub(super) struct State<A, T> {
     memory: Vec<Job>,
     application_lines: BTreeMap<Line, Words>,
     timers: Vec<u32>,
-    locks: BTreeMap<Line, Right>,
+    locks: BTreeMap<Line, Permission>,
     /// Outstanding local operations, each with true if the line was written back meanwhile.
     outstanding_operations: BTreeMap<Line, bool>,
     threads: Vec<Running<T>>,
@@ -204,7 +204,7 @@ impl<A, T> State<A, T> {
             && self.pending_events.is_empty()
             && self.memory.is_empty()
             && self.outstanding_operations.is_empty()
-            && self.contract.open().next().is_none()
+            && self.contract.obligations().next().is_none()
     }
 }
 
@@ -219,7 +219,10 @@ impl<S: Scenario> Contents for Data<'_, '_, S> {
         let mut remotes = line.remotes.iter();
         let valid_words = remotes.find_map(|remote| {
             let permission = self.0.permission_of(&remote.configuration);
-            remote.words.as_ref().filter(|_| permission > Right::None)
+            remote
+                .words
+                .as_ref()
+                .filter(|_| permission > Permission::None)
         });
         let words = valid_words.unwrap_or(&line.memory);
         words.get(usize::from(word)).copied().unwrap_or(0)
@@ -247,18 +250,18 @@ impl<'a, S: Scenario> StaticModel<'a, S> {
         }
     }
 
-    fn permission_of(&self, remote: &Configuration) -> Right {
-        self.model.protocol.remote.states[usize::from(remote.state)].right
+    fn permission_of(&self, remote: &Configuration) -> Permission {
+        self.model.protocol.remote.states[usize::from(remote.state)].permission
     }
 
-    fn known_permission(&self, home: &Configuration) -> Right {
+    fn known_permission(&self, home: &Configuration) -> Permission {
         let ExplorationModel {
-            rights,
+            permissions,
             home: controller,
             remotes,
             ..
         } = self.model;
-        rights.highest(controller, *remotes, home)
+        permissions.highest(controller, *remotes, home)
     }
 
     fn channel_order(&self, message: MessageId) -> Option<usize> {
@@ -307,7 +310,7 @@ impl<'a, S: Scenario> StaticModel<'a, S> {
                 obstacles.push(format!("thread {number} waits for {step:?}"));
             }
         }
-        let open = state.contract.open();
+        let open = state.contract.obligations();
         obstacles.extend(
             open.map(|open| format!("{} {} of line {}", self.name, open.description, open.line)),
         );

@@ -22,7 +22,7 @@ pub struct Composition {
     /// Nodes, in the order of the file. They group agents and add no rule.
     pub nodes: Vec<Node>,
     /// Systems to check.
-    pub systems: Vec<Joint>,
+    pub systems: Vec<JointSystem>,
 }
 
 /// Agents at one location of the machine.
@@ -114,7 +114,7 @@ pub struct Space {
 
 /// A system over all spaces.
 #[derive(Clone, Debug)]
-pub struct Joint {
+pub struct JointSystem {
     /// Name after the keyword `system`.
     pub name: String,
     /// Part of each space, named `SYSTEM.SPACE`. In an inner space, the part below each outer cache.

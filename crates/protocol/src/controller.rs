@@ -21,17 +21,18 @@
 //! carries the line fills the buffer if the next state holds the line. Sending a message that carries the line copies
 //! the buffer as it was before the rule, or as the taken message filled it. A store that hits writes the buffer. So
 //! does a store or non-caching write whose row leads from a state with write permission to another one, after the row's
-//! statements. `Statement::Done` completes the pending access: [`crate::pending_access`] defines with which bytes, and which
-//! bytes a message with those of a write carries.
+//! statements. `Statement::Done` completes the pending access: [`crate::pending_access`] defines with which bytes, and
+//! which bytes a message with those of a write carries.
 //!
 //! A hand-written home has memory without latency: sending a message that carries the line reads memory, and
 //! [`Statement::WriteMemory`] writes the taken message's line to memory. The bytes of a write may be deferred
-//! ([`Statement::SetAside`]) and written later ([`Statement::WriteAside`]). A constructed home has asynchronous memory
-//! with one operation in progress per line: [`Statement::StartRead`], [`Statement::StartWrite`] and
+//! ([`Statement::DeferStore`]) and written later ([`Statement::CommitDeferred`]). A constructed home has asynchronous
+//! memory with one operation in progress per line: [`Statement::StartRead`], [`Statement::StartWrite`] and
 //! [`Statement::StartStore`] start it, and [`Event::MemoryData`] or [`Event::MemoryDone`] completes it.
 
 use crate::remotes::KindId;
-use crate::terms::{MessageId, Right, Span, StateId, Type, VariableId};
+use crate::terms::{MessageId, Permission, StateId, Type, VariableId};
+use cohkit_diagnostics::Span;
 
 /// A finite controller.
 #[derive(Clone, PartialEq, Debug)]
@@ -58,10 +59,10 @@ pub struct State {
     /// Name in the file, or the name that the construction gave it.
     pub name: String,
     /// Permission of the agent for the line in this state.
-    pub right: Right,
+    pub permission: Permission,
     /// True if the line buffer must not be dropped, because it may differ from memory.
     pub dirty: bool,
-    /// True if the agent keeps the line's bytes: wherever `right` is not `None`, and in states declared `holds`.
+    /// True if the agent keeps the line's bytes: wherever `permission` is not `None`, and in states declared `holds`.
     pub holds_line: bool,
     /// Messages this state waits for; empty in a stable state.
     pub waits: Vec<MessageId>,
@@ -71,7 +72,7 @@ pub struct State {
 
 impl State {
     /// Returns true if the state waits for no message.
-    pub fn stable(&self) -> bool {
+    pub fn is_stable(&self) -> bool {
         self.waits.is_empty()
     }
 }
@@ -123,7 +124,7 @@ pub struct Local {
     /// `clean`, `clean_invalidate`, ...; with `_lock` appended for the locking form if the file offers both forms.
     pub name: String,
     /// Highest permission that any remote has once the operation is acknowledged.
-    pub ensures: Right,
+    pub ensures: Permission,
     /// True if acknowledging the operation takes the lock.
     pub locks: bool,
 }
@@ -233,7 +234,7 @@ pub enum Access {
     /// Atomic read-modify-write: in place with write permission, otherwise by the protocol's rows.
     Atomic,
     /// Acquire fence, issued after each acquiring read and at a fence that orders loads. Not about a line.
-    Acquired,
+    AcquireFence,
 }
 
 impl Access {
@@ -252,7 +253,7 @@ impl Access {
         (Access::Fence, "fence"),
         (Access::WriteBack, "write_back"),
         (Access::Atomic, "atomic"),
-        (Access::Acquired, "acquired"),
+        (Access::AcquireFence, "acquired"),
     ];
 
     /// Name in protocol files.
@@ -262,18 +263,20 @@ impl Access {
 
     /// Permission needed to perform the access in the agent's own copy; `None` for fences and for accesses that only
     /// give up or write back.
-    pub fn needs(self) -> Right {
+    pub fn needs(self) -> Permission {
         match self {
-            Access::Load | Access::ReadOnce | Access::Acquire => Right::Read,
+            Access::Load | Access::ReadOnce | Access::Acquire => Permission::Read,
             Access::Store
             | Access::WriteLine
             | Access::WritePartial
             | Access::Release
             | Access::WriteBack
-            | Access::Atomic => Right::Write,
-            Access::Evict | Access::Demote | Access::Clean | Access::Fence | Access::Acquired => {
-                Right::None
-            }
+            | Access::Atomic => Permission::Write,
+            Access::Evict
+            | Access::Demote
+            | Access::Clean
+            | Access::Fence
+            | Access::AcquireFence => Permission::None,
         }
     }
 
@@ -284,12 +287,12 @@ impl Access {
 
     /// Returns true if the access is about a line. The others are taken by rows about no line only.
     pub fn about_line(self) -> bool {
-        !matches!(self, Access::Fence | Access::Acquired)
+        !matches!(self, Access::Fence | Access::AcquireFence)
     }
 
     /// Returns true if the access changes the line's bytes.
     pub fn writes(self) -> bool {
-        self.needs() == Right::Write
+        self.needs() == Permission::Write
     }
 }
 
@@ -305,7 +308,7 @@ pub enum Effect {
     },
     /// Stall: the message stays in its channel, and in an ordered channel blocks the messages behind it. A local
     /// operation waits at its port.
-    Leave,
+    Stall,
     /// Reject a local operation or unlock and report it as refused.
     Refuse,
     /// Declared impossible: reaching it is an "unexpected message" error, as for no rule at all.
@@ -366,18 +369,18 @@ pub enum Statement {
     WriteMemory,
     /// Defer the write in the taken message: keep its bytes to write them later (hand-written homes). There is one
     /// buffer for them per line.
-    SetAside,
+    DeferStore,
     /// Write the deferred bytes to memory, without latency (hand-written homes).
-    WriteAside,
-    /// Complete the pending access, as [`crate::pending_access`] defines (remotes). A read returns the bytes of the current
-    /// message or of the copy. A write whose bytes were sent is not performed again. Any other write is performed in
-    /// the line buffer.
+    CommitDeferred,
+    /// Complete the pending access, as [`crate::pending_access`] defines (remotes). A read returns the bytes of the
+    /// current message or of the copy. A write whose bytes were sent is not performed again. Any other write is
+    /// performed in the line buffer.
     Done,
     /// Retry: the row does not perform its access, which is retried in the next state (remotes). Execution does
     /// nothing, because any access that reaches a stable state without being performed is retried.
     Retry,
     /// Bulk transition of all lines of the agent that are in one state, in a row about no line (remotes).
-    Every {
+    BulkTransition {
         /// State before the transition.
         from: StateId,
         /// State after the transition.
@@ -400,7 +403,7 @@ pub enum Statement {
     /// Report to the device that its local operation is complete. A locking operation takes the lock.
     Acknowledge(u8),
     /// Report to the device that its unlock is complete. The lock is released.
-    Unlocked,
+    AcknowledgeUnlock,
 }
 
 /// Destination of a message.
@@ -514,7 +517,7 @@ pub enum Expression {
     /// Logical negation.
     Not(Box<Expression>),
     /// Remainder of a non-negative number modulo this size, for types `cycle`.
-    Round(Box<Expression>, u16),
+    Modulo(Box<Expression>, u16),
     /// A binary operator on numbers, truth values or remotes.
     Binary(Operator, Box<Expression>, Box<Expression>),
 }

@@ -70,10 +70,10 @@ pub enum Act<Fields = Vec<u16>> {
         fields: Fields,
     },
     WriteMemory,
-    SetAside,
-    WriteAside,
+    DeferStore,
+    CommitDeferred,
     Done,
-    Every {
+    BulkTransition {
         from: StateId,
         to: StateId,
     },
@@ -83,7 +83,7 @@ pub enum Act<Fields = Vec<u16>> {
         whole: bool,
     },
     Acknowledge(u8),
-    Unlocked,
+    AcknowledgeUnlock,
 }
 
 impl Act {
@@ -100,10 +100,10 @@ impl Act {
                 fields: convert(fields),
             },
             Act::WriteMemory => Act::WriteMemory,
-            Act::SetAside => Act::SetAside,
-            Act::WriteAside => Act::WriteAside,
+            Act::DeferStore => Act::DeferStore,
+            Act::CommitDeferred => Act::CommitDeferred,
             Act::Done => Act::Done,
-            Act::Every { from, to } => Act::Every {
+            Act::BulkTransition { from, to } => Act::BulkTransition {
                 from: *from,
                 to: *to,
             },
@@ -111,7 +111,7 @@ impl Act {
             Act::StartWrite => Act::StartWrite,
             Act::StartStore { whole } => Act::StartStore { whole: *whole },
             Act::Acknowledge(local) => Act::Acknowledge(*local),
-            Act::Unlocked => Act::Unlocked,
+            Act::AcknowledgeUnlock => Act::AcknowledgeUnlock,
         }
     }
 }
@@ -122,7 +122,7 @@ pub enum Outcome {
     /// No rule applies, or the row is `unreachable`.
     Unexpected,
     /// The event stalls.
-    Leave,
+    Stall,
     /// The local operation is rejected.
     Refuse,
     /// The event was taken.
@@ -196,7 +196,7 @@ impl Tables for &Controller {
 fn slots(ty: Type, remotes: u16) -> usize {
     match ty {
         Type::RemoteSet => words(remotes),
-        _ if ty.set_of_homes() => words(ty.extent(remotes)[0]),
+        _ if ty.is_home_set() => words(ty.extent(remotes)[0]),
         _ => ty.extent(remotes).map(usize::from).iter().product(),
     }
 }
@@ -328,7 +328,7 @@ impl<'a> Machine<'a> {
     }
 
     /// As [`Machine::step`], with a choice: a row that chooses takes the member of its set with this number, counted
-    /// from the lowest. If the member or the choice does not exist, a number other than 0 gives [`Outcome::Leave`], and
+    /// from the lowest. If the member or the choice does not exist, a number other than 0 gives [`Outcome::Stall`], and
     /// slots may have changed.
     ///
     /// # Errors
@@ -392,7 +392,7 @@ impl<'a> Machine<'a> {
         let rules = rules[first..].iter();
         for (_, index) in rules.take_while(|(event, _)| *event == trigger.event) {
             let rule: &Rule = &self.controller.rules[*index as usize];
-            let mut run = Run {
+            let mut run = RuleExecution {
                 machine: self,
                 state: *state,
                 values,
@@ -418,13 +418,13 @@ impl<'a> Machine<'a> {
             }
             return Ok(match &rule.effect {
                 Effect::Never => Outcome::Unexpected,
-                Effect::Leave => Outcome::Leave,
+                Effect::Stall => Outcome::Stall,
                 Effect::Refuse => Outcome::Refuse,
                 Effect::Take { body, next } => {
                     let result = run.execute_body(body);
                     let mut acts = std::mem::take(&mut run.acts);
                     if run.choice > 0 {
-                        return Ok(Outcome::Leave);
+                        return Ok(Outcome::Stall);
                     }
                     let aborted = result.err().map(|fault| (fault, acts.len()));
                     if let Some((fault, act_count)) = run.fault.take().or(aborted) {
@@ -446,7 +446,7 @@ impl<'a> Machine<'a> {
 }
 
 /// Execution of one rule.
-struct Run<'m, 'a, 's> {
+struct RuleExecution<'m, 'a, 's> {
     machine: &'m Machine<'a>,
     state: u16,
     values: &'m mut Values<'s>,
@@ -461,7 +461,7 @@ struct Run<'m, 'a, 's> {
     fault: Option<(Fault, usize)>,
 }
 
-impl Run<'_, '_, '_> {
+impl RuleExecution<'_, '_, '_> {
     /// Executes statements. A fault is recorded, and later statements are still executed to find the messages they
     /// send.
     ///
@@ -539,12 +539,12 @@ impl Run<'_, '_, '_> {
                 self.execute_body(branch)?;
             }
             Statement::WriteMemory => self.acts.push(Act::WriteMemory),
-            Statement::SetAside => self.acts.push(Act::SetAside),
-            Statement::WriteAside => self.acts.push(Act::WriteAside),
+            Statement::DeferStore => self.acts.push(Act::DeferStore),
+            Statement::CommitDeferred => self.acts.push(Act::CommitDeferred),
             Statement::Done => self.acts.push(Act::Done),
             Statement::Retry => {}
             // The agent's other lines are not accessible here; the executor applies the transition to them.
-            Statement::Every { from, to } => self.acts.push(Act::Every {
+            Statement::BulkTransition { from, to } => self.acts.push(Act::BulkTransition {
                 from: *from,
                 to: *to,
             }),
@@ -552,7 +552,7 @@ impl Run<'_, '_, '_> {
             Statement::StartWrite => self.acts.push(Act::StartWrite),
             Statement::StartStore { whole } => self.acts.push(Act::StartStore { whole: *whole }),
             Statement::Acknowledge(local) => self.acts.push(Act::Acknowledge(*local)),
-            Statement::Unlocked => self.acts.push(Act::Unlocked),
+            Statement::AcknowledgeUnlock => self.acts.push(Act::AcknowledgeUnlock),
         }
         Ok(())
     }
@@ -869,7 +869,7 @@ impl Run<'_, '_, '_> {
             Expression::All(condition) => i32::from(self.quantify(condition, false)?),
             Expression::Any(condition) => i32::from(!self.quantify(condition, true)?),
             Expression::Not(operand) => i32::from(self.eval(operand)? == 0),
-            Expression::Round(number, size) => self.eval(number)? % i32::from(*size),
+            Expression::Modulo(number, size) => self.eval(number)? % i32::from(*size),
             Expression::Binary(operator, left, right) => self.binary(*operator, left, right)?,
         })
     }

@@ -12,7 +12,7 @@
 //! * An access that reaches a stable state in any other way is abandoned, and is retried.
 
 use crate::controller::{Access, Controller, Effect, Event, Rule, Statement};
-use crate::protocol::{Message, Right, StateId};
+use crate::protocol::{Message, Permission, StateId};
 use std::collections::BTreeSet;
 
 /// An access that has started and not completed.
@@ -39,7 +39,7 @@ pub fn bulk_transitions(remote: &Controller) -> Vec<(StateId, StateId)> {
     let mut transitions = Vec::new();
     for row in &remote.rules {
         row.visit(&mut |statement| {
-            if let Statement::Every { from, to } = *statement {
+            if let Statement::BulkTransition { from, to } = *statement {
                 transitions.push((from, to));
             }
         });
@@ -49,9 +49,9 @@ pub fn bulk_transitions(remote: &Controller) -> Vec<(StateId, StateId)> {
     transitions
 }
 
-/// Effect of `done`.
+/// Effect of `done` on the pending access.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum Ending {
+pub enum CompletionKind {
     /// Completes a read, with the line of the current message or of the state's copy.
     Read,
     /// Performs a write in the remote's own copy.
@@ -63,9 +63,10 @@ pub enum Ending {
 /// Pending accesses that are possible in each state of a remote.
 #[derive(Clone, Debug)]
 pub struct Accesses {
+    /// For each state, the accesses that may be pending.
     states: Vec<BTreeSet<PendingAccess>>,
     /// For each message, true if it carries the bytes of a write.
-    stores: Vec<bool>,
+    carries_store: Vec<bool>,
 }
 
 impl Accesses {
@@ -73,50 +74,50 @@ impl Accesses {
     pub fn new(remote: &Controller, messages: &[Message]) -> Accesses {
         let mut accesses = Accesses {
             states: vec![BTreeSet::new(); remote.states.len()],
-            stores: messages.iter().map(|m| m.carries.store()).collect(),
+            carries_store: messages.iter().map(|m| m.carries.store()).collect(),
         };
-        let mut work = Vec::new();
+        let mut work_list = Vec::new();
         for row in &remote.rules {
             if let Event::Access(access) = row.event {
-                if access.needs() > Right::None {
-                    work.extend(accesses.step(remote, row, PendingAccess::new(access)));
+                if access.needs() > Permission::None {
+                    work_list.extend(accesses.step(remote, row, PendingAccess::new(access)));
                 }
             }
         }
         let transitions = bulk_transitions(remote);
-        while let Some((state, pending)) = work.pop() {
+        while let Some((state, pending)) = work_list.pop() {
             if !accesses.states[state.index()].insert(pending) {
                 continue;
             }
             // A bulk transition moves the line but not its pending access.
             let moved = transitions.iter().filter(|(from, _)| *from == state);
-            work.extend(moved.map(|&(_, to)| (to, pending)));
+            work_list.extend(moved.map(|&(_, to)| (to, pending)));
             let rows = remote.rules.iter().filter(|row| row.state == state);
             for row in rows.filter(|row| matches!(row.event, Event::Message(_))) {
-                work.extend(accesses.step(remote, row, pending));
+                work_list.extend(accesses.step(remote, row, pending));
             }
         }
         accesses
     }
 
-    /// Pending accesses that are possible in a state.
-    pub fn within(&self, state: StateId) -> &BTreeSet<PendingAccess> {
+    /// Returns the pending accesses that are possible in a state.
+    pub fn pending_in(&self, state: StateId) -> &BTreeSet<PendingAccess> {
         &self.states[state.index()]
     }
 
-    /// Access that a row starts, if it is still pending after the row.
+    /// Returns the access that a row starts, if it is still pending after the row.
     pub fn started_access(&self, remote: &Controller, row: &Rule) -> Option<Access> {
         let Event::Access(access) = row.event else {
             return None;
         };
-        if access.needs() == Right::None {
+        if access.needs() == Permission::None {
             return None;
         }
         self.step(remote, row, PendingAccess::new(access))?;
         Some(access)
     }
 
-    /// State and pending access after a row; `None` if the access has completed or is to be retried.
+    /// Returns the state and the pending access after a row; `None` if the access has completed or is to be retried.
     fn step(
         &self,
         remote: &Controller,
@@ -126,11 +127,11 @@ impl Accesses {
         let Effect::Take { body, next } = &row.effect else {
             return None;
         };
-        let is_end = |s: &Statement| matches!(s, Statement::Done | Statement::Retry);
+        let ends_access = |s: &Statement| matches!(s, Statement::Done | Statement::Retry);
         let next_state = next.unwrap_or(row.state);
         let state = &remote.states[next_state.index()];
-        let is_performed = state.right >= pending.access.needs();
-        if body.iter().any(is_end) || state.stable() || is_performed {
+        let is_performed = state.permission >= pending.access.needs();
+        if body.iter().any(ends_access) || state.is_stable() || is_performed {
             return None;
         }
         let sent = pending.sent || self.sends_bytes(body);
@@ -140,31 +141,32 @@ impl Accesses {
     /// Returns true if a row that takes a message during an access leads to a stable state with read permission.
     pub fn fetches(&self, remote: &Controller, access: Access) -> bool {
         let takes_message_during = |row: &&Rule| {
-            let within = self.within(row.state);
-            matches!(row.event, Event::Message(_)) && within.iter().any(|u| u.access == access)
+            let pending = self.pending_in(row.state);
+            matches!(row.event, Event::Message(_))
+                && pending.iter().any(|pending| pending.access == access)
         };
         remote.rules.iter().filter(takes_message_during).any(|row| {
             let Effect::Take { next, .. } = &row.effect else {
                 return false;
             };
             let to = &remote.states[next.unwrap_or(row.state).index()];
-            to.stable() && to.right >= Right::Read
+            to.is_stable() && to.permission >= Permission::Read
         })
     }
 
     /// Returns true if statements send the bytes of a write.
     pub fn sends_bytes(&self, body: &[Statement]) -> bool {
         body.iter().any(|s| match s {
-            Statement::Send { message, .. } => self.stores[message.index()],
+            Statement::Send { message, .. } => self.carries_store[message.index()],
             _ => false,
         })
     }
 
-    /// Effects that `done` may have in a row, one for each access that may be pending there.
-    pub fn endings<'a>(
+    /// Returns the effects that `done` may have in a row: one pair for each access that may be pending there.
+    pub fn completions<'a>(
         &'a self,
         row: &'a Rule,
-    ) -> impl Iterator<Item = (PendingAccess, Ending)> + 'a {
+    ) -> impl Iterator<Item = (PendingAccess, CompletionKind)> + 'a {
         let sends = match &row.effect {
             Effect::Take { body, .. } => {
                 let done_position = body.iter().position(|s| *s == Statement::Done);
@@ -172,13 +174,13 @@ impl Accesses {
             }
             _ => false,
         };
-        self.within(row.state).iter().map(move |&pending| {
-            let ending = match pending {
-                PendingAccess { access, .. } if !access.writes() => Ending::Read,
-                PendingAccess { sent, .. } if sent || sends => Ending::Sent,
-                _ => Ending::Write,
+        self.pending_in(row.state).iter().map(move |&pending| {
+            let kind = match pending {
+                PendingAccess { access, .. } if !access.writes() => CompletionKind::Read,
+                PendingAccess { sent, .. } if sent || sends => CompletionKind::Sent,
+                _ => CompletionKind::Write,
             };
-            (pending, ending)
+            (pending, kind)
         })
     }
 
@@ -192,8 +194,12 @@ impl Accesses {
         match row.event {
             Event::Message(_) => {
                 let to = &remote.states[next.unwrap_or(row.state).index()];
-                let sent = sends || self.within(row.state).iter().any(|u| u.sent);
-                sent && to.stable() && !body.contains(&Statement::Done)
+                let sent = sends
+                    || self
+                        .pending_in(row.state)
+                        .iter()
+                        .any(|pending| pending.sent);
+                sent && to.is_stable() && !body.contains(&Statement::Done)
             }
             Event::Access(_) => sends && body.contains(&Statement::Retry),
             _ => false,

@@ -2,7 +2,8 @@
 //!
 //! [`crate::construct`] builds the controller from it.
 
-use crate::terms::{MessageId, Right, Span};
+use crate::terms::{MessageId, Permission};
+use cohkit_diagnostics::Span;
 
 /// Goals of a home, from which its controller is constructed.
 #[derive(Clone, PartialEq, Debug)]
@@ -12,13 +13,13 @@ pub struct Policy {
     /// `local NAME [lock] { ensure all <= S }`, one entry per form offered.
     pub locals: Vec<LocalPolicy>,
     /// `reach S with FORWARD`: the forward that downgrades a remote to this permission.
-    pub reach: Vec<Reach>,
+    pub downgrades: Vec<DowngradeRule>,
     /// Condition for stalling a request; see [`Stall`].
     pub stall: Stall,
     /// Condition for accepting a local operation; see [`Acceptance`].
     pub acceptance: Acceptance,
     /// Treatment of a local operation while the line is locked.
-    pub under_lock: UnderLock,
+    pub lock_conflict: LockConflict,
     /// `serve past VICTIM`: requests do not wait for these victims, which carry no dirty line.
     pub serve_past: Vec<MessageId>,
     /// `serve under forwards`: with [`Stall::Possible`], requests wait neither for the response to a forward nor for a
@@ -26,7 +27,7 @@ pub struct Policy {
     pub serve_under_forwards: bool,
     /// `await ACK after GRANT, ...`: no forward is sent to a remote while one of these grants to it may be
     /// unacknowledged.
-    pub awaits: Vec<Await>,
+    pub acknowledgement_rules: Vec<AcknowledgementRule>,
     /// `assert ANSWER implies RIGHT`: assertions that the construction proves or refutes.
     pub expectations: Vec<Expectation>,
     /// Span of the keyword `home`.
@@ -58,7 +59,7 @@ pub enum Acceptance {
 
 /// Treatment of a local operation while the device holds the line locked.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum UnderLock {
+pub enum LockConflict {
     /// Reject and report the operation. `under lock refuse`, the default.
     Refuse,
     /// Wait for the unlock. `under lock wait`.
@@ -71,7 +72,7 @@ pub struct RequestPolicy {
     /// Request message.
     pub message: MessageId,
     /// Highest permission that any *other* remote may have before the request is served.
-    pub ensure: Right,
+    pub ensure: Permission,
     /// True if the bytes that the request carries are then written to memory (`write`).
     pub write: bool,
     /// The grants, in the order they are tried. The last one is unconditional.
@@ -87,16 +88,16 @@ pub struct Grant {
     /// Message that carries the grant. If it carries the line, memory is read first.
     pub message: MessageId,
     /// Permission that the grant gives, as the file states it. The construction verifies it against the remote.
-    pub right: Right,
+    pub permission: Permission,
     /// Condition of the grant.
-    pub when: When,
+    pub condition: GrantCondition,
     /// Span of the statement.
     pub span: Span,
 }
 
 /// Condition of a grant.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum When {
+pub enum GrantCondition {
     /// No condition.
     Always,
     /// `if others(r) == I`: no other remote has any permission.
@@ -113,7 +114,7 @@ pub struct LocalPolicy {
     /// Name in tables and charts: `clean`, or `clean_lock` where both forms are offered.
     pub name: String,
     /// Highest permission that any remote may have when the operation is acknowledged.
-    pub ensure: Right,
+    pub ensure: Permission,
     /// True if the operation takes the lock.
     pub lock: bool,
     /// Span of the statement.
@@ -122,9 +123,9 @@ pub struct LocalPolicy {
 
 /// Forward that downgrades a remote to a permission.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Reach {
+pub struct DowngradeRule {
     /// Permission of the remote afterwards.
-    pub right: Right,
+    pub permission: Permission,
     /// Forward message.
     pub forward: MessageId,
     /// Span of the statement.
@@ -133,7 +134,7 @@ pub struct Reach {
 
 /// Rule about acknowledged grants.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Await {
+pub struct AcknowledgementRule {
     /// Acknowledgement message.
     pub acknowledgement: MessageId,
     /// Grants that it confirms.
@@ -148,7 +149,7 @@ pub struct Expectation {
     /// Answer message.
     pub answer: MessageId,
     /// Highest permission that the remote has once the answer has arrived, according to the file.
-    pub right: Right,
+    pub permission: Permission,
     /// Span of the statement.
     pub span: Span,
 }

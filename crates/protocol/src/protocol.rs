@@ -8,9 +8,9 @@ use crate::controller::{Controller, Effect, Event, Statement};
 use crate::orders::{Model, Orders};
 use crate::policy::Policy;
 use crate::remotes::{Kind, KindId, Remotes};
-use crate::terms::Span;
-pub use crate::terms::{ChannelId, MessageId, Right, StateId, Type, VariableId};
+pub use crate::terms::{ChannelId, MessageId, Permission, StateId, Type, VariableId};
 use cohkit_base::words::counted;
+use cohkit_diagnostics::Span;
 use std::sync::Arc;
 
 /// One protocol file, resolved.
@@ -130,7 +130,7 @@ pub struct Network {
 
 impl Network {
     /// Largest capacity that a file may state.
-    pub const MAX_CAPACITY: u16 = 64;
+    pub(crate) const MAX_CAPACITY: u16 = 64;
 
     /// Returns true if an input queue has room for one more message, besides those in flight to its receiver.
     pub fn has_room(&self, in_flight: usize) -> bool {
@@ -282,7 +282,7 @@ pub struct System {
     /// Sizes of the file that this system overrides, with their values.
     pub sizes: Vec<(String, u16)>,
     /// The protocol resolved with these sizes, if the system overrides any.
-    pub sized: Option<Arc<Protocol>>,
+    pub resized_protocol: Option<Arc<Protocol>>,
     /// Span of the system's name.
     pub span: Span,
 }
@@ -301,7 +301,7 @@ impl System {
             lines,
             parent_any: false,
             sizes: Vec::new(),
-            sized: None,
+            resized_protocol: None,
             span: Span::default(),
         }
     }
@@ -313,7 +313,7 @@ pub struct Invariant {
     /// Name of the invariant.
     pub name: String,
     /// Claim that must hold in every reachable state, for every line.
-    pub holds: Claim,
+    pub claim: Claim,
     /// Span of the whole invariant.
     pub span: Span,
 }
@@ -362,7 +362,7 @@ impl Protocol {
     /// Names a feature that couples lines, so that no line can be analysed alone. Returns `None` if lines are
     /// independent.
     pub fn joins_lines(&self) -> Option<&'static str> {
-        let is_bulk_transition = |s: &Statement| matches!(s, Statement::Every { .. });
+        let is_bulk_transition = |s: &Statement| matches!(s, Statement::BulkTransition { .. });
         let has_bulk_transition = self
             .remote
             .rules
@@ -420,7 +420,7 @@ impl Protocol {
         let may_stall = |controller: &Controller| {
             controller.rules.iter().any(|row| {
                 let is_taken = matches!(row.event, Event::Message(message) if in_order(message));
-                is_taken && (row.effect == Effect::Leave || row.has_statement(&is_bounded))
+                is_taken && (row.effect == Effect::Stall || row.has_statement(&is_bounded))
             })
         };
         let stalls_at_home = match &self.home {
@@ -465,7 +465,7 @@ impl Protocol {
     /// Returns true if a remote performs an access with the data of this message (`done`). Such data must be that of
     /// the last write when it is sent. That holds even if the remote also keeps the line: it may keep it without
     /// permission, and then no other check reads the data. Always false if the protocol allows stale copies.
-    pub fn used_once(&self, id: MessageId) -> bool {
+    pub fn is_single_use(&self, id: MessageId) -> bool {
         self.guarantee.coherent
             && self.message(id).carries.line()
             && self.remote.rules.iter().any(|rule| {

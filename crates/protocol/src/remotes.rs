@@ -4,7 +4,8 @@
 //! protocol has one table for all remotes: each kind has its own states and variables in it, or shares those of another
 //! kind.
 
-use crate::terms::{Span, StateId};
+use crate::terms::StateId;
+use cohkit_diagnostics::Span;
 
 cohkit_base::index!(
     /// Index into [`crate::protocol::Protocol::kinds`].

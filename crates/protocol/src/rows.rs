@@ -9,7 +9,8 @@ use crate::controller::{
 };
 use crate::execute::Fault;
 use crate::protocol::{End, Message, MessageId, Protocol, Type, VariableId};
-use crate::terms::{Span, StateId};
+use crate::terms::StateId;
+use cohkit_diagnostics::Span;
 use serde::Serialize;
 use std::collections::BTreeSet;
 
@@ -126,7 +127,7 @@ impl RowRenderer<'_> {
                 let next = next.map_or(state_index, |next| next.index());
                 (self.statements(body), Some(state(next)))
             }
-            Effect::Leave => (vec!["stall".to_string()], None),
+            Effect::Stall => (vec!["stall".to_string()], None),
             Effect::Refuse => (vec!["refuse".to_string()], None),
             Effect::Never => (vec!["unreachable".to_string()], None),
         };
@@ -200,7 +201,7 @@ impl RowRenderer<'_> {
                 };
                 format!("send {}{fields}{receiver}", self.message(*message))
             }
-            Statement::Assign(variable, Expression::Round(sum, _)) => {
+            Statement::Assign(variable, Expression::Modulo(sum, _)) => {
                 let operand = match &**sum {
                     Expression::Binary(Operator::Add, _, operand) => operand,
                     other => other,
@@ -265,11 +266,11 @@ impl RowRenderer<'_> {
                 text
             }
             Statement::WriteMemory => "write".to_string(),
-            Statement::SetAside => "defer".to_string(),
-            Statement::WriteAside => "write deferred".to_string(),
+            Statement::DeferStore => "defer".to_string(),
+            Statement::CommitDeferred => "write deferred".to_string(),
             Statement::Done => "done".to_string(),
             Statement::Retry => "retry".to_string(),
-            Statement::Every { from, to } => {
+            Statement::BulkTransition { from, to } => {
                 let name = |state: &StateId| &self.controller.states[state.index()].name;
                 format!("every {} becomes {}", name(from), name(to))
             }
@@ -278,7 +279,7 @@ impl RowRenderer<'_> {
             Statement::StartStore { whole: true } => "store line".to_string(),
             Statement::StartStore { whole: false } => "store part of line".to_string(),
             Statement::Acknowledge(local) => format!("acknowledge {}", self.local(*local)),
-            Statement::Unlocked => "acknowledge unlock".to_string(),
+            Statement::AcknowledgeUnlock => "acknowledge unlock".to_string(),
         }
     }
 
@@ -344,7 +345,7 @@ impl RowRenderer<'_> {
                 (format!("{} != {}", self.set(a, 4), self.set(b, 4)), 4)
             }
             Expression::Not(condition) => (format!("not {}", self.expression_in(condition, 3)), 3),
-            Expression::Round(number, size) => {
+            Expression::Modulo(number, size) => {
                 (format!("{} mod {size}", self.expression_in(number, 5)), 5)
             }
             Expression::Binary(operator, left, right) => {

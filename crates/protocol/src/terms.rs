@@ -1,30 +1,6 @@
-//! Basic terms of controllers, policies and protocols: spans, indices, permissions and types.
+//! Basic terms of controllers, policies and protocols: indices, permissions and types.
 
 use std::fmt;
-
-/// A range of bytes in a protocol file, `start .. end`.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
-pub struct Span {
-    /// First byte.
-    pub start: u32,
-    /// One past the last byte.
-    pub end: u32,
-}
-
-impl Span {
-    /// Text of the span.
-    pub fn text(self, text: &str) -> &str {
-        &text[self.start as usize..self.end as usize]
-    }
-
-    /// Returns the span from the start of this one to the end of `last`.
-    pub fn to(self, last: Span) -> Span {
-        Span {
-            start: self.start,
-            end: last.end.max(self.start),
-        }
-    }
-}
 
 cohkit_base::index!(
     /// Index into [`crate::protocol::Protocol::channels`].
@@ -45,7 +21,7 @@ cohkit_base::index!(
 
 /// Access permission of an agent in a state.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum Right {
+pub enum Permission {
     /// May neither read nor write.
     None,
     /// May read.
@@ -55,12 +31,12 @@ pub enum Right {
 }
 
 /// Completes the phrase "the agent may ...".
-impl fmt::Display for Right {
+impl fmt::Display for Permission {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Right::None => "neither read nor write",
-            Right::Read => "read",
-            Right::Write => "read and write",
+            Permission::None => "neither read nor write",
+            Permission::Read => "read",
+            Permission::Write => "read and write",
         })
     }
 }
@@ -167,12 +143,12 @@ impl Type {
     }
 
     /// Returns true if the type is an array.
-    pub fn array(self) -> bool {
+    pub fn is_array(self) -> bool {
         matches!(self, Type::Array { .. })
     }
 
     /// Returns true if the type is `set of home`.
-    pub fn set_of_homes(self) -> bool {
+    pub fn is_home_set(self) -> bool {
         let member = Element::Member;
         matches!(self, Type::Array { of: element, .. } if element == member)
     }

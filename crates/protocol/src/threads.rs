@@ -19,13 +19,13 @@ pub struct Accesses {
     /// Fence, if caches take part in it; the acquire fence if the protocol has no rows for `fence`.
     pub fence: Option<Access>,
     /// Acquire fence after an acquiring read, if caches take part in it.
-    pub acquired: Option<Access>,
+    pub acquire_fence: Option<Access>,
     /// Write performed in the agent's own copy, if the protocol distinguishes it from other writes.
-    pub back: Option<Access>,
+    pub write_back: Option<Access>,
     /// Write that completes once the home has performed it, if the protocol distinguishes it from other writes.
-    pub acknowledged: Option<Access>,
+    pub acknowledged_write: Option<Access>,
     /// Atomic read-modify-write: at the home if the protocol has rows for `atomic`, otherwise in the agent's own copy.
-    pub update: Option<Access>,
+    pub atomic: Option<Access>,
 }
 
 impl Accesses {
@@ -42,15 +42,17 @@ impl Accesses {
     }
 
     /// Returns the accesses that have a row, or hit, in the selected states.
-    fn among(protocol: &Protocol, states: &dyn Fn(StateId) -> bool) -> Accesses {
+    fn among(protocol: &Protocol, is_selected: &dyn Fn(StateId) -> bool) -> Accesses {
         let remote = &protocol.remote;
         let is_offered = |access: Access| {
-            let mut rights = (0..).zip(&remote.states);
+            let mut states_by_id = (0..).zip(&remote.states);
             // An atomic hits too, but without a row for it a store stands in its place.
             let hits = matches!(access, Access::Load | Access::Store)
-                && rights.any(|(index, s)| s.right >= access.needs() && states(StateId(index)));
+                && states_by_id.any(|(index, s)| {
+                    s.permission >= access.needs() && is_selected(StateId(index))
+                });
             let mut rules = remote.rules.iter();
-            hits || rules.any(|row| row.event == Event::Access(access) && states(row.state))
+            hits || rules.any(|row| row.event == Event::Access(access) && is_selected(row.state))
         };
         let first_offered =
             |choices: &[Access]| choices.iter().copied().find(|&access| is_offered(access));
@@ -61,12 +63,12 @@ impl Accesses {
             write,
             acquire: first_offered(&[Access::Acquire]).or(read),
             release: first_offered(&[Access::Release]).or(write),
-            fence: first_offered(&[Access::Fence, Access::Acquired]),
-            acquired: first_offered(&[Access::Acquired]),
-            back: first_offered(&[Access::WriteBack]),
-            acknowledged: first_offered(&[Access::WritePartial])
+            fence: first_offered(&[Access::Fence, Access::AcquireFence]),
+            acquire_fence: first_offered(&[Access::AcquireFence]),
+            write_back: first_offered(&[Access::WriteBack]),
+            acknowledged_write: first_offered(&[Access::WritePartial])
                 .filter(|_| write == Some(Access::Store)),
-            update: first_offered(&[Access::Atomic, Access::WriteBack]).or(write),
+            atomic: first_offered(&[Access::Atomic, Access::WriteBack]).or(write),
         }
     }
 }

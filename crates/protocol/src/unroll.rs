@@ -158,7 +158,7 @@ impl Homes {
                 Expression::In(boxed(remote), Box::new(self.unroll_set(set, home)))
             }
             Expression::Not(inner) => Expression::Not(boxed(inner)),
-            Expression::Round(number, size) => Expression::Round(boxed(number), *size),
+            Expression::Modulo(number, size) => Expression::Modulo(boxed(number), *size),
             Expression::Binary(operator, a, b) => Expression::Binary(*operator, boxed(a), boxed(b)),
             other => other.clone(),
         }

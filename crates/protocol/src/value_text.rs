@@ -1,7 +1,7 @@
 //! Text of values, messages and states, the same in every chart, trace, timeline and message.
 //!
-//! `M owner=cache 1 sharers={cache 0, cache 2} stores[cache 1]=3`: the name of the state, then each variable that is not
-//! zero, `none`, false or the empty set. An array has one assignment for each such element.
+//! `M owner=cache 1 sharers={cache 0, cache 2} stores[cache 1]=3`: the name of the state, then each variable that is
+//! not zero, `none`, false or the empty set. An array has one assignment for each such element.
 
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -28,7 +28,7 @@ pub enum Contents {
     /// Numbers of the members of a set, in order.
     Members(Vec<u16>),
     /// Elements of an array, those with the same first index together.
-    Each(Vec<u16>),
+    Elements(Vec<u16>),
 }
 
 impl Contents {
@@ -36,8 +36,8 @@ impl Contents {
     pub fn of(ty: Type, slots: &[u16]) -> Contents {
         match ty {
             Type::RemoteSet => Contents::Members(members(slots)),
-            _ if ty.set_of_homes() => Contents::Members(members(slots)),
-            Type::Array { .. } => Contents::Each(slots.to_vec()),
+            _ if ty.is_home_set() => Contents::Members(members(slots)),
+            Type::Array { .. } => Contents::Elements(slots.to_vec()),
             _ => Contents::Value(slots.first().copied().unwrap_or(0)),
         }
     }
@@ -47,7 +47,7 @@ impl Contents {
         match self {
             Contents::Value(value) => *value == 0,
             Contents::Members(members) => members.is_empty(),
-            Contents::Each(elements) => elements.iter().all(|&element| element == 0),
+            Contents::Elements(elements) => elements.iter().all(|&element| element == 0),
         }
     }
 }
@@ -154,7 +154,7 @@ impl AgentNames {
     pub fn assignments(&self, variable: &Variable, contents: &Contents) -> Vec<String> {
         match contents {
             _ if variable.internal => Vec::new(),
-            Contents::Each(elements) => {
+            Contents::Elements(elements) => {
                 self.elements(variable, elements, |index| elements[index] != 0)
             }
             _ if contents.is_zero() => Vec::new(),
@@ -165,7 +165,7 @@ impl AgentNames {
     /// Assignments of a variable that has changed, one for each changed element of an array.
     pub fn changes(&self, variable: &Variable, old: &Contents, new: &Contents) -> Vec<String> {
         match (old, new) {
-            (Contents::Each(old), Contents::Each(new)) => {
+            (Contents::Elements(old), Contents::Elements(new)) => {
                 self.elements(variable, new, |index| old[index] != new[index])
             }
             _ if old == new => Vec::new(),
@@ -181,7 +181,7 @@ impl AgentNames {
                 let label = variable.labels.get(usize::from(*value));
                 label.map_or_else(|| self.value(variable.ty, *value), |label| label.into())
             }
-            Contents::Each(_) => "".into(),
+            Contents::Elements(_) => "".into(),
         };
         format!("{}={value}", variable.name)
     }

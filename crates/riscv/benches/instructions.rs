@@ -8,9 +8,11 @@ use cohkit_testing::riscv_oracle;
 use cohkit_testing::processor_time;
 
 use cohkit_riscv::elf::Image;
-use cohkit_riscv::{Exception, Extensions, Fast, Flat, Hart, Latencies, Stop, Timed};
+use cohkit_riscv::{
+    Exception, Extensions, FastInterpreter, FlatMemory, Hart, Latencies, Stop, TimedInterpreter,
+};
 use processor_time::processor_seconds;
-use riscv_oracle::{b_type, bits, i_type, r_type, s_type, Program};
+use riscv_oracle::{b_type, encode, i_type, r_type, s_type, Program};
 use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
@@ -23,11 +25,11 @@ fn arithmetic() -> Vec<u32> {
     vec![
         r_type("mul", 5, 5, 6),
         i_type("addi", 5, 5, 1442),
-        bits("srli", 7 << 7 | 5 << 15 | 33 << 20),
+        encode("srli", 7 << 7 | 5 << 15 | 33 << 20),
         r_type("xor", 7, 7, 5),
-        bits("andi", 8 << 7 | 7 << 15 | 63 << 20),
+        encode("andi", 8 << 7 | 7 << 15 | 63 << 20),
         r_type("add", 9, 9, 8),
-        bits("cpop", 10 << 7 | 7 << 15),
+        encode("cpop", 10 << 7 | 7 << 15),
         r_type("add", 11, 11, 10),
         i_type("addi", 12, 12, -1),
         b_type("bne", 12, 0, -36),
@@ -64,9 +66,9 @@ fn sort() -> Vec<u32> {
 /// A floating-point loop.
 fn floats() -> Vec<u32> {
     vec![
-        bits("fmul.d", 7 << 12 | 2 << 7 | 2 << 15 | 3 << 20),
-        bits("fadd.d", 7 << 12 | 2 << 7 | 2 << 15 | 4 << 20),
-        bits("fmadd.d", 7 << 12 | 5 << 7 | 2 << 15 | 3 << 20 | 4 << 27),
+        encode("fmul.d", 7 << 12 | 2 << 7 | 2 << 15 | 3 << 20),
+        encode("fadd.d", 7 << 12 | 2 << 7 | 2 << 15 | 4 << 20),
+        encode("fmadd.d", 7 << 12 | 5 << 7 | 2 << 15 | 3 << 20 | 4 << 27),
         i_type("addi", 12, 12, -1),
         b_type("bne", 12, 0, -16),
     ]
@@ -121,11 +123,14 @@ fn main() {
             // Single steps are slow, so they run a tenth of the iterations.
             let times = if engine == "step" { times / 10 } else { times };
             let program = program(&words, times);
-            let (mut fast, mut timed) = (Fast::default(), Timed::new(Latencies::small()));
+            let (mut fast, mut timed) = (
+                FastInterpreter::default(),
+                TimedInterpreter::new(Latencies::small()),
+            );
             let begin = Instant::now();
             let start_seconds = processor_seconds(begin);
             let mut executed = 0;
-            let mut run = |hart: &mut Hart, memory: &mut Flat| {
+            let mut run = |hart: &mut Hart, memory: &mut FlatMemory| {
                 let result = match engine {
                     "timed" => timed.run(hart, memory, u64::MAX).1,
                     "step" => hart.step(memory),
@@ -156,7 +161,7 @@ fn measure_compiled(case: &str, options: &[&str], filter: &str) {
     {
         return;
     }
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir().expect("a temporary folder");
     let file = folder.path().join("program");
     let crate_folder = Path::new(env!("CARGO_MANIFEST_DIR"));
     let source = crate_folder.join("benches/mixture.c");
@@ -180,8 +185,8 @@ fn measure_compiled(case: &str, options: &[&str], filter: &str) {
         Ok(status) => panic!("the compiler ends with {status}"),
         Err(_) => return println!("{case}: not measured, riscv64-unknown-elf-gcc is missing"),
     }
-    let bytes = std::fs::read(&file).expect("it is there");
-    let image = Image::read(&bytes).expect("it is a program");
+    let bytes = std::fs::read(&file).expect("the file can be read");
+    let image = Image::read(&bytes).expect("a valid ELF program");
     let mut crate_result = None;
     for engine in ["fast", "timed"] {
         let name = format!("{engine} {case}");
@@ -213,15 +218,20 @@ fn measure_compiled(case: &str, options: &[&str], filter: &str) {
 
 /// Runs a program to its end. Returns its instruction count and its run time in seconds.
 fn measure(image: &Image, engine: &str) -> (u64, f64) {
-    let mut memory = Flat::new(0x1_0000, 0x10_0000);
+    let mut memory = FlatMemory::new(0x1_0000, 0x10_0000);
     for segment in &image.segments {
         let destination = memory.bytes_mut(segment.address, segment.bytes.len());
-        destination.expect("it fits").copy_from_slice(segment.bytes);
+        destination
+            .expect("the segment is within memory")
+            .copy_from_slice(segment.bytes);
     }
     let mut hart = Hart::new(0, Extensions::HOST);
     hart.pc = image.entry;
     hart.set_x(2, memory.end() - 64);
-    let (mut fast, mut timed) = (Fast::default(), Timed::new(Latencies::small()));
+    let (mut fast, mut timed) = (
+        FastInterpreter::default(),
+        TimedInterpreter::new(Latencies::small()),
+    );
     let begin = Instant::now();
     let start_seconds = processor_seconds(begin);
     let result = match engine {

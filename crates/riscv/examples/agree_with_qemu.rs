@@ -41,7 +41,7 @@ fn main() -> std::process::ExitCode {
             println!(
                 "{:#x}: {}",
                 riscv_oracle::START as usize + 120 + offset,
-                decoder.text(word)
+                decoder.disassemble(word)
             );
             offset += if word & 3 == 3 { 4 } else { 2 };
         }

@@ -1,4 +1,4 @@
-//! Cache of decoded instructions, in straight-line blocks, and the engine [`Fast`] that executes them.
+//! Cache of decoded instructions, in straight-line blocks, and the engine [`FastInterpreter`] that executes them.
 
 use crate::decode::Inst;
 use crate::hart::{Hart, Stop};
@@ -44,6 +44,7 @@ impl Default for Blocks {
 }
 
 impl Blocks {
+    /// Drops all decoded instructions.
     pub(crate) fn invalidate_blocks(&mut self) {
         self.slots.fill(EMPTY_BLOCK);
         self.insts.clear();
@@ -51,7 +52,7 @@ impl Blocks {
 
     /// Returns the block that starts at `pc`. The block ends before the first later instruction that cannot be fetched.
     #[inline(always)]
-    pub(crate) fn next<M: Memory>(
+    pub(crate) fn block_at_pc<M: Memory>(
         &mut self,
         hart: &mut Hart,
         memory: &mut M,
@@ -95,19 +96,20 @@ impl Blocks {
 /// Functional engine: executes as fast as possible, without time.
 ///
 /// Decoded instructions are kept until the core executes `fence.i`. If code changes in another way, the caller must
-/// call [`Fast::invalidate_blocks`].
+/// call [`FastInterpreter::invalidate_blocks`].
 #[derive(Clone, Debug, Default)]
-pub struct Fast {
+pub struct FastInterpreter {
     blocks: Blocks,
 }
 
-impl Fast {
+impl FastInterpreter {
     /// Drops all decoded instructions.
     pub fn invalidate_blocks(&mut self) {
         self.blocks.invalidate_blocks();
     }
 
-    /// Executes at most `most` instructions, or those before a stop. Returns their number and the reason of the stop.
+    /// Executes at most `max_instructions` instructions, or those before a stop. Returns their number and the reason of
+    /// the stop.
     pub fn run<M: Memory>(
         &mut self,
         hart: &mut Hart,
@@ -116,7 +118,7 @@ impl Fast {
     ) -> (u64, Result<(), Stop>) {
         let mut executed = 0;
         while executed < max_instructions {
-            let block = match self.blocks.next(hart, memory) {
+            let block = match self.blocks.block_at_pc(hart, memory) {
                 Ok(block) => block,
                 Err(stop) => return (executed, Err(stop)),
             };

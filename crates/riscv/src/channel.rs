@@ -19,6 +19,7 @@ use std::ops::Range;
 
 /// Name of the manifest section.
 const SECTION: &str = ".channel";
+/// First bytes of a manifest.
 const MAGIC: &[u8; 8] = b"CHANNEL1";
 /// Maximum total size of the segments sent to a core, in bytes.
 const MAX_SEGMENT_BYTES: usize = 1 << 20;
@@ -53,7 +54,7 @@ pub struct Grant {
 
 /// Reason why a program is rejected.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refusal {
+pub struct Rejection {
     /// Address of the defect; `None` for a defect of the file or its manifest.
     pub address: Option<u64>,
     /// Symbol that contains the address, and the offset from its start in bytes.
@@ -62,7 +63,7 @@ pub struct Refusal {
     pub reason: String,
 }
 
-impl fmt::Display for Refusal {
+impl fmt::Display for Rejection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.address, &self.name) {
             (Some(address), Some((name, offset))) => {
@@ -75,20 +76,20 @@ impl fmt::Display for Refusal {
     }
 }
 
-impl std::error::Error for Refusal {}
+impl std::error::Error for Rejection {}
 
-fn file_refusal(reason: impl Into<String>) -> Refusal {
-    Refusal {
+fn file_rejection(reason: impl Into<String>) -> Rejection {
+    Rejection {
         address: None,
         name: None,
         reason: reason.into(),
     }
 }
 
-fn refusal_at(address: u64, reason: impl Into<String>) -> Refusal {
-    Refusal {
+fn rejection_at(address: u64, reason: impl Into<String>) -> Rejection {
+    Rejection {
         address: Some(address),
-        ..file_refusal(reason)
+        ..file_rejection(reason)
     }
 }
 
@@ -110,7 +111,8 @@ impl Manifest {
             .filter(|words| words.len() % 8 == 0);
         let words = words.ok_or("the section `.channel` is no manifest of this version")?;
         let words = words.chunks_exact(8);
-        let mut words = words.map(|word| u64::from_le_bytes(word.try_into().expect("it is eight")));
+        let mut words =
+            words.map(|word| u64::from_le_bytes(word.try_into().expect("a chunk of eight bytes")));
         let mut manifest = Manifest {
             stack: words.next().ok_or("the manifest has no stack size")?,
             ..Manifest::default()
@@ -139,9 +141,9 @@ impl Manifest {
     }
 
     /// Rejects a manifest that requests resources that are not granted.
-    fn compare(&self, grant: &Grant) -> Result<(), Refusal> {
+    fn check_grant(&self, grant: &Grant) -> Result<(), Rejection> {
         if let Some(pipe) = self.pipes.iter().find(|pipe| !grant.pipes.contains(pipe)) {
-            return Err(file_refusal(format!(
+            return Err(file_rejection(format!(
                 "the manifest requests pipe {pipe}, which is not granted"
             )));
         }
@@ -149,7 +151,7 @@ impl Manifest {
             |range: &Range<u64>| grant.far.iter().any(|granted| is_within(range, granted));
         if let Some(range) = self.far.iter().find(|range| !is_granted(range)) {
             let reason = "the manifest requests far memory here that is not granted";
-            return Err(refusal_at(range.start, reason));
+            return Err(rejection_at(range.start, reason));
         }
         Ok(())
     }
@@ -166,16 +168,16 @@ impl Manifest {
 ///
 /// # Errors
 /// The first violated rule, with its address.
-pub fn verify<'a>(file: &'a [u8], grant: &Grant) -> Result<(Image<'a>, Manifest), Refusal> {
-    let image = Image::read(file).map_err(file_refusal)?;
-    let manifest = Manifest::read(file).map_err(file_refusal)?;
-    manifest.compare(grant)?;
-    let with_symbol = |refusal: Refusal| Refusal {
-        name: refusal
+pub fn verify<'a>(file: &'a [u8], grant: &Grant) -> Result<(Image<'a>, Manifest), Rejection> {
+    let image = Image::read(file).map_err(file_rejection)?;
+    let manifest = Manifest::read(file).map_err(file_rejection)?;
+    manifest.check_grant(grant)?;
+    let with_symbol = |rejection: Rejection| Rejection {
+        name: rejection
             .address
-            .and_then(|address| image.name(address))
+            .and_then(|address| image.symbol_at(address))
             .map(|(name, offset)| (name.to_string(), offset)),
-        ..refusal
+        ..rejection
     };
     check_layout(&image, &manifest, grant).map_err(with_symbol)?;
     check_instructions(&image, &manifest, grant).map_err(with_symbol)?;
@@ -183,9 +185,9 @@ pub fn verify<'a>(file: &'a [u8], grant: &Grant) -> Result<(Image<'a>, Manifest)
 }
 
 /// Reads a program and its manifest without verifying them.
-pub fn read_unverified(file: &[u8]) -> Result<(Image<'_>, Manifest), Refusal> {
-    let image = Image::read(file).map_err(file_refusal)?;
-    Ok((image, Manifest::read(file).map_err(file_refusal)?))
+pub fn read_unverified(file: &[u8]) -> Result<(Image<'_>, Manifest), Rejection> {
+    let image = Image::read(file).map_err(file_rejection)?;
+    Ok((image, Manifest::read(file).map_err(file_rejection)?))
 }
 
 /// Returns the program without symbols and line tables, as it is sent to a core: segments and manifest.
@@ -259,12 +261,12 @@ pub fn strip(file: &[u8]) -> Result<Vec<u8>, String> {
 }
 
 /// Rejects segments and a stack outside private memory, or overlapping.
-fn check_layout(image: &Image, manifest: &Manifest, grant: &Grant) -> Result<(), Refusal> {
+fn check_layout(image: &Image, manifest: &Manifest, grant: &Grant) -> Result<(), Rejection> {
     let private = &grant.private;
     let stack = private.end.checked_sub(manifest.stack);
     let stack = stack.filter(|stack| *stack >= private.start && manifest.stack > 0);
     let Some(stack) = stack else {
-        return Err(file_refusal(format!(
+        return Err(file_rejection(format!(
             "the manifest requests a stack of {:#x} bytes, and private memory is {:#x} to {:#x}",
             manifest.stack, private.start, private.end
         )));
@@ -280,7 +282,7 @@ fn check_layout(image: &Image, manifest: &Manifest, grant: &Grant) -> Result<(),
             } else {
                 range.start.max(private.end)
             };
-            return Err(refusal_at(
+            return Err(rejection_at(
                 outside_address,
                 format!(
                     "the segment from {:#x} to {:#x} is not in private memory, which is {:#x} to {:#x}",
@@ -289,19 +291,19 @@ fn check_layout(image: &Image, manifest: &Manifest, grant: &Grant) -> Result<(),
             ));
         }
         if segment.writable && segment.executable {
-            return Err(refusal_at(
+            return Err(rejection_at(
                 segment.address,
                 "this segment is both written and executed",
             ));
         }
         if let Some(previous) = previous.filter(|previous| previous.end > range.start) {
-            return Err(refusal_at(
+            return Err(rejection_at(
                 range.start,
                 format!("this segment and the one at {:#x} overlap", previous.start),
             ));
         }
         if range.end > stack {
-            return Err(refusal_at(
+            return Err(rejection_at(
                 range.start.max(stack),
                 format!("a segment reaches into the stack, which begins at {stack:#x}"),
             ));
@@ -312,7 +314,7 @@ fn check_layout(image: &Image, manifest: &Manifest, grant: &Grant) -> Result<(),
 }
 
 /// Rejects executable segments with anything but legal instructions, and direct jumps to other targets.
-fn check_instructions(image: &Image, manifest: &Manifest, grant: &Grant) -> Result<(), Refusal> {
+fn check_instructions(image: &Image, manifest: &Manifest, grant: &Grant) -> Result<(), Rejection> {
     let decoder = Decoder::new(grant.extensions.without(Extension::Machine));
     let mut boundaries = Vec::new();
     let mut targets = Vec::new();
@@ -330,14 +332,14 @@ fn check_instructions(image: &Image, manifest: &Manifest, grant: &Grant) -> Resu
             let inst = decoder.decode(word).filter(|_| available == length);
             let Some(inst) = inst else {
                 // Disassemble an instruction of an extension that this core lacks.
-                let text = Decoder::new(Extensions::HOST).text(word);
-                return Err(refusal_at(
+                let text = Decoder::new(Extensions::HOST).disassemble(word);
+                return Err(rejection_at(
                     address,
-                    format!("{text} is no instruction of this core"),
+                    format!("{text} is not an instruction of this core"),
                 ));
             };
             check_instruction(&inst, manifest).map_err(|reason| {
-                refusal_at(address, format!("{} {reason}", decoder.text(word)))
+                rejection_at(address, format!("{} {reason}", decoder.disassemble(word)))
             })?;
             if matches!(
                 inst.op,
@@ -350,17 +352,17 @@ fn check_instructions(image: &Image, manifest: &Manifest, grant: &Grant) -> Resu
         }
         if segment.length > offset as u64 {
             let reason = "the instructions executed here are not in the file";
-            return Err(refusal_at(segment.address + offset as u64, reason));
+            return Err(rejection_at(segment.address + offset as u64, reason));
         }
     }
     if boundaries.binary_search(&image.entry).is_err() {
         let reason = "the program's entry point is not an instruction boundary";
-        return Err(refusal_at(image.entry, reason));
+        return Err(rejection_at(image.entry, reason));
     }
     for (from, to) in targets {
         if boundaries.binary_search(&to).is_err() {
-            let reason = format!("it goes to {to:#x}, which is not an instruction boundary");
-            return Err(refusal_at(from, reason));
+            let reason = format!("its target {to:#x} is not an instruction boundary");
+            return Err(rejection_at(from, reason));
         }
     }
     Ok(())

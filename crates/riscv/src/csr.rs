@@ -11,7 +11,7 @@ pub enum Exception {
     /// Instruction access fault at this address.
     FetchFault(u64),
     /// Illegal instruction: these bits encode none, or none that is permitted in this mode.
-    Illegal(u32),
+    IllegalInstruction(u32),
     /// `ebreak` at this address.
     Breakpoint(u64),
     /// Misaligned load, at this address.
@@ -29,11 +29,11 @@ pub enum Exception {
     /// `ecall` in machine mode.
     MachineCall,
     /// Instruction page fault, at this address.
-    FetchUnmapped(u64),
+    FetchPageFault(u64),
     /// Load page fault, at this address.
-    LoadUnmapped(u64),
+    LoadPageFault(u64),
     /// Store or atomic page fault, at this address.
-    StoreUnmapped(u64),
+    StorePageFault(u64),
 }
 
 impl Exception {
@@ -43,7 +43,7 @@ impl Exception {
         match self {
             MisalignedFetch(address) => (0, address),
             FetchFault(address) => (1, address),
-            Illegal(word) => (2, word.into()),
+            IllegalInstruction(word) => (2, word.into()),
             Breakpoint(address) => (3, address),
             MisalignedLoad(address) => (4, address),
             LoadFault(address) => (5, address),
@@ -52,9 +52,9 @@ impl Exception {
             StoreFault(address) | StackOverflow(address) => (7, address),
             UserCall => (8, 0),
             MachineCall => (11, 0),
-            FetchUnmapped(address) => (12, address),
-            LoadUnmapped(address) => (13, address),
-            StoreUnmapped(address) => (15, address),
+            FetchPageFault(address) => (12, address),
+            LoadPageFault(address) => (13, address),
+            StorePageFault(address) => (15, address),
         }
     }
 }
@@ -65,7 +65,7 @@ impl fmt::Display for Exception {
         match *self {
             MisalignedFetch(address) => write!(f, "a jump to the misaligned address {address:#x}"),
             FetchFault(address) => write!(f, "instruction access fault at {address:#x}"),
-            Illegal(word) => write!(f, "an illegal instruction, {word:#x}"),
+            IllegalInstruction(word) => write!(f, "an illegal instruction, {word:#x}"),
             Breakpoint(address) => write!(f, "a breakpoint at {address:#x}"),
             MisalignedLoad(address) => write!(f, "a misaligned load at {address:#x}"),
             LoadFault(address) => write!(f, "load access fault at {address:#x}"),
@@ -75,9 +75,9 @@ impl fmt::Display for Exception {
             StoreFault(address) => write!(f, "store/AMO access fault at {address:#x}"),
             StackOverflow(address) => write!(f, "stack overflow, down to {address:#x}"),
             UserCall | MachineCall => write!(f, "an environment call"),
-            FetchUnmapped(address) => write!(f, "instruction page fault at {address:#x}"),
-            LoadUnmapped(address) => write!(f, "load page fault at {address:#x}"),
-            StoreUnmapped(address) => write!(f, "store/AMO page fault at {address:#x}"),
+            FetchPageFault(address) => write!(f, "instruction page fault at {address:#x}"),
+            LoadPageFault(address) => write!(f, "load page fault at {address:#x}"),
+            StorePageFault(address) => write!(f, "store/AMO page fault at {address:#x}"),
         }
     }
 }
@@ -91,6 +91,7 @@ pub enum Mode {
     Machine = 3,
 }
 
+/// Bits of `mstatus`: interrupt enable, its previous value, and previous privilege level.
 const MIE: u64 = 1 << 3;
 const MPIE: u64 = 1 << 7;
 const MPP: u64 = 3 << 11;
@@ -249,7 +250,7 @@ impl Csrs {
     }
 
     /// Number of the enabled pending interrupt with the highest priority, if any.
-    pub fn interrupt(&self) -> Option<u64> {
+    pub fn pending_interrupt(&self) -> Option<u64> {
         let is_enabled = self.mode == Mode::User || self.mstatus & MIE != 0;
         let pending = self.interrupts & self.mie & INTERRUPTS;
         // Priority of the privileged specification: external, software, timer.
@@ -260,7 +261,12 @@ impl Csrs {
     }
 
     /// Enters machine mode for the trap (`mcause`, `mtval`) at `pc`. Returns the address of the handler.
-    pub(crate) fn enter(&mut self, (cause, value): (u64, u64), is_interrupt: bool, pc: u64) -> u64 {
+    pub(crate) fn enter_trap(
+        &mut self,
+        (cause, value): (u64, u64),
+        is_interrupt: bool,
+        pc: u64,
+    ) -> u64 {
         let saved_enable = if self.mstatus & MIE != 0 { MPIE } else { 0 };
         self.mstatus = (self.mode as u64) << 11 | saved_enable;
         self.mode = Mode::Machine;
@@ -271,7 +277,7 @@ impl Csrs {
     }
 
     /// Executes `mret`: leaves machine mode and returns the target address; `None` outside machine mode.
-    pub(crate) fn leave(&mut self) -> Option<u64> {
+    pub(crate) fn return_from_trap(&mut self) -> Option<u64> {
         if self.mode != Mode::Machine {
             return None;
         }

@@ -36,12 +36,12 @@ impl Inst {
     }
 
     /// True if the instruction accesses a control and status register.
-    pub fn is_csr(&self) -> bool {
+    pub(crate) fn is_csr(&self) -> bool {
         matches!(self.op, Op::Csrrw | Op::Csrrs | Op::Csrrc)
     }
 
     /// True if the instruction may change the control flow, the code, or state that later instructions must observe.
-    pub fn ends_block(&self) -> bool {
+    pub(crate) fn ends_block(&self) -> bool {
         use Op::*;
         matches!(
             self.op,
@@ -116,16 +116,16 @@ impl Decoder {
     }
 
     /// Disassembles an instruction; illegal encodings become `.2byte` or `.4byte`.
-    pub fn text(&self, word: u32) -> String {
+    pub fn disassemble(&self, word: u32) -> String {
         match (self.row(word), self.decode(word)) {
-            (Some(row), Some(inst)) => text(row, &inst),
+            (Some(row), Some(inst)) => format_instruction(row, &inst),
             _ if word & 3 == 3 => format!(".4byte {word:#010x}"),
             _ => format!(".2byte {:#06x}", word & 0xffff),
         }
     }
 }
 
-/// Bits `high` to `low`.
+/// Returns bits `high` to `low`.
 fn bits(word: u32, high: u32, low: u32) -> u32 {
     word >> low & ((1 << (high - low + 1)) - 1)
 }
@@ -310,7 +310,7 @@ pub fn register(number: u8) -> &'static str {
 }
 
 /// Formats a decoded instruction. Jump targets are written as offsets.
-fn text(row: &Row, inst: &Inst) -> String {
+fn format_instruction(row: &Row, inst: &Inst) -> String {
     let [rd, rs1, rs2, rs3] = [inst.rd, inst.rs1, inst.rs2, inst.rs3].map(register);
     let imm = inst.imm;
     let upper = (imm as u32) >> 12;

@@ -118,8 +118,8 @@ impl<'a> Image<'a> {
         })
     }
 
-    /// Symbol that contains an address, and the offset from its start in bytes.
-    pub fn name(&self, address: u64) -> Option<(&'a str, u64)> {
+    /// Returns the symbol that contains an address, and the offset from its start in bytes.
+    pub fn symbol_at(&self, address: u64) -> Option<(&'a str, u64)> {
         let end_index = self
             .symbols
             .partition_point(|symbol| symbol.address <= address);
@@ -140,14 +140,14 @@ impl<'a> Image<'a> {
             .map(|symbol| (symbol.name, address - symbol.address))
     }
 
-    /// Address of the symbol with this name, if any.
-    pub fn address(&self, name: &str) -> Option<u64> {
-        let found = self.symbols.iter().find(|symbol| symbol.name == name);
-        found.map(|symbol| symbol.address)
+    /// Returns the address of the symbol with this name, if any.
+    pub fn symbol_address(&self, name: &str) -> Option<u64> {
+        let symbol = self.symbols.iter().find(|symbol| symbol.name == name);
+        symbol.map(|symbol| symbol.address)
     }
 }
 
-/// Contents of the section with this name; `None` if it does not exist or cannot be read.
+/// Returns the contents of the section with this name; `None` if it does not exist or cannot be read.
 pub fn section<'a>(file: &'a [u8], name: &str) -> Option<&'a [u8]> {
     let header = FileHeader64::<LittleEndian>::parse(file).ok()?;
     let endian = header.endian().ok()?;
@@ -156,13 +156,13 @@ pub fn section<'a>(file: &'a [u8], name: &str) -> Option<&'a [u8]> {
     section.data(endian, file).ok()
 }
 
-/// Source file (without its directory) and line of an instruction, if the program was compiled with `-g`.
+/// Returns the source file (without its directory) and line of an instruction, if the program was compiled with `-g`.
 pub fn line(file: &[u8], address: u64) -> Option<(String, u64)> {
     lines(file, address).into_iter().next()
 }
 
-/// Source file and line of an instruction. If its function is inlined, the locations of the calls follow, innermost
-/// first.
+/// Returns source file and line of an instruction. If its function is inlined, the locations of the calls follow,
+/// innermost first.
 pub fn lines(file: &[u8], address: u64) -> Vec<(String, u64)> {
     let load_section = |id: gimli::SectionId| {
         let bytes = section(file, id.name()).unwrap_or_default();

@@ -52,7 +52,7 @@ pub const UNDERFLOW: u8 = 2;
 /// Flag OF: the result is too large.
 pub const OVERFLOW: u8 = 4;
 /// Flag DZ: a finite number is divided by zero.
-pub const DIVIDE_BY_ZERO: u8 = 8;
+const DIVIDE_BY_ZERO: u8 = 8;
 /// Flag NV: the operation is invalid.
 pub const INVALID: u8 = 16;
 
@@ -385,7 +385,7 @@ impl Format {
     }
 
     /// Minimum, or maximum if `larger`. Negative zero is less than positive zero; a NaN operand is ignored.
-    pub fn extreme(self, a: u64, b: u64, larger: bool, flags: &mut u8) -> u64 {
+    pub(crate) fn extreme(self, a: u64, b: u64, larger: bool, flags: &mut u8) -> u64 {
         match (self.value(a), self.value(b)) {
             (Value::Nan { .. }, Value::Nan { .. }) => self.nan_of(&[a, b], flags),
             (Value::Nan { .. }, _) => {

@@ -24,22 +24,22 @@ impl From<Exception> for Stop {
 
 /// Extension of a loaded value to the register width.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fill {
+enum LoadExtension {
     Unsigned,
     Signed(Size),
     Single,
 }
 
-impl Fill {
+impl LoadExtension {
     #[inline(always)]
     fn extend(self, value: u64) -> u64 {
         match self {
-            Fill::Unsigned => value,
-            Fill::Signed(Size::Byte) => value as i8 as u64,
-            Fill::Signed(Size::Half) => value as i16 as u64,
-            Fill::Signed(Size::Word) => value as i32 as u64,
-            Fill::Signed(Size::Double) => value,
-            Fill::Single => fp::box_number(SINGLE, value & 0xffff_ffff),
+            LoadExtension::Unsigned => value,
+            LoadExtension::Signed(Size::Byte) => value as i8 as u64,
+            LoadExtension::Signed(Size::Half) => value as i16 as u64,
+            LoadExtension::Signed(Size::Word) => value as i32 as u64,
+            LoadExtension::Signed(Size::Double) => value,
+            LoadExtension::Single => fp::box_number(SINGLE, value & 0xffff_ffff),
         }
     }
 }
@@ -47,7 +47,7 @@ impl Fill {
 /// Instruction, or first half of one, fetched by a stalled step. It is kept so that the retry does not fetch it again.
 #[derive(Clone, Copy, Debug)]
 enum StalledFetch {
-    Nothing,
+    None,
     Half(u64, u16),
     Decoded(u64, Inst),
 }
@@ -73,7 +73,7 @@ pub struct Hart {
     registers: [u64; 64],
     /// Bit set of registers with an outstanding load or atomic access; `fills` holds the extension of each.
     pending_loads: u64,
-    fills: [Fill; 64],
+    fills: [LoadExtension; 64],
     stalled_fetch: StalledFetch,
     decoder: Decoder,
     /// Bits of a jump target that must be zero.
@@ -106,8 +106,8 @@ impl Hart {
             counter_reads: 0,
             registers: [0; 64],
             pending_loads: 0,
-            fills: [Fill::Unsigned; 64],
-            stalled_fetch: StalledFetch::Nothing,
+            fills: [LoadExtension::Unsigned; 64],
+            stalled_fetch: StalledFetch::None,
             decoder: Decoder::new(extensions),
             alignment_mask: if extensions.has(C) { 0 } else { 2 },
         }
@@ -171,17 +171,17 @@ impl Hart {
 
     /// Enters the handler of an exception.
     pub fn trap(&mut self, exception: Exception) {
-        self.stalled_fetch = StalledFetch::Nothing;
-        self.pc = self.csrs.enter(exception.cause(), false, self.pc);
+        self.stalled_fetch = StalledFetch::None;
+        self.pc = self.csrs.enter_trap(exception.cause(), false, self.pc);
     }
 
     /// Enters the handler of the pending interrupt with the highest priority, if one is enabled. Returns true if it
     /// did. The caller sets the pending interrupts in `csrs.interrupts`.
     pub fn interrupt(&mut self) -> bool {
-        let number = self.csrs.interrupt();
+        let number = self.csrs.pending_interrupt();
         if let Some(number) = number {
-            self.stalled_fetch = StalledFetch::Nothing;
-            self.pc = self.csrs.enter((number, 0), true, self.pc);
+            self.stalled_fetch = StalledFetch::None;
+            self.pc = self.csrs.enter_trap((number, 0), true, self.pc);
         }
         number.is_some()
     }
@@ -191,7 +191,7 @@ impl Hart {
         let mut fetch_half = |address: u64| match memory.fetch(address) {
             Reply::Done(half) => Ok(half),
             Reply::Wait | Reply::Later => Err(Stop::Wait),
-            Reply::Unmapped => Err(Exception::FetchUnmapped(address).into()),
+            Reply::PageFault => Err(Exception::FetchPageFault(address).into()),
             Reply::Misaligned | Reply::Fault => Err(Exception::FetchFault(address).into()),
         };
         if address & (1 | self.alignment_mask) != 0 {
@@ -207,12 +207,12 @@ impl Hart {
             // Keep the first half only while the second half waits: after an exception, memory may have changed.
             self.stalled_fetch = match high {
                 Err(Stop::Wait) => StalledFetch::Half(address, low),
-                _ => StalledFetch::Nothing,
+                _ => StalledFetch::None,
             };
             word |= u32::from(high?) << 16;
         }
         let inst = self.decoder.decode(word);
-        inst.ok_or(Exception::Illegal(word).into())
+        inst.ok_or(Exception::IllegalInstruction(word).into())
     }
 
     /// Executes the next instruction.
@@ -221,7 +221,7 @@ impl Hart {
             StalledFetch::Decoded(address, inst) if address == self.pc => inst,
             _ => self.fetch(self.pc, memory)?,
         };
-        self.stalled_fetch = StalledFetch::Nothing;
+        self.stalled_fetch = StalledFetch::None;
         let result = self.execute(&inst, memory);
         match result {
             Ok(()) => self.count(1),
@@ -238,12 +238,12 @@ impl Hart {
     }
 
     #[inline(always)]
-    fn read(&self, number: u8) -> u64 {
+    fn read_register(&self, number: u8) -> u64 {
         self.registers[usize::from(number & 63)]
     }
 
     #[inline(always)]
-    fn write(&mut self, number: u8, value: u64) {
+    fn write_register(&mut self, number: u8, value: u64) {
         self.registers[usize::from(number & 63)] = value;
         self.registers[0] = 0;
     }
@@ -260,7 +260,7 @@ impl Hart {
             }
         }
         let next = self.pc.wrapping_add(inst.length.into());
-        let (a, b) = (self.read(inst.rs1), self.read(inst.rs2));
+        let (a, b) = (self.read_register(inst.rs1), self.read_register(inst.rs2));
         let imm = i64::from(inst.imm) as u64;
         let address = a.wrapping_add(imm);
         match inst.op {
@@ -280,18 +280,36 @@ impl Hart {
                     address & !1
                 };
                 self.jump(target)?;
-                self.write(inst.rd, next);
+                self.write_register(inst.rd, next);
                 return Ok(());
             }
-            Auipc => self.write(inst.rd, self.pc.wrapping_add(imm)),
-            Lb => self.load(inst, address, Size::Byte, Fill::Signed(Size::Byte), memory)?,
-            Lh => self.load(inst, address, Size::Half, Fill::Signed(Size::Half), memory)?,
-            Lw => self.load(inst, address, Size::Word, Fill::Signed(Size::Word), memory)?,
-            Ld | Fld => self.load(inst, address, Size::Double, Fill::Unsigned, memory)?,
-            Lbu => self.load(inst, address, Size::Byte, Fill::Unsigned, memory)?,
-            Lhu => self.load(inst, address, Size::Half, Fill::Unsigned, memory)?,
-            Lwu => self.load(inst, address, Size::Word, Fill::Unsigned, memory)?,
-            Flw => self.load(inst, address, Size::Word, Fill::Single, memory)?,
+            Auipc => self.write_register(inst.rd, self.pc.wrapping_add(imm)),
+            Lb => self.load(
+                inst,
+                address,
+                Size::Byte,
+                LoadExtension::Signed(Size::Byte),
+                memory,
+            )?,
+            Lh => self.load(
+                inst,
+                address,
+                Size::Half,
+                LoadExtension::Signed(Size::Half),
+                memory,
+            )?,
+            Lw => self.load(
+                inst,
+                address,
+                Size::Word,
+                LoadExtension::Signed(Size::Word),
+                memory,
+            )?,
+            Ld | Fld => self.load(inst, address, Size::Double, LoadExtension::Unsigned, memory)?,
+            Lbu => self.load(inst, address, Size::Byte, LoadExtension::Unsigned, memory)?,
+            Lhu => self.load(inst, address, Size::Half, LoadExtension::Unsigned, memory)?,
+            Lwu => self.load(inst, address, Size::Word, LoadExtension::Unsigned, memory)?,
+            Flw => self.load(inst, address, Size::Word, LoadExtension::Single, memory)?,
             Sb => store_result(address, memory.store(address, Size::Byte, b & 0xff))?,
             Sh => store_result(address, memory.store(address, Size::Half, b & 0xffff))?,
             Sw | Fsw => store_result(address, memory.store(address, Size::Word, b & 0xffff_ffff))?,
@@ -303,7 +321,7 @@ impl Hart {
                 if inst.rd == STACK_POINTER && inst.rs1 == STACK_POINTER {
                     self.check_stack(a, result)?;
                 }
-                self.write(inst.rd, result);
+                self.write_register(inst.rd, result);
             }
         }
         self.pc = next;
@@ -339,21 +357,22 @@ impl Hart {
         inst: &Inst,
         address: u64,
         size: Size,
-        fill: Fill,
+        fill: LoadExtension,
         memory: &mut M,
     ) -> Result<(), Stop> {
         match memory.load(address, size, inst.rd) {
-            Reply::Done(value) => self.write(inst.rd, fill.extend(value)),
-            Reply::Later => self.wait_for(inst.rd, fill),
+            Reply::Done(value) => self.write_register(inst.rd, fill.extend(value)),
+            Reply::Later => self.mark_pending(inst.rd, fill),
             Reply::Wait => return Err(Stop::Wait),
             Reply::Misaligned => return Err(Exception::MisalignedLoad(address).into()),
             Reply::Fault => return Err(Exception::LoadFault(address).into()),
-            Reply::Unmapped => return Err(Exception::LoadUnmapped(address).into()),
+            Reply::PageFault => return Err(Exception::LoadPageFault(address).into()),
         }
         Ok(())
     }
 
-    fn wait_for(&mut self, register: u8, fill: Fill) {
+    /// Records that a register waits for an outstanding load or atomic access.
+    fn mark_pending(&mut self, register: u8, fill: LoadExtension) {
         self.pending_loads |= 1 << (register & 63);
         self.fills[usize::from(register & 63)] = fill;
     }
@@ -362,15 +381,17 @@ impl Hart {
     fn execute_float(&mut self, inst: &Inst) -> Result<(), Stop> {
         let completed = fp::execute(inst, &mut self.registers, &mut self.csrs);
         self.registers[0] = 0;
-        completed.ok_or(Exception::Illegal(inst.word).into())
+        completed.ok_or(Exception::IllegalInstruction(inst.word).into())
     }
 
     /// Executes atomic accesses, fences, block management, and system instructions.
     #[inline(never)]
     fn execute_special<M: Memory>(&mut self, inst: &Inst, memory: &mut M) -> Result<(), Stop> {
         use Op::*;
-        let illegal = Err(Exception::Illegal(inst.word).into());
-        let address = self.read(inst.rs1).wrapping_add(i64::from(inst.imm) as u64);
+        let illegal = Err(Exception::IllegalInstruction(inst.word).into());
+        let address = self
+            .read_register(inst.rs1)
+            .wrapping_add(i64::from(inst.imm) as u64);
         match inst.op {
             Op::Fence => {
                 let fence = Orders {
@@ -382,14 +403,14 @@ impl Hart {
             }
             FenceI => {
                 // Discard a first half that waits for its second half.
-                self.stalled_fetch = StalledFetch::Nothing;
+                self.stalled_fetch = StalledFetch::None;
                 store_result(self.pc, memory.fence_i())?
             }
             Ecall if self.csrs.mode == Mode::User => return Err(Exception::UserCall.into()),
             Ecall => return Err(Exception::MachineCall.into()),
             Ebreak => return Err(Exception::Breakpoint(self.pc).into()),
             Mret => {
-                self.pc = match self.csrs.leave() {
+                self.pc = match self.csrs.return_from_trap() {
                     Some(target) => target,
                     None => return illegal,
                 };
@@ -397,7 +418,7 @@ impl Hart {
             }
             // No effect: the run loop checks for interrupts, and may advance time until one is pending.
             Wfi => {}
-            Csrrw | Csrrs | Csrrc => self.csr(inst)?,
+            Csrrw | Csrrs | Csrrc => self.access_csr(inst)?,
             CboInval | CboClean | CboFlush => {
                 let (may_invalidate, flushes_instead) = self.csrs.may_invalidate();
                 let op = match inst.op {
@@ -412,21 +433,22 @@ impl Hart {
             PrefetchI => memory.prefetch(address, Prefetch::Execute),
             PrefetchR => memory.prefetch(address, Prefetch::Read),
             PrefetchW => memory.prefetch(address, Prefetch::Write),
-            _ => self.amo(inst, memory)?,
+            _ => self.access_atomically(inst, memory)?,
         }
         self.pc = self.pc.wrapping_add(inst.length.into());
         Ok(())
     }
 
-    fn csr(&mut self, inst: &Inst) -> Result<(), Stop> {
+    /// Executes a CSR instruction.
+    fn access_csr(&mut self, inst: &Inst) -> Result<(), Stop> {
         // Register operand or immediate operand; the other one is zero.
-        let operand = self.read(inst.rs1) | inst.imm as u64;
+        let operand = self.read_register(inst.rs1) | inst.imm as u64;
         let number = inst.csr();
         self.counter_reads += u64::from(matches!(number, 0xc00..=0xc02 | 0xb00 | 0xb02));
         let old = self
             .csrs
             .read(number)
-            .ok_or(Exception::Illegal(inst.word))?;
+            .ok_or(Exception::IllegalInstruction(inst.word))?;
         let new = match inst.op {
             Op::Csrrw => operand,
             Op::Csrrs => old | operand,
@@ -435,14 +457,15 @@ impl Hart {
         // `csrrs` and `csrrc` with `x0` or immediate 0 do not write.
         if inst.op == Op::Csrrw || inst.word >> 15 & 31 != 0 {
             let result = self.csrs.write(number, new);
-            result.ok_or(Exception::Illegal(inst.word))?;
+            result.ok_or(Exception::IllegalInstruction(inst.word))?;
         }
-        self.write(inst.rd, old);
+        self.write_register(inst.rd, old);
         Ok(())
     }
 
-    fn amo<M: Memory>(&mut self, inst: &Inst, memory: &mut M) -> Result<(), Stop> {
-        let address = self.read(inst.rs1);
+    /// Executes an atomic access.
+    fn access_atomically<M: Memory>(&mut self, inst: &Inst, memory: &mut M) -> Result<(), Stop> {
+        let address = self.read_register(inst.rs1);
         let size = if inst.wide { Size::Double } else { Size::Word };
         let op = match inst.op {
             Op::Lr => AmoOp::LoadReserved,
@@ -462,7 +485,7 @@ impl Hart {
         let amo = Amo {
             op,
             size,
-            operand: self.read(inst.rs2),
+            operand: self.read_register(inst.rs2),
             acquire,
             release,
         };
@@ -474,23 +497,23 @@ impl Hart {
         };
         // The status of a store-conditional is not data from memory, so it is not sign-extended.
         let fill = if op == AmoOp::StoreConditional {
-            Fill::Unsigned
+            LoadExtension::Unsigned
         } else {
-            Fill::Signed(size)
+            LoadExtension::Signed(size)
         };
         match reply {
-            Reply::Done(value) => self.write(inst.rd, fill.extend(value)),
-            Reply::Later => self.wait_for(inst.rd, fill),
+            Reply::Done(value) => self.write_register(inst.rd, fill.extend(value)),
+            Reply::Later => self.mark_pending(inst.rd, fill),
             Reply::Wait => return Err(Stop::Wait),
             Reply::Misaligned if is_load => return Err(Exception::MisalignedLoad(address).into()),
             Reply::Fault if is_load => return Err(Exception::LoadFault(address).into()),
-            Reply::Unmapped if is_load => return Err(Exception::LoadUnmapped(address).into()),
+            Reply::PageFault if is_load => return Err(Exception::LoadPageFault(address).into()),
             other_reply => {
                 return store_result(
                     address,
                     match other_reply {
                         Reply::Misaligned => Reply::Misaligned,
-                        Reply::Unmapped => Reply::Unmapped,
+                        Reply::PageFault => Reply::PageFault,
                         _ => Reply::Fault,
                     },
                 )
@@ -508,6 +531,6 @@ fn store_result(address: u64, reply: Reply<()>) -> Result<(), Stop> {
         Reply::Wait | Reply::Later => Err(Stop::Wait),
         Reply::Misaligned => Err(Exception::MisalignedStore(address).into()),
         Reply::Fault => Err(Exception::StoreFault(address).into()),
-        Reply::Unmapped => Err(Exception::StoreUnmapped(address).into()),
+        Reply::PageFault => Err(Exception::StorePageFault(address).into()),
     }
 }

@@ -38,14 +38,14 @@ pub struct Region {
 }
 
 /// Memory that is notified of the region of each access.
-pub trait Regional: TimedMemory {
+pub trait RegionMemory: TimedMemory {
     /// Announces the region of the next access, prefetch or block management.
     fn region(&mut self, _region: &Region) {}
 }
 
 /// Memory behind an address map. An access outside all regions, or not permitted by its region, faults.
 #[derive(Clone, Debug)]
-pub struct Mapped<M> {
+pub struct MappedMemory<M> {
     /// Memory behind the map.
     pub memory: M,
     /// Regions, sorted by address.
@@ -56,12 +56,12 @@ pub struct Mapped<M> {
     extra_latency: u64,
 }
 
-impl<M> Mapped<M> {
+impl<M> MappedMemory<M> {
     /// Creates a map of these regions in front of `memory`.
     ///
     /// # Errors
     /// A region is empty, extends beyond the last address, or overlaps another.
-    pub fn new(memory: M, mut regions: Vec<Region>) -> Result<Mapped<M>, String> {
+    pub fn new(memory: M, mut regions: Vec<Region>) -> Result<MappedMemory<M>, String> {
         regions.sort_by_key(|region| region.start);
         for region in &regions {
             let is_in_range = |address: u64| {
@@ -82,7 +82,7 @@ impl<M> Mapped<M> {
                 ));
             }
         }
-        Ok(Mapped {
+        Ok(MappedMemory {
             memory,
             regions,
             last_index: 0,
@@ -120,7 +120,7 @@ impl<M> Mapped<M> {
     }
 }
 
-impl<M: Regional> Mapped<M> {
+impl<M: RegionMemory> MappedMemory<M> {
     /// Translates an access, if its region permits it, and announces the region to the memory.
     #[inline(always)]
     fn route(
@@ -160,7 +160,7 @@ impl<M: Regional> Mapped<M> {
     }
 }
 
-impl<M: Regional> Memory for Mapped<M> {
+impl<M: RegionMemory> Memory for MappedMemory<M> {
     const SPLIT: bool = M::SPLIT;
 
     fn fetch(&mut self, address: u64) -> Reply<u16> {
@@ -229,7 +229,7 @@ impl<M: Regional> Memory for Mapped<M> {
     }
 }
 
-impl<M: Regional> TimedMemory for Mapped<M> {
+impl<M: RegionMemory> TimedMemory for MappedMemory<M> {
     fn set_cycle(&mut self, cycle: u64) {
         self.extra_latency = 0;
         self.memory.set_cycle(cycle);

@@ -31,7 +31,7 @@ pub enum Reply<T> {
     /// Refused: no memory at this address, or the access is not permitted there.
     Fault,
     /// Refused: no page maps the address, or its page does not permit the access.
-    Unmapped,
+    PageFault,
 }
 
 impl<T> Reply<T> {
@@ -43,7 +43,7 @@ impl<T> Reply<T> {
             Reply::Wait => Reply::Wait,
             Reply::Misaligned => Reply::Misaligned,
             Reply::Fault => Reply::Fault,
-            Reply::Unmapped => Reply::Unmapped,
+            Reply::PageFault => Reply::PageFault,
         }
     }
 }
@@ -157,9 +157,9 @@ impl Prefetch {
 /// Access kinds that a `fence` orders, as bit sets: bit 0 writes, bit 1 reads, bit 2 device output, bit 3 device input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fence {
-    /// Predecessor set: earlier accesses that become visible
+    /// Predecessor set: earlier accesses, which become visible before the accesses of the successor set.
     pub predecessors: u8,
-    /// before the accesses of this successor set.
+    /// Successor set: later accesses.
     pub successors: u8,
     /// True for `fence.tso`: orders reads before reads and writes, and writes before writes, but not writes before
     /// reads.
@@ -195,23 +195,23 @@ pub trait Memory {
 /// A range of bytes for one core. Accesses complete at once, misaligned accesses are allowed, and block management has
 /// no effect.
 #[derive(Clone)]
-pub struct Flat {
+pub struct FlatMemory {
     start: u64,
     bytes: Vec<u8>,
     /// Reserved address, if any.
     reserved: Option<u64>,
 }
 
-impl fmt::Debug for Flat {
+impl fmt::Debug for FlatMemory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} bytes from {:#x}", self.bytes.len(), self.start)
     }
 }
 
-impl Flat {
+impl FlatMemory {
     /// Creates `length` zero bytes from address `start` on.
-    pub fn new(start: u64, length: usize) -> Flat {
-        Flat {
+    pub fn new(start: u64, length: usize) -> FlatMemory {
+        FlatMemory {
             start,
             bytes: vec![0; length],
             reserved: None,
@@ -272,7 +272,7 @@ impl<T> From<Option<T>> for Reply<T> {
     }
 }
 
-impl Memory for Flat {
+impl Memory for FlatMemory {
     #[inline(always)]
     fn fetch(&mut self, address: u64) -> Reply<u16> {
         self.read(address).map(u16::from_le_bytes).into()

@@ -77,13 +77,13 @@ impl AccessKind {
 
 /// A run of pages with consecutive virtual and consecutive physical addresses.
 #[derive(Clone, Copy, Debug)]
-struct Run {
+struct PageRun {
     first: Page,
     /// Last virtual address.
     last: u64,
 }
 
-impl Run {
+impl PageRun {
     /// Page that contains `address`, which must lie in the run.
     fn page(&self, address: u64) -> Page {
         let offset = (address - self.first.virtual_start) & !(self.first.size.bytes() - 1);
@@ -98,7 +98,7 @@ impl Run {
 /// Page table of a core, with a fully associative TLB and LRU replacement.
 #[derive(Clone, Debug, Default)]
 pub struct Pages {
-    runs: BTreeMap<u64, Run>,
+    runs: BTreeMap<u64, PageRun>,
     /// TLB entries: page, and value of `use_count` at its last use. `last_index` is the index of the entry used last,
     /// or no valid index.
     tlb: Vec<(Page, u64)>,
@@ -161,7 +161,7 @@ impl Pages {
                 run.page(start.max(run.first.virtual_start)).virtual_start
             ));
         }
-        self.runs.insert(start, Run { first, last });
+        self.runs.insert(start, PageRun { first, last });
         Ok(())
     }
 
@@ -209,13 +209,13 @@ impl Pages {
     fn find(&mut self, address: u64) -> Option<Page> {
         match self.tlb.get(self.last_index) {
             Some((page, _)) if page.contains(address) => Some(*page),
-            _ => self.look_up_slow(address),
+            _ => self.look_up_in_tlb(address),
         }
     }
 
     /// Looks up an address that is not in the entry used last.
     #[inline(never)]
-    fn look_up_slow(&mut self, address: u64) -> Option<Page> {
+    fn look_up_in_tlb(&mut self, address: u64) -> Option<Page> {
         let index = self.tlb.iter().position(|(page, _)| page.contains(address));
         self.last_index = match index {
             Some(index) => index,
@@ -253,7 +253,7 @@ impl Pages {
 /// prefetch that misses is dropped. Instruction translations are separate and always hit. An access that crosses the
 /// end of a page is misaligned.
 #[derive(Clone, Debug)]
-pub struct Paged<M> {
+pub struct PagedMemory<M> {
     /// Memory behind the page table.
     pub memory: M,
     /// Page table. It may be moved to another memory.
@@ -262,10 +262,10 @@ pub struct Paged<M> {
     now: u64,
 }
 
-impl<M> Paged<M> {
+impl<M> PagedMemory<M> {
     /// Puts this page table in front of this memory.
-    pub fn new(memory: M, pages: Pages) -> Paged<M> {
-        Paged {
+    pub fn new(memory: M, pages: Pages) -> PagedMemory<M> {
+        PagedMemory {
             memory,
             pages,
             now: 0,
@@ -273,7 +273,7 @@ impl<M> Paged<M> {
     }
 }
 
-impl<M: TimedMemory> Paged<M> {
+impl<M: TimedMemory> PagedMemory<M> {
     /// Translates an access. An access that its page does not permit is answered like one without a page.
     #[inline(always)]
     fn translate<T>(
@@ -287,7 +287,7 @@ impl<M: TimedMemory> Paged<M> {
             .find(address)
             .filter(|page| kind.is_permitted_by(page))
         else {
-            return Err(Reply::Unmapped);
+            return Err(Reply::PageFault);
         };
         let offset = address - page.virtual_start;
         if offset + length > page.size.bytes() {
@@ -317,7 +317,7 @@ macro_rules! translated {
     };
 }
 
-impl<M: TimedMemory> Memory for Paged<M> {
+impl<M: TimedMemory> Memory for PagedMemory<M> {
     const SPLIT: bool = M::SPLIT;
 
     fn fetch(&mut self, address: u64) -> Reply<u16> {
@@ -329,7 +329,7 @@ impl<M: TimedMemory> Memory for Paged<M> {
             Some(page) => self
                 .memory
                 .fetch(page.physical_start + (address - page.virtual_start)),
-            None => Reply::Unmapped,
+            None => Reply::PageFault,
         }
     }
 
@@ -390,7 +390,7 @@ impl<M: TimedMemory> Memory for Paged<M> {
     }
 }
 
-impl<M: TimedMemory> TimedMemory for Paged<M> {
+impl<M: TimedMemory> TimedMemory for PagedMemory<M> {
     #[inline(always)]
     fn set_cycle(&mut self, cycle: u64) {
         self.now = cycle;

@@ -64,7 +64,7 @@ impl<M> Sandbox<M> {
         }
     }
 
-    /// True if the access lies within one permitted range, and `allowed` accepts that range.
+    /// True if the access lies within one permitted range, and `accepts` is true for that range.
     #[inline(always)]
     fn permits(
         &self,

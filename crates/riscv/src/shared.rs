@@ -1,6 +1,6 @@
 //! Memory shared by several cores, without time.
 
-use crate::memory::{Amo, AmoOp, Cbo, Fence, Flat, Memory, Prefetch, Reply, Size};
+use crate::memory::{Amo, AmoOp, Cbo, Fence, FlatMemory, Memory, Prefetch, Reply, Size};
 use crate::system::Bytes;
 use crate::timed::TimedMemory;
 
@@ -9,19 +9,19 @@ const BLOCK: u64 = 64;
 
 /// Sequentially consistent memory of several cores: each access is performed at once and visible to all.
 #[derive(Clone, Debug)]
-pub struct Shared {
+pub struct SharedMemory {
     /// Contents.
-    pub memory: Flat,
+    pub memory: FlatMemory,
     /// Reserved address of each core, if any.
     reserved: Vec<Option<u64>>,
     /// Number of reservations.
     reservation_count: usize,
 }
 
-impl Shared {
+impl SharedMemory {
     /// Shares `memory` among `cores` cores.
-    pub fn new(memory: Flat, cores: usize) -> Shared {
-        Shared {
+    pub fn new(memory: FlatMemory, cores: usize) -> SharedMemory {
+        SharedMemory {
             memory,
             reserved: vec![None; cores],
             reservation_count: 0,
@@ -41,6 +41,7 @@ impl Shared {
         self.memory.put(address, bytes)
     }
 
+    /// Sets or clears the reservation of a core. Returns the previous one.
     fn reserve(&mut self, core: usize, address: Option<u64>) -> Option<u64> {
         let previous = std::mem::replace(&mut self.reserved[core], address);
         self.reservation_count = self.reservation_count + usize::from(address.is_some())
@@ -59,11 +60,11 @@ impl Shared {
     #[cold]
     fn break_reservations(&mut self, core: usize, address: u64, length: u64) {
         for other_core in (0..self.reserved.len()).filter(|other_core| *other_core != core) {
-            let is_hit = self.reserved[other_core].is_some_and(|reserved_address| {
+            let is_overlapped = self.reserved[other_core].is_some_and(|reserved_address| {
                 let last_address = address.wrapping_add(length - 1);
                 (address / BLOCK..=last_address / BLOCK).contains(&(reserved_address / BLOCK))
             });
-            if is_hit {
+            if is_overlapped {
                 self.reserve(other_core, None);
             }
         }
@@ -73,7 +74,7 @@ impl Shared {
 /// Shared memory as seen by one core.
 #[derive(Debug)]
 pub struct Port<'a> {
-    shared: &'a mut Shared,
+    shared: &'a mut SharedMemory,
     core: usize,
 }
 
@@ -107,12 +108,12 @@ impl Memory for Port<'_> {
             AmoOp::LoadReserved => self.shared.memory.load(address, amo.size, destination),
             AmoOp::StoreConditional if reservation != Some(address) => {
                 // Nothing is stored, but an invalid address must still fault.
-                let loaded = self.shared.memory.load(address, amo.size, destination);
-                loaded.map(|_| 1)
+                let reply = self.shared.memory.load(address, amo.size, destination);
+                reply.map(|_| 1)
             }
             AmoOp::StoreConditional => {
-                let stored = self.store(address, amo.size, amo.operand);
-                stored.map(|()| 0)
+                let reply = self.store(address, amo.size, amo.operand);
+                reply.map(|()| 0)
             }
             _ => {
                 self.shared.note_store(self.core, address, amo.size as u64);

@@ -3,7 +3,7 @@
 
 use crate::csr::Exception;
 use crate::hart::Hart;
-use crate::memory::Flat;
+use crate::memory::FlatMemory;
 use std::ops::Range;
 
 /// Linux error number of a failed call.
@@ -30,7 +30,7 @@ pub enum Errno {
 
 /// Open mode of a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Open {
+pub struct OpenMode {
     /// Opened for reading.
     pub read: bool,
     /// Opened for writing.
@@ -45,7 +45,7 @@ pub struct Open {
 
 /// A file position, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum FilePosition {
     /// Offset from the start of the file.
     Start(u64),
     /// Offset from the current position.
@@ -58,7 +58,7 @@ pub enum Place {
 /// other files, no input, and a clock that always reads 0.
 pub trait World {
     /// Opens a file. Returns its number, at least 3.
-    fn open(&mut self, _name: &str, _mode: Open) -> Result<u32, Errno> {
+    fn open(&mut self, _name: &str, _mode: OpenMode) -> Result<u32, Errno> {
         Err(Errno::Denied)
     }
     /// Closes a file.
@@ -72,7 +72,7 @@ pub trait World {
     /// Writes to a file. Returns the number of bytes written.
     fn write(&mut self, file: u32, bytes: &[u8]) -> Result<usize, Errno>;
     /// Moves the file position. Returns the new position, in bytes from the start.
-    fn seek(&mut self, _file: u32, _place: Place) -> Result<u64, Errno> {
+    fn seek(&mut self, _file: u32, _place: FilePosition) -> Result<u64, Errno> {
         Err(Errno::BadFile)
     }
     /// Current time in nanoseconds since the start of 1970.
@@ -89,7 +89,7 @@ pub trait Bytes {
     fn put(&mut self, address: u64, bytes: &[u8]) -> bool;
 }
 
-impl Bytes for Flat {
+impl Bytes for FlatMemory {
     fn get(&mut self, address: u64, bytes: &mut [u8]) -> bool {
         let memory_bytes = self.bytes(address, bytes.len());
         memory_bytes.is_some_and(|memory_bytes| {
@@ -145,7 +145,8 @@ const FEATURES_FILE: u32 = 0x7fff_fffe;
 /// output and error).
 const FEATURES_BYTES: &[u8] = b"SHFB\x03";
 
-type Answer = Result<u64, Errno>;
+/// Return value of a call, or its error.
+type CallResult = Result<u64, Errno>;
 
 /// Reads `N` bytes of the program's memory.
 fn read_bytes<const N: usize>(memory: &mut impl Bytes, address: u64) -> Result<[u8; N], Errno> {
@@ -156,7 +157,8 @@ fn read_bytes<const N: usize>(memory: &mut impl Bytes, address: u64) -> Result<[
         .ok_or(Errno::Fault)
 }
 
-fn write_bytes(memory: &mut impl Bytes, address: u64, bytes: &[u8]) -> Answer {
+/// Writes bytes to the program's memory.
+fn write_bytes(memory: &mut impl Bytes, address: u64, bytes: &[u8]) -> CallResult {
     memory.put(address, bytes).then_some(0).ok_or(Errno::Fault)
 }
 
@@ -190,17 +192,17 @@ fn transfer(
     is_write: bool,
     file: u64,
     (address, length): (u64, u64),
-) -> Answer {
+) -> CallResult {
     let mut transferred = 0;
     while transferred < length {
-        let (address, rest) = (address.wrapping_add(transferred), length - transferred);
-        let outcome = match is_write {
-            true => write_file(memory, world, file, address, rest),
-            false => read_file(memory, world, file, address, rest),
+        let (address, remaining) = (address.wrapping_add(transferred), length - transferred);
+        let result = match is_write {
+            true => write_file(memory, world, file, address, remaining),
+            false => read_file(memory, world, file, address, remaining),
         };
-        match outcome {
+        match result {
             Ok(0) => break,
-            Ok(outcome) => transferred += outcome,
+            Ok(count) => transferred += count,
             Err(errno) if transferred == 0 => return Err(errno),
             Err(_) => break,
         }
@@ -212,30 +214,33 @@ fn transfer(
     Ok(length.saturating_sub(transferred))
 }
 
+/// Converts a file number from a register.
 fn file_number(file: u64) -> Result<u32, Errno> {
     u32::try_from(file).map_err(|_| Errno::BadFile)
 }
 
+/// Reads from a file into memory. Returns the number of bytes.
 fn read_file(
     memory: &mut impl Bytes,
     world: &mut impl World,
     file: u64,
     address: u64,
     length: u64,
-) -> Answer {
+) -> CallResult {
     let mut bytes = vec![0; length.min(MAX_TRANSFER_BYTES) as usize];
     let count = world.read(file_number(file)?, &mut bytes)?;
     write_bytes(memory, address, &bytes[..count.min(bytes.len())])?;
     Ok(count as u64)
 }
 
+/// Writes memory to a file. Returns the number of bytes.
 fn write_file(
     memory: &mut impl Bytes,
     world: &mut impl World,
     file: u64,
     address: u64,
     length: u64,
-) -> Answer {
+) -> CallResult {
     let mut bytes = vec![0; length.min(MAX_TRANSFER_BYTES) as usize];
     if !memory.get(address, &mut bytes) {
         return Err(Errno::Fault);
@@ -284,10 +289,10 @@ impl System {
                     return ServiceOutcome::Exit(hart.x(10) as i32);
                 }
                 let arguments = [10, 11, 12].map(|register| hart.x(register));
-                let answer = self.linux(call, arguments, memory, world);
+                let result = self.linux_call(call, arguments, memory, world);
                 hart.set_x(
                     10,
-                    answer.unwrap_or_else(|errno| (errno as u64).wrapping_neg()),
+                    result.unwrap_or_else(|errno| (errno as u64).wrapping_neg()),
                 );
             }
             Exception::Breakpoint(address) if is_semihosting(memory, address) => {
@@ -295,9 +300,9 @@ impl System {
                 if matches!(call, 0x18 | 0x20) {
                     return exit_outcome(memory, argument);
                 }
-                let answer = self.semihosting(call, argument, start_time, memory, world);
-                self.errno = answer.err().map_or(self.errno, |errno| errno as u64);
-                hart.set_x(10, answer.unwrap_or(u64::MAX));
+                let result = self.semihosting_call(call, argument, start_time, memory, world);
+                self.errno = result.err().map_or(self.errno, |errno| errno as u64);
+                hart.set_x(10, result.unwrap_or(u64::MAX));
             }
             _ => return ServiceOutcome::Exception(exception),
         }
@@ -306,17 +311,17 @@ impl System {
     }
 
     /// Handles a Linux system call.
-    fn linux(
+    fn linux_call(
         &mut self,
         call: u64,
         [a, b, c]: [u64; 3],
         memory: &mut impl Bytes,
         world: &mut impl World,
-    ) -> Answer {
+    ) -> CallResult {
         match call {
             56 => {
                 let flag = |bit: u64| c & bit != 0;
-                let mode = Open {
+                let mode = OpenMode {
                     read: c & 3 != 1,
                     write: c & 3 != 0,
                     create: flag(0o100),
@@ -330,9 +335,9 @@ impl System {
             57 => world.close(file_number(a)?).map(|()| 0),
             62 => {
                 let place = match c {
-                    0 => Place::Start(b),
-                    1 => Place::Current(b as i64),
-                    2 => Place::End(b as i64),
+                    0 => FilePosition::Start(b),
+                    1 => FilePosition::Current(b as i64),
+                    2 => FilePosition::End(b as i64),
                     _ => return Err(Errno::Invalid),
                 };
                 world.seek(file_number(a)?, place)
@@ -363,14 +368,14 @@ impl System {
     }
 
     /// Handles a semihosting call. Semihosting handles are file numbers plus one.
-    fn semihosting(
+    fn semihosting_call(
         &mut self,
         call: u64,
         block: u64,
         start_time: u64,
         memory: &mut impl Bytes,
         world: &mut impl World,
-    ) -> Answer {
+    ) -> CallResult {
         let word = |memory: &mut _, n: u64| {
             read_bytes(memory, block.wrapping_add(8 * n)).map(u64::from_le_bytes)
         };
@@ -405,14 +410,16 @@ impl System {
             0x0a => {
                 let place = word(memory, 1)?;
                 world
-                    .seek(file_number(file(memory)?)?, Place::Start(place))
+                    .seek(file_number(file(memory)?)?, FilePosition::Start(place))
                     .map(|_| 0)
             }
             0x0c => {
                 let file = file_number(file(memory)?)?;
-                let position = world.seek(file, Place::Current(0))?;
-                let length = world.seek(file, Place::End(0))?;
-                world.seek(file, Place::Start(position)).map(|_| length)
+                let position = world.seek(file, FilePosition::Current(0))?;
+                let length = world.seek(file, FilePosition::End(0))?;
+                world
+                    .seek(file, FilePosition::Start(position))
+                    .map(|_| length)
             }
             0x10 => Ok(world.now().wrapping_sub(start_time) / 10_000_000),
             0x11 => Ok(world.now() / 1_000_000_000),
@@ -468,7 +475,7 @@ fn exit_outcome(memory: &mut impl Bytes, block: u64) -> ServiceOutcome {
 }
 
 /// Opens a file in one of the twelve C modes (`r` to `a+b`); `:tt` is the terminal.
-fn open_file(name: &str, mode: u64, world: &mut impl World) -> Answer {
+fn open_file(name: &str, mode: u64, world: &mut impl World) -> CallResult {
     if mode > 11 {
         return Err(Errno::Invalid);
     }
@@ -476,7 +483,7 @@ fn open_file(name: &str, mode: u64, world: &mut impl World) -> Answer {
         return Ok(1 + mode / 4);
     }
     let is_read_write = mode & 2 != 0;
-    let options = Open {
+    let options = OpenMode {
         read: mode < 4 || is_read_write,
         write: mode >= 4 || is_read_write,
         create: mode >= 4,
@@ -493,7 +500,7 @@ struct Features<'a, W> {
 }
 
 impl<W: World> World for Features<'_, W> {
-    fn open(&mut self, name: &str, mode: Open) -> Result<u32, Errno> {
+    fn open(&mut self, name: &str, mode: OpenMode) -> Result<u32, Errno> {
         if name != FEATURES {
             return self.world.open(name, mode);
         }
@@ -529,14 +536,14 @@ impl<W: World> World for Features<'_, W> {
         self.world.write(file, bytes)
     }
 
-    fn seek(&mut self, file: u32, place: Place) -> Result<u64, Errno> {
+    fn seek(&mut self, file: u32, place: FilePosition) -> Result<u64, Errno> {
         if file != FEATURES_FILE {
             return self.world.seek(file, place);
         }
         *self.features_position = match place {
-            Place::Start(address) => address,
-            Place::Current(by) => self.features_position.saturating_add_signed(by),
-            Place::End(by) => (FEATURES_BYTES.len() as u64).saturating_add_signed(by),
+            FilePosition::Start(address) => address,
+            FilePosition::Current(by) => self.features_position.saturating_add_signed(by),
+            FilePosition::End(by) => (FEATURES_BYTES.len() as u64).saturating_add_signed(by),
         };
         Ok(*self.features_position)
     }

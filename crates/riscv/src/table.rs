@@ -77,7 +77,7 @@ impl Op {
 
     /// True if the operation calls the memory: accesses, fences, block management and prefetches.
     #[inline(always)]
-    pub fn is_memory_operation(self) -> bool {
+    pub(crate) fn is_memory_operation(self) -> bool {
         let block_operations = Op::CboInval as u8..=Op::PrefetchW as u8;
         self.accesses()
             || matches!(self, Op::Fence | Op::FenceI)

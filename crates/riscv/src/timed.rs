@@ -3,7 +3,7 @@
 use crate::blocks::Blocks;
 use crate::decode::Inst;
 use crate::hart::{Hart, Stop};
-use crate::memory::{Flat, Memory};
+use crate::memory::{FlatMemory, Memory};
 use crate::table::Op;
 
 /// Memory with latency.
@@ -31,7 +31,7 @@ pub trait TimedMemory: Memory {
     }
 }
 
-impl TimedMemory for Flat {}
+impl TimedMemory for FlatMemory {}
 
 /// Cost of one kind of instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,7 +46,8 @@ pub struct Cost {
 #[derive(Clone, Debug)]
 pub struct Latencies {
     costs: [Cost; 256],
-    wide: [Cost; 256],
+    /// Costs in double precision, or of atomic accesses to double words.
+    wide_costs: [Cost; 256],
     /// Penalty of a jump or taken branch, in cycles.
     pub taken_penalty: u16,
 }
@@ -60,7 +61,7 @@ impl Default for Latencies {
         };
         Latencies {
             costs: [ideal; 256],
-            wide: [ideal; 256],
+            wide_costs: [ideal; 256],
             taken_penalty: 0,
         }
     }
@@ -100,7 +101,7 @@ impl Latencies {
     /// Sets the cost of some operations in double precision, or of atomic accesses to double words.
     pub fn with_wide(mut self, ops: &[Op], latency: u16, busy: u16) -> Latencies {
         for &op in ops {
-            self.wide[op as usize] = Cost {
+            self.wide_costs[op as usize] = Cost {
                 latency,
                 busy: busy.max(1),
             };
@@ -110,15 +111,19 @@ impl Latencies {
 
     /// Cost of an instruction.
     #[inline(always)]
-    pub fn cost_of(&self, inst: &Inst) -> Cost {
-        let costs = if inst.wide { &self.wide } else { &self.costs };
+    fn cost_of(&self, inst: &Inst) -> Cost {
+        let costs = if inst.wide {
+            &self.wide_costs
+        } else {
+            &self.costs
+        };
         costs[inst.op as usize]
     }
 }
 
 /// Timed engine for a core. Instruction fetch takes no cycles.
 #[derive(Clone, Debug)]
-pub struct Timed {
+pub struct TimedInterpreter {
     blocks: Blocks,
     latencies: Latencies,
     /// Cycle in which the next instruction can start. A caller that stalls the core sets it to the cycle of resumption.
@@ -127,10 +132,10 @@ pub struct Timed {
     ready: [u64; 64],
 }
 
-impl Timed {
+impl TimedInterpreter {
     /// Creates an engine at cycle 0.
-    pub fn new(latencies: Latencies) -> Timed {
-        Timed {
+    pub fn new(latencies: Latencies) -> TimedInterpreter {
+        TimedInterpreter {
             blocks: Blocks::default(),
             latencies,
             now: 0,
@@ -154,8 +159,8 @@ impl Timed {
     /// Returns the number of completed instructions, and the reason for any other stop.
     ///
     /// After [`Stop::Wait`], `now` is the earliest cycle in which the instruction could have started.
-    /// [`Timed::deliver`] ends the wait for a register. If memory stalled, the next run retries the same access in
-    /// cycle `now`.
+    /// [`TimedInterpreter::deliver`] ends the wait for a register. If memory stalled, the next run retries the same
+    /// access in cycle `now`.
     pub fn run<M: TimedMemory>(
         &mut self,
         hart: &mut Hart,
@@ -164,7 +169,7 @@ impl Timed {
     ) -> (u64, Result<(), Stop>) {
         let mut completed = 0;
         while self.now < until {
-            let block = match self.blocks.next(hart, memory) {
+            let block = match self.blocks.block_at_pc(hart, memory) {
                 Ok(block) => block,
                 Err(stop) => return (completed, Err(stop)),
             };

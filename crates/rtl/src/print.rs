@@ -3,10 +3,10 @@
 use crate::keywords::reserved;
 use crate::rom::{Rom, MAX_CIRCUITS};
 use crate::sources::HOME;
+use cohkit_diagnostics::line_column;
 use cohkit_protocol::controller::Controller;
-use cohkit_protocol::protocol::{Protocol, Right};
+use cohkit_protocol::protocol::{Permission, Protocol};
 use cohkit_protocol::rows::{rows, Row as Words};
-use cohkit_protocol::text::line_column;
 use std::fmt::Write;
 
 /// Origin of a ROM, for the header of printed files.
@@ -28,6 +28,24 @@ impl Origin<'_> {
         )
     }
 }
+
+/// Type of a row of the ROM.
+const ROW_TYPE: &str = "
+  // A row of the ROM, which is addressed by state and event.
+  typedef struct packed {
+    home_pkg::effect_e     effect;
+    home_pkg::memory_e     memory;
+    logic                  acknowledge;  // of the local operation in progress, or of the unlock
+    logic                  grant_valid;
+    send_e                 grant;
+    logic                  forward_valid;
+    send_e                 forward;
+    home_pkg::permission_e from;         // maximum permission of the remote, as tracked by the home
+    home_pkg::permission_e to;
+    state_e                next;
+  } row_t;
+
+";
 
 /// Prints the SystemVerilog package: enumerations with the protocol's names, the layout of a row, and the properties of
 /// messages that the hardware needs. The package's name is the protocol's, followed by `_pkg`.
@@ -68,22 +86,7 @@ pub fn package(protocol: &Protocol, rom: &Rom, origin: &Origin) -> String {
         rom.send_bits(),
         rom.sends.iter().map(|sent| &sent.name),
     );
-    text += "
-  // A row of the ROM, which is addressed by state and event.
-  typedef struct packed {
-    home_pkg::effect_e effect;
-    home_pkg::memory_e memory;
-    logic              acknowledge;  // of the local operation in hand, or of the unlock
-    logic              grant_valid;
-    send_e             grant;
-    logic              forward_valid;
-    send_e             forward;
-    home_pkg::right_e  from;         // maximum permission of the remote, as tracked by the home
-    home_pkg::right_e  to;
-    state_e            next;
-  } row_t;
-
-";
+    text += ROW_TYPE;
     let circuits = |circuits: &[crate::rom::Circuit]| {
         let names: Vec<String> = circuits
             .iter()
@@ -187,16 +190,30 @@ pub fn file_list(protocol: &Protocol) -> String {
     text
 }
 
+/// Returns a mask of bits as a number of SystemVerilog.
+fn mask(bits: &mut dyn Iterator<Item = bool>, width: usize) -> String {
+    let value = bits
+        .enumerate()
+        .fold(0u64, |value, (place, bit)| value | u64::from(bit) << place);
+    format!("{width}'h{value:x}")
+}
+
+/// Returns the mask of the messages to the remote that `send_of` selects in a row of the ROM.
+fn mask_of_sends(rom: &Rom, send_of: fn(crate::rom::Row) -> Option<u16>) -> String {
+    let rows = rom
+        .used()
+        .filter_map(|(state, event)| send_of(rom.row(state, event)));
+    let sent: Vec<u16> = rows.collect();
+    mask(
+        &mut (0..rom.sends.len()).map(|number| sent.contains(&(number as u16))),
+        16,
+    )
+}
+
 /// Returns the fields of `home_pkg::protocol_t`, the properties of messages that the hardware needs, each with its
 /// value.
 fn fields(protocol: &Protocol, rom: &Rom) -> Vec<(&'static str, String)> {
     let number = |value: usize| format!("8'd{value}");
-    let mask = |bits: &mut dyn Iterator<Item = bool>, width: usize| {
-        let value = bits
-            .enumerate()
-            .fold(0u64, |value, (place, bit)| value | u64::from(bit) << place);
-        format!("{width}'h{value:x}")
-    };
     // For each circuit, the mask of its messages, with the last circuit first as in a packed array.
     let by_circuit = |circuits: Vec<usize>, width: usize| {
         let mask_of = |circuit| mask(&mut circuits.iter().map(|&other| other == circuit), width);
@@ -211,16 +228,6 @@ fn fields(protocol: &Protocol, rom: &Rom) -> Vec<(&'static str, String)> {
     };
     let events = || rom.events.iter();
     let messages = rom.events[..rom.messages].iter();
-    let sent_as = |send_of: fn(crate::rom::Row) -> Option<u16>| {
-        let rows = rom
-            .used()
-            .filter_map(|(state, event)| send_of(rom.row(state, event)));
-        let sent: Vec<u16> = rows.collect();
-        mask(
-            &mut (0..rom.sends.len()).map(|number| sent.contains(&(number as u16))),
-            16,
-        )
-    };
     vec![
         ("line_bytes", format!("16'd{}", protocol.line_bytes)),
         ("messages", number(rom.messages)),
@@ -250,11 +257,17 @@ fn fields(protocol: &Protocol, rom: &Rom) -> Vec<(&'static str, String)> {
         ),
         (
             "reads",
-            mask(&mut events().map(|event| event.right >= Right::Read), 64),
+            mask(
+                &mut events().map(|event| event.permission >= Permission::Read),
+                64,
+            ),
         ),
         (
             "writes",
-            mask(&mut events().map(|event| event.right >= Right::Write), 64),
+            mask(
+                &mut events().map(|event| event.permission >= Permission::Write),
+                64,
+            ),
         ),
         (
             "circuit",
@@ -264,8 +277,8 @@ fn fields(protocol: &Protocol, rom: &Rom) -> Vec<(&'static str, String)> {
             "send_payload",
             mask(&mut rom.sends.iter().map(|sent| sent.payload), 16),
         ),
-        ("grants", sent_as(|row| row.grant)),
-        ("forwards", sent_as(|row| row.forward)),
+        ("grants", mask_of_sends(rom, |row| row.grant)),
+        ("forwards", mask_of_sends(rom, |row| row.forward)),
         (
             "send_circuit",
             by_circuit(rom.sends.iter().map(|sent| sent.circuit).collect(), 16),

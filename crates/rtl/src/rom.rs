@@ -8,13 +8,13 @@
 
 use crate::keywords::PACKAGE_NAMES;
 use crate::sources::SOURCES;
-use cohkit_protocol::construct::rights::KnownRights;
+use cohkit_diagnostics::Span;
+use cohkit_protocol::construct::permissions::KnownPermissions;
 use cohkit_protocol::controller::{
     Controller, Effect as Rule, Event, Expression, Statement, Target,
 };
 use cohkit_protocol::execute::Machine;
-use cohkit_protocol::protocol::{Class, MessageId, Protocol, Right, StateId};
-use cohkit_protocol::text::Span;
+use cohkit_protocol::protocol::{Class, MessageId, Permission, Protocol, StateId};
 use std::collections::VecDeque;
 
 /// Maximum number of states of a ROM.
@@ -88,16 +88,16 @@ pub struct Row {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Known {
     /// Bound before the row.
-    pub old_right: Right,
+    pub old_permission: Permission,
     /// Bound after the row.
-    pub new_right: Right,
+    pub new_permission: Permission,
 }
 
 impl Default for Known {
     fn default() -> Known {
         Known {
-            old_right: Right::None,
-            new_right: Right::None,
+            old_permission: Permission::None,
+            new_permission: Permission::None,
         }
     }
 }
@@ -127,7 +127,7 @@ pub struct Occurrence {
     /// True if it is a request.
     pub request: bool,
     /// Highest permission that the request may be granted.
-    pub right: Right,
+    pub permission: Permission,
 }
 
 /// A message type that the home sends.
@@ -164,7 +164,7 @@ pub struct Rom {
     /// Local operation by which the directory evicts a line.
     pub evict: u8,
     /// Upper bound of the remote's permission in each state.
-    pub rights: Vec<Right>,
+    pub permissions: Vec<Permission>,
     /// Rows by state, then by event.
     rows: Vec<Vec<Row>>,
     /// Rule of the controller that each row implements, as an index, by state and event.
@@ -180,20 +180,20 @@ impl Rom {
         Compiler { protocol, home }.rom()
     }
 
-    /// Adds the home's knowledge of permissions, so that the home can report changes to the device. `rights` comes from
+    /// Adds the home's knowledge of permissions, so that the home can report changes to the device. `permissions` comes from
     /// the construction of the controller `home`.
     #[must_use]
-    pub fn with_rights(mut self, home: &Controller, rights: &KnownRights) -> Rom {
+    pub fn with_permissions(mut self, home: &Controller, permissions: &KnownPermissions) -> Rom {
         let mut configuration = Machine::new(home, 1).initial();
         for state in 0..self.states.len() {
             configuration.state = state as u16;
-            self.rights[state] = rights.highest(home, 1, &configuration);
+            self.permissions[state] = permissions.highest(home, 1, &configuration);
         }
         for (state, rows) in self.rows.iter_mut().enumerate() {
             for row in rows.iter_mut().filter(|row| row.effect == Effect::Take) {
                 row.known = Known {
-                    old_right: self.rights[state],
-                    new_right: self.rights[usize::from(row.next)],
+                    old_permission: self.permissions[state],
+                    new_permission: self.permissions[usize::from(row.next)],
                 };
             }
         }
@@ -283,8 +283,8 @@ impl Rom {
             word = word << 1 | u64::from(send.is_some());
             word = word << self.send_bits() | u64::from(send.unwrap_or(0));
         }
-        for right in [row.known.old_right, row.known.new_right] {
-            word = word << 2 | right as u64;
+        for permission in [row.known.old_permission, row.known.new_permission] {
+            word = word << 2 | permission as u64;
         }
         word << self.state_bits() | u64::from(row.next)
     }
@@ -317,7 +317,8 @@ impl Compiler<'_> {
         })
     }
 
-    fn rom(&self) -> Result<Rom, Refusal> {
+    /// Refuses protocols with features that the hardware lacks.
+    fn check_features(&self) -> Result<(), Refusal> {
         if let [_, second, ..] = &self.protocol.kinds[..] {
             let feature = format!("`{}` is a second kind of remotes", second.name);
             return self.refuse(second.span, feature);
@@ -338,21 +339,24 @@ impl Compiler<'_> {
             let feature = format!("`{}` stays behind other messages", message.name);
             return self.refuse(message.span, feature);
         }
-        let home = self.home;
-        if let Some(variable) = home.variables.first() {
+        if let Some(variable) = self.home.variables.first() {
             let feature = format!(
                 "the hardware does not support the home's variable `{}`",
                 variable.name
             );
             return self.refuse(variable.span, feature);
         }
-        self.check_requests_start_accesses()?;
-        let evict = self.evict()?;
+        self.check_requests_start_accesses()
+    }
+
+    /// Returns the messages to the home and those to the remote. `rx_of` and `tx_of` are the circuits of channels.
+    fn messages(
+        &self,
+        rx_of: &[usize],
+        tx_of: &[usize],
+    ) -> Result<(Vec<Occurrence>, Vec<Sent>), Refusal> {
         let inward = |message| self.protocol.class(message).is_some_and(inward);
-        let (rx, rx_of) = self.circuits(true)?;
-        let (tx, tx_of) = self.circuits(false)?;
-        let mut events = Vec::new();
-        let mut sends = Vec::new();
+        let (mut events, mut sends) = (Vec::new(), Vec::new());
         for message in self.protocol.message_ids() {
             let message_type = self.protocol.message(message);
             let channel = message_type.channel.index();
@@ -368,7 +372,7 @@ impl Compiler<'_> {
                     circuit: rx_of[channel],
                     payload,
                     request: self.protocol.class(message) == Some(Class::Request),
-                    right: self.max_granted(message),
+                    permission: self.max_granted(message),
                 });
             } else {
                 sends.push(Sent {
@@ -379,40 +383,68 @@ impl Compiler<'_> {
                 });
             }
         }
-        let messages = events.len();
-        let internal_event = |name: &str, event| Occurrence {
+        Ok((events, sends))
+    }
+
+    /// Returns the events that are no messages.
+    fn internal_events(&self) -> Vec<Occurrence> {
+        let locals = self.home.locals.iter().zip(0..);
+        let locals = locals.map(|(local, index)| (local.name.as_str(), Event::Local(index)));
+        let others = [
+            ("unlock", Event::Unlock),
+            ("memory_data", Event::MemoryData(0)),
+            ("memory_done", Event::MemoryDone),
+        ];
+        let events = locals.chain(others).map(|(name, event)| Occurrence {
             name: name.into(),
             event,
             circuit: 0,
             payload: false,
             request: false,
-            right: Right::None,
-        };
-        for (index, local) in home.locals.iter().enumerate() {
-            events.push(internal_event(&local.name, Event::Local(index as u8)));
-        }
-        events.push(internal_event("unlock", Event::Unlock));
-        events.push(internal_event("memory_data", Event::MemoryData(0)));
-        events.push(internal_event("memory_done", Event::MemoryDone));
-        let states: Vec<String> = home.states.iter().map(|state| state.name.clone()).collect();
+            permission: Permission::None,
+        });
+        events.collect()
+    }
+
+    /// Refuses a home that exceeds the limits of the hardware.
+    fn check_limits(&self, rom: &Rom) -> Result<(), Refusal> {
         for (resource, count, limit) in [
-            ("states", states.len(), MAX_STATES),
-            ("events", events.len(), MAX_EVENTS),
-            ("messages to the remote", sends.len(), MAX_SENDS),
-            ("circuits to the home", rx.len(), MAX_CIRCUITS),
-            ("circuits to the remote", tx.len(), MAX_CIRCUITS),
-            ("local operations", home.locals.len(), MAX_LOCALS),
+            ("states", rom.states.len(), MAX_STATES),
+            ("events", rom.events.len(), MAX_EVENTS),
+            ("messages to the remote", rom.sends.len(), MAX_SENDS),
+            ("circuits to the home", rom.rx.len(), MAX_CIRCUITS),
+            ("circuits to the remote", rom.tx.len(), MAX_CIRCUITS),
+            ("local operations", rom.locking.len(), MAX_LOCALS),
         ] {
             if count > limit {
                 let feature =
                     format!("the home has {count} {resource}; the hardware supports {limit}");
-                return self.refuse(home.span, feature);
+                return self.refuse(self.home.span, feature);
             }
         }
+        if rom.tx.iter().filter(|circuit| circuit.payload).count() > 1 {
+            let feature =
+                "two circuits to the remote carry lines; the hardware reads them from one place"
+                    .into();
+            return self.refuse(self.home.span, feature);
+        }
+        Ok(())
+    }
+
+    fn rom(&self) -> Result<Rom, Refusal> {
+        self.check_features()?;
+        let home = self.home;
+        let evict = self.evict()?;
+        let (rx, rx_of) = self.circuits(true)?;
+        let (tx, tx_of) = self.circuits(false)?;
+        let (mut events, sends) = self.messages(&rx_of, &tx_of)?;
+        let messages = events.len();
+        events.extend(self.internal_events());
+        let states: Vec<String> = home.states.iter().map(|state| state.name.clone()).collect();
         let mut rom = Rom {
             rows: vec![vec![Row::default(); events.len()]; states.len()],
             rules: vec![vec![None; events.len()]; states.len()],
-            rights: vec![Right::None; states.len()],
+            permissions: vec![Permission::None; states.len()],
             locking: home.locals.iter().map(|local| local.locks).collect(),
             states,
             events,
@@ -422,12 +454,7 @@ impl Compiler<'_> {
             tx,
             evict,
         };
-        if rom.tx.iter().filter(|circuit| circuit.payload).count() > 1 {
-            let feature =
-                "two circuits to the remote carry lines; the hardware reads them from one place"
-                    .into();
-            return self.refuse(home.span, feature);
-        }
+        self.check_limits(&rom)?;
         self.check_names(&rom)?;
         self.compile_rows(&mut rom)?;
         self.check_pending_operations(&rom)?;
@@ -437,7 +464,7 @@ impl Compiler<'_> {
     /// Returns the local operation by which the directory evicts a line.
     fn evict(&self) -> Result<u8, Refusal> {
         let fits = |local: &cohkit_protocol::controller::Local| {
-            local.ensures == Right::None && !local.locks
+            local.ensures == Permission::None && !local.locks
         };
         match self.home.locals.iter().position(fits) {
             Some(index) => Ok(index as u8),
@@ -532,9 +559,9 @@ impl Compiler<'_> {
     }
 
     /// Returns the highest permission that a request may be granted.
-    fn max_granted(&self, request: MessageId) -> Right {
+    fn max_granted(&self, request: MessageId) -> Permission {
         let cohkit_protocol::protocol::Home::Policy(policy) = &self.protocol.home else {
-            return Right::None;
+            return Permission::None;
         };
         let grants = policy
             .requests
@@ -542,9 +569,9 @@ impl Compiler<'_> {
             .filter(|policy| policy.message == request);
         grants
             .flat_map(|request| &request.grants)
-            .map(|grant| grant.right)
+            .map(|grant| grant.permission)
             .max()
-            .unwrap_or(Right::None)
+            .unwrap_or(Permission::None)
     }
 
     /// Checks that the names of states, events and messages are distinct in their package, and that the package's own
@@ -618,11 +645,11 @@ impl Compiler<'_> {
             };
             let row = match &rule.effect {
                 Rule::Never => continue,
-                Rule::Leave if can_stall => Row {
+                Rule::Stall if can_stall => Row {
                     effect: Effect::Leave,
                     ..unchanged
                 },
-                Rule::Leave => {
+                Rule::Stall => {
                     let feature = format!(
                         "`{}` may stall; the hardware stalls only requests and local operations",
                         occurrence.name
@@ -713,11 +740,11 @@ impl Compiler<'_> {
             Statement::StartWrite | Statement::StartStore { .. } => {
                 Err("the row writes data that the current message does not carry".into())
             }
-            Statement::Acknowledge(_) | Statement::Unlocked => {
+            Statement::Acknowledge(_) | Statement::AcknowledgeUnlock => {
                 row.acknowledge = true;
                 Ok(())
             }
-            Statement::WriteMemory | Statement::SetAside | Statement::WriteAside => Err(
+            Statement::WriteMemory | Statement::DeferStore | Statement::CommitDeferred => Err(
                 "the row assumes zero-latency memory writes; the hardware's memory has latency"
                     .into(),
             ),

@@ -47,13 +47,38 @@ pub const HOME: &[Source] = &[
         include_str!("../../../hardware/rtl/protocol_rom.sv"),
     ),
     (
+        "first_free.sv",
+        include_str!("../../../hardware/rtl/first_free.sv"),
+    ),
+    (
+        "dcu_scheduler.sv",
+        include_str!("../../../hardware/rtl/dcu_scheduler.sv"),
+    ),
+    (
         "dcu_directory.sv",
         include_str!("../../../hardware/rtl/dcu_directory.sv"),
     ),
     (
-        "dcu_queues.sv",
-        include_str!("../../../hardware/rtl/dcu_queues.sv"),
+        "dcu_lookup.sv",
+        include_str!("../../../hardware/rtl/dcu_lookup.sv"),
     ),
+    (
+        "dcu_accesses.sv",
+        include_str!("../../../hardware/rtl/dcu_accesses.sv"),
+    ),
+    (
+        "dcu_messages.sv",
+        include_str!("../../../hardware/rtl/dcu_messages.sv"),
+    ),
+    (
+        "dcu_locals.sv",
+        include_str!("../../../hardware/rtl/dcu_locals.sv"),
+    ),
+    (
+        "dcu_recall.sv",
+        include_str!("../../../hardware/rtl/dcu_recall.sv"),
+    ),
+    ("dcu_tx.sv", include_str!("../../../hardware/rtl/dcu_tx.sv")),
     ("dcu.sv", include_str!("../../../hardware/rtl/dcu.sv")),
     (
         "dcs_ingress.sv",

@@ -320,7 +320,7 @@ impl Verilated {
                 admission,
                 is_directory_eviction: field(60, 1) != 0,
             });
-            let permissions = [state, next].map(|state| self.rom.rights.get(state).copied());
+            let permissions = [state, next].map(|state| self.rom.permissions.get(state).copied());
             if let (Admission::Taken, [Some(before), Some(after)]) = (admission, permissions) {
                 let line = step & LINE;
                 let change = Change {

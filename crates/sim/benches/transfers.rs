@@ -10,7 +10,7 @@
 use cohkit_testing::processor_time;
 
 use cohkit_application::exchange::Exchange;
-use cohkit_application::kernel::{Grain, Hosts, Kernels};
+use cohkit_application::kernel::{Grain, Hosts, KernelScenario};
 use cohkit_protocol::controller::Access;
 use cohkit_protocol::protocol::Protocol;
 use cohkit_protocol::text;
@@ -116,7 +116,7 @@ fn exchange(out: &mut impl Write) -> io::Result<()> {
         platform.home.count.as_mut().expect("it has homes").value = hosts.into();
         let threads = u32::from(platform.remotes);
         let homes = hosts.into();
-        let scenario = Arc::new(Kernels(Exchange {
+        let scenario = Arc::new(KernelScenario(Exchange {
             hosts: Hosts { homes, threads },
             fanout: 3,
             grain: Grain::Line,

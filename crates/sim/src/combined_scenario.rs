@@ -2,7 +2,8 @@
 //! of the host's memory. It numbers them from 0, and is unaware of the others.
 
 use cohkit_application::interface::{
-    Action, Actions, Application, Contents, Event, Line, Operation, Placement, Refused, Step, Table,
+    Action, Actions, Application, Contents, Event, Line, Operation, PageFault, Placement, Step,
+    Table,
 };
 use cohkit_protocol::controller::Access;
 use std::ops::Range;
@@ -228,7 +229,7 @@ impl CombinedRun {
                 *tag = scenario_tag;
                 Some(part)
             }
-            Event::Refused { tag, word, .. } => {
+            Event::PageFault { tag, word, .. } => {
                 let (part, scenario_tag) = self.tags[*tag as usize];
                 *tag = scenario_tag;
                 *word -= self.shares[part].word;
@@ -308,7 +309,7 @@ impl CombinedRun {
             | Step::Acquire { line, .. }
             | Step::Release { line, .. }
             | Step::Update { line, .. }
-            | Step::Hint { line } => *line = share.to_common_line(*line),
+            | Step::Prefetch { line } => *line = share.to_common_line(*line),
             Step::ReadRegister { register } | Step::WriteRegister { register, .. } => {
                 *register = register.saturating_mul(parts).saturating_add(part as u32);
             }
@@ -381,10 +382,10 @@ impl ScenarioRun for CombinedRun {
         self.to_common_step(part, step)
     }
 
-    fn refused(&mut self, thread: usize, reason: Refused) -> Option<Step> {
+    fn handle_page_fault(&mut self, thread: usize, reason: PageFault) -> Option<Step> {
         let part = self.part_of_thread(thread)?;
         let scenario_thread = thread - self.shares[part].threads.start;
-        let step = self.parts[part].refused(scenario_thread, reason)?;
+        let step = self.parts[part].handle_page_fault(scenario_thread, reason)?;
         Some(self.to_common_step(part, step))
     }
 

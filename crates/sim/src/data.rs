@@ -1,4 +1,4 @@
-//! The bytes of lines: shared copies, and memory that costs nothing until it is written.
+//! The bytes of lines: shared copies, which cost nothing until they are written.
 //!
 //! A [`Copy`] is a handle of one content of one line. Caches, messages and memory hold copies;
 //! equal contents are one entry with a count, and a write makes its own entry first.
@@ -141,7 +141,6 @@ pub struct Data {
     /// Number of allocated entries, in use or free, including [`Copy::UNTOUCHED`].
     entry_count: u32,
     free: Vec<u32>,
-    memory: Paged<Copy>,
     /// True if all lines begin with zeros.
     zeros: bool,
 }
@@ -154,7 +153,6 @@ impl Data {
             chunks: Vec::new(),
             entry_count: 1,
             free: Vec::new(),
-            memory: Paged::new(Copy::UNTOUCHED),
             zeros: false,
         }
     }
@@ -165,12 +163,6 @@ impl Data {
             zeros: true,
             ..Data::new(line_bytes)
         }
-    }
-
-    /// Exchanges all contents with `other`, except which copy memory holds of each line.
-    pub(crate) fn exchange(&mut self, other: &mut Data) {
-        std::mem::swap(self, other);
-        std::mem::swap(&mut self.memory, &mut other.memory);
     }
 
     /// Number of 8-byte words in a line.
@@ -257,28 +249,6 @@ impl Data {
         if copy != Copy::UNTOUCHED {
             self.version_and_holders_mut(copy).0 = version;
         }
-    }
-
-    /// Returns memory's copy of a line. The caller does not become a holder.
-    #[inline]
-    pub fn memory(&self, line: u32) -> Copy {
-        self.memory.get(line)
-    }
-
-    /// Prefetches the entry that [`Data::memory`] reads.
-    #[inline]
-    pub fn prefetch(&self, line: u32) {
-        self.memory.prefetch(line);
-    }
-
-    /// Writes a content into memory, which becomes a holder in the caller's place.
-    #[inline]
-    pub fn set_memory(&mut self, line: u32, copy: Copy) {
-        let old = self.memory.get(line);
-        if old != copy {
-            self.memory.set(line, copy);
-        }
-        self.release(old);
     }
 
     /// Returns a content equal to `copy` that only the caller holds, in exchange for one holder of `copy`.
@@ -418,14 +388,5 @@ mod tests {
         assert_eq!(data.word(0, rewritten, 0), 5);
         assert_eq!(data.word(0, last, 0), 3 * CHUNK as u64 - 1);
         assert_eq!(data.entry_count, entry_count);
-    }
-
-    #[test]
-    fn memory_returns_stored_contents() {
-        let mut data = Data::new(128);
-        let copy = data.write_word(1 << 20, Copy::UNTOUCHED, 15, 1, 1);
-        data.set_memory(1 << 20, copy);
-        assert_eq!(data.word(1 << 20, data.memory(1 << 20), 15), 1);
-        assert_eq!(data.memory(5), Copy::UNTOUCHED);
     }
 }

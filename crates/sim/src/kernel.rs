@@ -11,13 +11,8 @@ use cohkit_base::memory::prefetch;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// A point in time or a duration, in picoseconds.
-pub type Time = u64;
-
-/// Picoseconds in a nanosecond.
-pub const NANOSECOND: Time = 1_000;
-/// Picoseconds in a second.
-pub const SECOND: Time = 1_000_000_000_000;
+/// Time of the kernel, and its scales.
+pub use cohkit_units::{Time, NANOSECOND, SECOND};
 
 /// A bucket spans `1 << SPAN` picoseconds: about the time between two events of most machines.
 const SPAN: u32 = 9;

@@ -11,20 +11,20 @@
 //!
 //! The machines of the lower level share their data, the oracle, the cores, and the statistics of the cores.
 
-use cohkit_protocol::protocol::Right;
+use cohkit_protocol::protocol::Permission;
 use cohkit_system::hierarchy;
 use rustc_hash::{FxHashMap, FxHashSet};
-use std::rc::Rc;
 
-use crate::agents::application::ApplicationRun;
-use crate::agents::program::{Act, Answer, ConfigurationId, Input, Transition};
+use crate::agents::application::Application;
+use crate::agents::program::Transition;
+use crate::agents::thread::Threads;
 use crate::components::traffic::Traffic;
 use crate::data::{Copy, Data, Paged};
 use crate::explain::{FailureKind, Trace};
 use crate::kernel::Time;
 use crate::message::{Agent, Agents, Line, Message, Work};
 use crate::oracle::Oracle;
-use crate::simulation::{CheckedData, Purpose, RunTally, Simulation};
+use crate::simulation::{CheckedData, Locks, Pending, Purpose, RunTally, Simulation};
 use crate::statistics::Counters;
 
 mod machine;
@@ -34,7 +34,7 @@ pub use machine::Levels;
 #[derive(Clone, Copy, Debug)]
 struct Lock {
     /// Highest permission that caches below may keep under the lock.
-    ensures: Right,
+    ensures: Permission,
     stage: Stage,
     /// True if the cache above wants to evict the line.
     evicts: bool,
@@ -48,7 +48,7 @@ enum Stage {
 }
 
 impl Lock {
-    fn requested(ensures: Right, evicts: bool) -> Lock {
+    fn requested(ensures: Permission, evicts: bool) -> Lock {
         Lock {
             ensures,
             stage: Stage::Wanted,
@@ -61,7 +61,7 @@ impl Lock {
 #[derive(Clone, Copy, Debug)]
 enum Up {
     /// A request needs this permission.
-    Wants(Line, Right),
+    Wants(Line, Permission),
     /// Memory has been written.
     Written(Line),
     /// The requested lock is held.
@@ -76,32 +76,44 @@ enum Down {
     /// The permission or the copy above has changed.
     Changed(Line),
     /// Lock the line, so that caches below keep at most this permission.
-    Recall(Line, Right),
+    Recall(Line, Permission),
     /// Release the lock.
     Unlock(Line),
 }
 
 /// View that a machine of the lower level has of the upper one.
 pub(crate) struct UpperLevel {
-    /// Number of the cache above, and the number of caches of the upper level.
-    pub cache: Agent,
-    caches: u16,
     /// Permission of the cache above for each line.
-    permissions: Paged<Right>,
+    pub permissions: Paged<Permission>,
     /// Permission above that each message type requires, by message number.
-    needed_permissions: Vec<Right>,
+    needed_permissions: Vec<Permission>,
     locks: FxHashMap<Line, Lock>,
     notifications: Vec<Up>,
-    /// Number of lifelines before those of this machine, and the names of all lifelines.
-    pub lifelines: usize,
-    pub lifeline_names: Rc<[String]>,
 }
 
 impl UpperLevel {
-    /// True if `core`, numbered over all machines, is attached to one of the `caches` caches of this machine.
-    pub fn has_core(&self, core: u16, caches: u16) -> bool {
-        let caches = core / caches;
-        caches % self.caches == self.cache.0
+    /// Returns true if a message must wait for a permission of the cache above, and requests that permission.
+    pub fn must_wait(&mut self, line: Line, message: Option<&Message>) -> bool {
+        let Some(message) = message else {
+            return false;
+        };
+        let needed = self.needed_permissions[message.kind.index()];
+        let must_wait = needed > self.permissions.get(line);
+        if must_wait {
+            self.notifications.push(Up::Wants(line, needed));
+        }
+        must_wait
+    }
+
+    /// Records that the level above wants a lock of a line, under which caches keep at most permission `remaining`.
+    pub fn request_lock(&mut self, line: Line, remaining: Permission) {
+        self.locks.insert(line, Lock::requested(remaining, false));
+    }
+
+    /// Records that the home has released the lock of a line, and notifies the upper level.
+    pub fn end_unlock(&mut self, line: Line) {
+        self.locks.remove(&line);
+        self.notifications.push(Up::Unlocked(line));
     }
 
     /// Notifies the upper level that memory has been written.
@@ -110,28 +122,19 @@ impl UpperLevel {
     }
 
     /// Records that the home has acknowledged the requested local operation, and notifies the upper level.
-    pub fn notify_locked(&mut self, line: Line) {
+    pub fn notify_locked(&mut self, line: Line, held: &mut Locks) {
         if let Some(lock) = self.locks.get_mut(&line) {
             lock.stage = Stage::Held;
+            held.lock(line, lock.ensures);
             self.notifications.push(Up::Locked(line));
         }
     }
 
     /// Records that the home is handling the unlock.
-    pub fn begin_unlock(&mut self, line: Line) {
+    pub fn begin_unlock(&mut self, line: Line, held: &mut Locks) {
         if let Some(lock) = self.locks.get_mut(&line) {
             lock.stage = Stage::GivenBack;
-        }
-    }
-
-    /// Highest permission that the level above may use for a line under its lock; none while no lock is held.
-    pub fn lock_permission(&self, line: Line) -> Right {
-        match self.locks.get(&line) {
-            Some(lock) if lock.stage == Stage::Held => match lock.ensures {
-                Right::None => Right::Write,
-                _ => Right::Read,
-            },
-            _ => Right::None,
+            held.unlock(line);
         }
     }
 }
@@ -142,8 +145,6 @@ pub(crate) struct LowerLevel {
     /// Lines that are being prefetched for the level below.
     prefetching: FxHashSet<(Agent, Line)>,
     notifications: Vec<(Agent, Down)>,
-    /// Names of all lifelines.
-    pub lifeline_names: Rc<[String]>,
 }
 
 impl LowerLevel {
@@ -158,9 +159,59 @@ impl LowerLevel {
         lock.is_some_and(|lock| lock.evicts)
     }
 
-    /// Records the end of a prefetch.
-    pub fn end_prefetch(&mut self, cache: Agent, line: Line) {
-        self.prefetching.remove(&(cache, line));
+    /// Returns true if a prefetch for the level below may start: the line is neither locked nor being prefetched.
+    fn begin_prefetch(&mut self, cache: Agent, line: Line) -> bool {
+        self.is_free(cache, line) && self.prefetching.insert((cache, line))
+    }
+
+    /// Records the end of an access, which may be such a prefetch.
+    pub fn end_prefetch(&mut self, access: &Pending) {
+        if access.purpose == Purpose::Hint {
+            self.prefetching.remove(&(access.cache, access.line));
+        }
+    }
+
+    /// Returns true if the machine below must give up permissions before a row may run, and requests that.
+    pub fn must_recall(
+        &mut self,
+        cache_line: (Agent, Line),
+        transition: &Transition,
+        sends_line: bool,
+        evicts: bool,
+    ) -> bool {
+        let (before, after) = (transition.before.permission, transition.after.permission);
+        let Some(remaining) = hierarchy::lowered_permission(before, after, sends_line) else {
+            return false;
+        };
+        if let Some(lock) = self.locks.get_mut(&cache_line) {
+            lock.evicts |= evicts;
+            return lock.stage != Stage::Held || !hierarchy::lock_permits(lock.ensures, remaining);
+        }
+        let lock = Lock::requested(remaining, evicts);
+        self.locks.insert(cache_line, lock);
+        let (cache, line) = cache_line;
+        self.notifications
+            .push((cache, Down::Recall(line, remaining)));
+        true
+    }
+
+    /// Records that the home below holds the lock of a line. Returns false if no lock is wanted.
+    pub fn hold_lock(&mut self, cache: Agent, line: Line) -> bool {
+        let lock = self.locks.get_mut(&(cache, line));
+        lock.map(|lock| lock.stage = Stage::Held).is_some()
+    }
+
+    /// Requests the release of a lock.
+    pub fn give_lock_back(&mut self, cache: Agent, line: Line) {
+        if let Some(lock) = self.locks.get_mut(&(cache, line)) {
+            lock.stage = Stage::GivenBack;
+        }
+        self.notifications.push((cache, Down::Unlock(line)));
+    }
+
+    /// Records that the home below has released a lock.
+    pub fn remove_lock(&mut self, cache: Agent, line: Line) {
+        self.locks.remove(&(cache, line));
     }
 
     /// Notifies the machine below that the cache's entry of a line has changed.
@@ -169,216 +220,13 @@ impl LowerLevel {
     }
 }
 
-/// Actions of the upper level.
-impl Simulation {
-    /// Returns true if the machine below must give up permissions before a cache's row may run, and requests that.
-    #[inline(always)]
-    pub(crate) fn must_wait_for_recall(
-        &mut self,
-        cache: Agent,
-        line: Line,
-        transition: &Transition,
-        evicts: bool,
-    ) -> bool {
-        self.neighbours.lower_level.is_some() && self.must_recall(cache, line, transition, evicts)
-    }
-
-    #[cold]
-    fn must_recall(
-        &mut self,
-        cache: Agent,
-        line: Line,
-        transition: &Transition,
-        evicts: bool,
-    ) -> bool {
-        let Some(below) = &mut self.neighbours.lower_level else {
-            return false;
-        };
-        let sends_line = transition.acts().any(|act| match self.remote.act(act) {
-            Act::Send { message, .. } => self.tables.kinds[message.index()].line,
-            _ => false,
-        });
-        let (before, after) = (transition.before.right, transition.after.right);
-        let Some(remaining) = hierarchy::lowered_permission(before, after, sends_line) else {
-            return false;
-        };
-        match below.locks.get_mut(&(cache, line)) {
-            Some(lock) => {
-                lock.evicts |= evicts;
-                lock.stage != Stage::Held || !hierarchy::lock_permits(lock.ensures, remaining)
-            }
-            None => {
-                let lock = Lock::requested(remaining, evicts);
-                below.locks.insert((cache, line), lock);
-                below
-                    .notifications
-                    .push((cache, Down::Recall(line, remaining)));
-                true
-            }
-        }
-    }
-
-    /// Starts a prefetch of a permission for the level below, unless the line is locked or already being prefetched.
-    fn prefetch_for_below(&mut self, cache: Agent, line: Line, permission: Right) {
-        let starts = (self.neighbours.lower_level.as_mut()).is_some_and(|below| {
-            below.is_free(cache, line) && below.prefetching.insert((cache, line))
-        });
-        if starts {
-            let (access, now) = (hierarchy::brings(permission), self.local.now);
-            // Each cache of the upper level has one core, with the same number.
-            self.start_access(line, access, 0, cache.0, now, Purpose::Hint);
-        }
-    }
-
-    /// Handles a lock held by the home below: resumes what waited for it, then requests its release.
-    fn handle_lock_below(&mut self, cache: Agent, line: Line) {
-        let Some(lock) = (self.neighbours.lower_level.as_mut())
-            .and_then(|lower| lower.locks.get_mut(&(cache, line)))
-        else {
-            return;
-        };
-        lock.stage = Stage::Held;
-        self.retry_stalled_messages(cache, line);
-        if self
-            .neighbours
-            .lower_level
-            .as_ref()
-            .is_some_and(|lower| lower.is_evicting(cache, line))
-        {
-            self.evict_recalled(cache, line);
-        }
-        if let Some(below) = &mut self.neighbours.lower_level {
-            if let Some(lock) = below.locks.get_mut(&(cache, line)) {
-                lock.stage = Stage::GivenBack;
-            }
-            below.notifications.push((cache, Down::Unlock(line)));
-        }
-    }
-
-    /// Handles the release of a lock by the home below.
-    fn handle_release_below(&mut self, cache: Agent, line: Line) {
-        if let Some(below) = &mut self.neighbours.lower_level {
-            below.locks.remove(&(cache, line));
-        }
-        self.retry_stalled_messages(cache, line);
-        self.retry_waiting_for_way(cache);
-    }
-}
-
-/// Actions of the lower level.
-impl Simulation {
-    /// Names of the agents below a cache: its caches, then its home, each with the number of the cache above.
-    pub(crate) fn lifelines_below(&self, cache: Agent) -> Vec<String> {
-        let name = &self.remote.controller().name;
-        let remotes = (0..self.groups.caches()).map(|r| format!("{name} {}.{r}", cache.0));
-        let home = format!("{} {}", self.home.program.controller().name, cache.0);
-        remotes.chain([home]).collect()
-    }
-
-    /// Returns true if a message must wait for a permission of the cache above, and requests that permission.
-    pub(crate) fn must_wait_for_above(&mut self, line: Line, message: Option<&Message>) -> bool {
-        let (Some(message), Some(above)) = (message, &mut self.neighbours.upper_level) else {
-            return false;
-        };
-        let needed = above.needed_permissions[message.kind.index()];
-        let must_wait = needed > above.permissions.get(line);
-        if must_wait {
-            above.notifications.push(Up::Wants(line, needed));
-        }
-        must_wait
-    }
-
-    /// Evaluates the home's row for an input, given whether the home may write its memory.
-    pub(crate) fn step_below(
-        &mut self,
-        line: Line,
-        configuration: ConfigurationId,
-        input: &Input,
-    ) -> Transition {
-        let above = self.neighbours.upper_level.as_ref();
-        let may_write = above.is_some_and(|above| above.permissions.get(line) == Right::Write);
-        let with_backing_permission = self
-            .home
-            .program
-            .with_backing_permission(configuration, may_write);
-        let mut transition = self.home.program.step(with_backing_permission, input);
-        if transition.answer == Answer::Take {
-            // Normalise the configuration, so that it does not depend on the permission above at this step.
-            transition.next = self
-                .home
-                .program
-                .with_backing_permission(transition.next, true);
-        }
-        transition
-    }
-
-    /// Handles a change of the permission or copy of the cache above.
-    fn handle_change_above(&mut self, line: Line, permission: Right, copy: Copy) {
-        let Some(above) = &mut self.neighbours.upper_level else {
-            return;
-        };
-        let previous = above.permissions.get(line);
-        above.permissions.set(line, permission);
-        let copy = match permission {
-            Right::None => Copy::UNTOUCHED,
-            _ => self.contents.data.share(copy),
-        };
-        self.contents.data.set_memory(line, copy);
-        if permission < previous {
-            for cache in self.caches.agents() {
-                let configuration = self.caches.configuration(cache, line);
-                let cache_permission = self.remote.properties(configuration).right;
-                self.check_inclusion(cache, line, cache_permission);
-            }
-        } else if permission > previous {
-            self.return_waiting_inputs(self.unit_of(line), line);
-        }
-    }
-
-    /// Checks inclusion: a cache has no permission that the cache above lacks.
-    pub(crate) fn check_inclusion(&mut self, cache: Agent, line: Line, permission: Right) {
-        let upper = self
-            .neighbours
-            .upper_level
-            .as_ref()
-            .map(|above| above.permissions.get(line));
-        if let Some(upper) = upper.filter(|upper| permission > *upper) {
-            let name = self.agent_name(cache);
-            let text = format!("{name} may {permission} while the cache above it may {upper}");
-            self.fail(FailureKind::Inclusion, line, text);
-        }
-    }
-
-    /// Handles a recall by the level above, after which caches here keep at most permission `remaining`.
-    fn handle_recall(&mut self, line: Line, remaining: Right) {
-        let Some(operation) = hierarchy::recalls(&self.home.program.controller().locals, remaining)
-        else {
-            let text = format!(
-                "no local operation of the lower level locks the line and leaves {remaining:?}"
-            );
-            return self.fail(FailureKind::Meaningless, line, text);
-        };
-        if let Some(above) = &mut self.neighbours.upper_level {
-            above.locks.insert(line, Lock::requested(remaining, false));
-        }
-        self.present_local(Work::Local(line, operation), line);
-    }
-
-    /// Handles an unlock that the home has received.
-    pub(crate) fn handle_unlock_below(&mut self, line: Line) {
-        if let Some(above) = &mut self.neighbours.upper_level {
-            above.locks.remove(&line);
-            above.notifications.push(Up::Unlocked(line));
-        }
-    }
-}
-
 /// State shared by all machines of the lower level.
 struct Shared {
     contents: CheckedData,
     traffic: Traffic,
     tally: RunTally,
-    application: Option<Box<ApplicationRun>>,
+    threads: Option<Box<Threads>>,
+    application: Option<Box<Application>>,
     trace: Option<Trace>,
     flights: u32,
 }
@@ -386,9 +234,9 @@ struct Shared {
 impl Shared {
     /// Exchanges the shared state with that in a machine of the lower level.
     fn swap_with_lower(&mut self, simulation: &mut Simulation) {
-        self.contents.data.exchange(&mut simulation.contents.data);
-        std::mem::swap(&mut self.contents.oracle, &mut simulation.contents.oracle);
-        std::mem::swap(&mut self.traffic, &mut simulation.traffic);
+        std::mem::swap(&mut self.contents, &mut simulation.contents);
+        std::mem::swap(&mut self.traffic, &mut simulation.frontend.traffic);
+        std::mem::swap(&mut self.threads, &mut simulation.frontend.threads);
         std::mem::swap(&mut self.tally, &mut simulation.tally);
         std::mem::swap(&mut self.application, &mut simulation.application);
         self.swap_trace(simulation);
@@ -396,7 +244,7 @@ impl Shared {
 
     /// Exchanges data and oracle with those in the upper level, which keeps the oracle's counts of its own permissions.
     fn swap_with_upper(&mut self, simulation: &mut Simulation) {
-        self.contents.data.exchange(&mut simulation.contents.data);
+        std::mem::swap(&mut self.contents.data, &mut simulation.contents.data);
         let (shared_oracle, upper_oracle) =
             (&mut self.contents.oracle, &mut simulation.contents.oracle);
         std::mem::swap(shared_oracle, upper_oracle);

@@ -62,4 +62,4 @@ pub mod scenario;
 pub mod simulation;
 pub mod spaces;
 pub mod statistics;
-pub mod timeline;
+mod timeline;

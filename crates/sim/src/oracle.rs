@@ -18,7 +18,7 @@
 //! A protocol file with `guarantee none` promises neither. Then a load must return a value that was written at some
 //! time, and none older than its core knows of: `stale_copies`.
 
-use cohkit_protocol::protocol::{Protocol, Right};
+use cohkit_protocol::protocol::{Permission, Protocol};
 use rustc_hash::FxHashMap;
 
 use crate::data::{Data, Paged};
@@ -75,7 +75,7 @@ impl Oracle {
     pub fn for_protocol(level: Level, protocol: &Protocol) -> Oracle {
         let guarantee = protocol.guarantee;
         let mut states = protocol.remote.states.iter();
-        let in_place = states.any(|state| state.right == Right::Write);
+        let in_place = states.any(|state| state.permission == Permission::Write);
         let new_stale_copies = || Box::new(StaleCopies::new(guarantee.model.is_some(), in_place));
         let has_stores = protocol.messages.iter().any(|m| m.carries.store());
         let new_own_stores = || Box::new(OwnStores::new(guarantee.coherent));
@@ -217,7 +217,7 @@ impl Oracle {
 
     /// Records that the permission of one agent for a line changes.
     #[inline]
-    pub fn record_permission_change(&mut self, line: Line, from: Right, to: Right) {
+    pub fn record_permission_change(&mut self, line: Line, from: Permission, to: Permission) {
         let holder_counts = match &mut self.above {
             None => &mut self.lines.value_mut(line).holder_counts,
             Some(above) => above.value_mut(line),
@@ -236,23 +236,23 @@ impl Oracle {
     }
 
     /// Returns the highest permission that any agent has for a line.
-    pub fn highest_permission(&self, line: Line) -> Right {
+    pub fn highest_permission(&self, line: Line) -> Permission {
         match self.holder_counts(line) {
-            [_, 0, 0] => Right::None,
-            [_, _, 0] => Right::Read,
-            _ => Right::Write,
+            [_, 0, 0] => Permission::None,
+            [_, _, 0] => Permission::Read,
+            _ => Permission::Write,
         }
     }
 
     /// True if another agent than the holder of `permission` has a permission that excludes it.
     #[inline]
-    pub fn is_excluded(&self, line: Line, permission: Right) -> bool {
+    pub fn is_excluded(&self, line: Line, permission: Permission) -> bool {
         let [_, readers, writers] = self.holder_counts(line);
         match permission {
             _ if self.may_be_stale() => false,
-            Right::None => false,
-            Right::Read => writers > 0,
-            Right::Write => writers > 1 || readers > 0,
+            Permission::None => false,
+            Permission::Read => writers > 0,
+            Permission::Write => writers > 1 || readers > 0,
         }
     }
 
@@ -314,6 +314,8 @@ impl Oracle {
 
 /// True if two agents may have these permissions for one line at a time.
 #[inline]
-pub fn are_compatible(first: Right, second: Right) -> bool {
-    first == Right::None || second == Right::None || (first, second) == (Right::Read, Right::Read)
+pub fn are_compatible(first: Permission, second: Permission) -> bool {
+    first == Permission::None
+        || second == Permission::None
+        || (first, second) == (Permission::Read, Permission::Read)
 }

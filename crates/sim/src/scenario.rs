@@ -1,9 +1,9 @@
 //! An application behind the home, and threads on the cores, in a simulation.
 
 use cohkit_application::interface::{
-    Application, Contents, Operation, Refused, Scenario, Step, Table, Thread,
+    Application, Contents, Operation, PageFault, Scenario, Step, Table, Thread,
 };
-use cohkit_protocol::construct::rights::KnownRights;
+use cohkit_protocol::construct::permissions::KnownPermissions;
 use cohkit_protocol::controller::Access;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ pub struct Play {
     pub scenario: Arc<dyn Playable>,
     /// Permissions that a constructed home can derive from its states. `None` for other homes, whose applications are
     /// not notified of changes.
-    pub rights: Option<KnownRights>,
+    pub permissions: Option<KnownPermissions>,
     /// Time after which threads and application start nothing more, in picoseconds; `None` for no limit.
     pub until: Option<Time>,
     /// End of the warm-up, in picoseconds. Earlier counts and times are not reported.
@@ -95,7 +95,7 @@ pub trait ScenarioRun {
     fn step(&mut self, thread: usize, result: u64) -> Step;
 
     /// Returns a thread's next step after a refused access, or `None` if it cannot continue.
-    fn refused(&mut self, _thread: usize, _reason: Refused) -> Option<Step> {
+    fn handle_page_fault(&mut self, _thread: usize, _reason: PageFault) -> Option<Step> {
         None
     }
 
@@ -175,8 +175,8 @@ impl<S: Scenario> ScenarioRun for TypedScenarioRun<S> {
         self.threads[thread].step(result)
     }
 
-    fn refused(&mut self, thread: usize, reason: Refused) -> Option<Step> {
-        self.threads[thread].refused(reason)
+    fn handle_page_fault(&mut self, thread: usize, reason: PageFault) -> Option<Step> {
+        self.threads[thread].handle_page_fault(reason)
     }
 
     fn verify(&self, contents: &dyn Contents) -> Result<(), String> {

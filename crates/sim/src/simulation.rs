@@ -1,15 +1,18 @@
 //! A simulation run: the components of a machine and their event queue.
 
-mod accesses;
 mod bottleneck;
-mod event_prefetch;
-mod final_statistics;
+mod context;
+pub(crate) mod event_prefetch;
 pub(crate) mod groups;
 mod input_queues;
 mod interconnect;
 mod kinds;
+mod main_memory;
+mod names;
 pub(crate) mod observer;
 pub(crate) mod order_tracker;
+mod progress;
+mod results;
 mod running;
 mod setup;
 mod state;
@@ -18,20 +21,20 @@ mod trace_recorder;
 
 use cohkit_base::sequence::{Action, Sequence};
 use cohkit_protocol::construct::ConstructionError;
-use cohkit_protocol::controller::{Access, Controller, Event as Cause};
-use cohkit_protocol::protocol::{self, Bounds, Carries, Class, End, Home, Protocol};
-use cohkit_protocol::value_text::AgentNames;
+use cohkit_protocol::controller::{Access, Controller};
+use cohkit_protocol::protocol::{self, Bounds, Carries, Class, End, Permission, Protocol};
+use cohkit_timeline::{Filter, Side};
 use std::sync::Arc;
 
-use crate::agents::application::ApplicationRun;
-use crate::agents::clocked::{Clocked, ClockedHome};
+use crate::agents::application::{Application, ApplicationEnvironment};
+use crate::agents::caches::{CacheEnvironment, Caches};
+use crate::agents::clocked::ClockedHome;
 use crate::agents::core::Cores;
 use crate::agents::device::{Device, DeviceWorkload};
-use crate::agents::home::{HomeState, Unit};
-use crate::agents::port::Port;
+use crate::agents::frontend::Frontend;
+use crate::agents::home::{Clocked, Home, HomeEnvironment, Unit};
 use crate::agents::program::{Input, Program};
-use crate::agents::registers::Registers;
-use crate::agents::remote::Caches;
+use crate::agents::registers::Executor;
 use crate::agents::translation::Translations;
 use crate::attribution::Attribution;
 use crate::components::hosts::{extra_bytes, Hosts, SwitchHop};
@@ -40,25 +43,28 @@ use crate::components::link::{Direction, Sent};
 use crate::components::memory;
 use crate::components::network::Network;
 use crate::components::traffic::{Pattern, Traffic, Workload};
-use crate::data::{mix, Data, Paged, Random};
+use crate::data::{mix, Copy, Data, Paged, Random};
 use crate::explain::{Failure, FailureKind, Trace};
 use crate::kernel::{Queue, Time};
-use crate::levels::{Levels, LowerLevel, UpperLevel};
-use crate::message::{Agent, Line, Message, Order, Pool, FIELDS, HOME};
+use crate::levels::Levels;
+use crate::message::{Agent, Line, Message, Order, Pool, Work, HOME};
 use crate::oracle::{Level, Oracle};
 use crate::platform::{self, Memory, Platform};
 use crate::scenario::{Performance, Play, Playable};
-use crate::spaces::{Side, Spaces};
+use crate::spaces::Spaces;
 use crate::statistics::{Counters, Stall, Statistics, Totals};
-use crate::timeline::Filter;
 
 pub use cohkit_protocol::construct::home;
-use groups::{Groups, KindQuantities};
+pub(crate) use context::{context, Context};
+use groups::{Group, Groups, KindQuantities};
 use input_queues::InputQueues;
-use interconnect::{Admission, Context, Interconnect};
+use interconnect::Admission;
+pub(crate) use interconnect::Interconnect;
 use kinds::kinds;
 pub(crate) use kinds::Kind;
-use observer::{Fact, Observer};
+pub(crate) use main_memory::MainMemory;
+use names::Names;
+use observer::{Fact, Observer, PathTimes};
 use order_tracker::OrderTracker;
 pub use running::{
     draw_while, explain_while, play_watched, play_while, run, run_while, trace, RunError,
@@ -66,9 +72,9 @@ pub use running::{
 use setup::check;
 pub(crate) use setup::sentence;
 pub use setup::{ClockedHomeFactory, HostSpace, LowerLevelSetup, NoScenario, Setup};
-pub(crate) use state::{CheckedData, RunTally};
-use state::{LocalState, Neighbours};
-use tables::Tables;
+use state::LocalState;
+pub(crate) use state::{CheckedData, Locks, RunTally};
+pub(crate) use tables::Tables;
 
 /// Mask of event numbers: each time these bits are 0, a run frees configurations and polls whether to continue. That is
 /// every few milliseconds.
@@ -159,6 +165,35 @@ pub(crate) struct Pending {
 }
 
 impl Pending {
+    /// Creates an access to word 0 of a line, with value 0, that nothing has happened to.
+    #[inline(always)]
+    pub fn new(
+        line: Line,
+        kind: Access,
+        core: u16,
+        cache: Agent,
+        purpose: Purpose,
+        issued: Time,
+    ) -> Pending {
+        Pending {
+            line,
+            next: u32::MAX,
+            value: 0,
+            issued,
+            since: 0,
+            word: 0,
+            words: 1,
+            core,
+            cache,
+            kind,
+            purpose,
+            sent: false,
+            flight: 0,
+            performed: false,
+            found: None,
+        }
+    }
+
     /// True if the access writes and returns no value.
     pub fn is_store(&self) -> bool {
         self.kind.writes() && self.kind != Access::Atomic && self.purpose != Purpose::Atomic
@@ -182,7 +217,30 @@ pub(crate) enum Purpose {
     Port,
 }
 
-/// A run in progress.
+/// An access to issue.
+#[derive(Clone, Copy)]
+pub(crate) struct NewAccess {
+    pub line: Line,
+    pub kind: Access,
+    pub word: u16,
+    pub core: u16,
+    pub purpose: Purpose,
+}
+
+impl NewAccess {
+    /// Returns the prefetch of a permission for a line.
+    pub fn prefetch(line: Line, kind: Access, core: u16) -> NewAccess {
+        NewAccess {
+            line,
+            kind,
+            word: 0,
+            core,
+            purpose: Purpose::Hint,
+        }
+    }
+}
+
+/// A run in progress: the components of a machine, and the state that they share.
 pub struct Simulation {
     pub(crate) tables: Tables,
     pub(crate) local: LocalState,
@@ -191,27 +249,15 @@ pub struct Simulation {
     /// Recorders of the run.
     pub(crate) observer: Observer,
     pub(crate) failure: Option<Box<Failure>>,
-    /// Caches and cores by kind.
-    pub(crate) groups: Groups,
-    pub(crate) cores: Cores,
-    pub(crate) traffic: Traffic,
-    /// Controller of the caches.
-    pub(crate) remote: Program,
+    pub(crate) frontend: Frontend,
     pub(crate) caches: Caches,
-    pub(crate) home: HomeState,
-    /// Registers of all agents.
-    pub(crate) registers: Registers,
     pub(crate) interconnect: Interconnect,
-    /// Input queues of networks; empty if the protocol file has no networks.
-    pub(crate) input_queues: InputQueues,
-    /// The memory behind each home.
-    pub(crate) memories: Vec<memory::Memory>,
-    /// Address translations; `None` if all addresses are physical.
-    pub(crate) translations: Option<Box<Translations>>,
+    pub(crate) home: Home,
+    pub(crate) memory: MainMemory,
+    /// Traffic of the device behind the home.
     pub(crate) device: Device,
     /// The application behind the home, if there is one.
-    pub(crate) application: Option<Box<ApplicationRun>>,
-    pub(crate) neighbours: Neighbours,
+    pub(crate) application: Option<Box<Application>>,
 }
 
 impl Simulation {
@@ -220,65 +266,48 @@ impl Simulation {
     /// # Errors
     /// A sentence about the part of the setup that is inconsistent or not supported.
     pub fn new(setup: &Setup, trace: Option<Line>) -> Result<Simulation, String> {
-        let platform = &setup.platform;
+        let (platform, protocol) = (&setup.platform, &setup.protocol);
         check(setup)?;
-        let protocol = &setup.protocol;
         let remotes = platform.kinds(protocol)?;
-        let mut kinds = kinds(protocol, platform.hosts.as_ref());
-        let homes = platform.homes();
         let workloads: Vec<&Workload> = setup.workloads().take(remotes.kinds()).collect();
         let in_flight = workloads.iter().map(|workload| {
             u64::from(workload.cores) * u64::from(workload.outstanding + workload.prefetch)
         });
         let in_flight = in_flight.sum();
-        let kind_quantities = KindQuantities::of_platform(platform, remotes.kinds());
-        for layer in kind_quantities
-            .iter()
-            .filter_map(|quantities| quantities.link.layer.as_ref())
-        {
-            let orders = layer::receiver_ordered(protocol, layer.framing);
-            kinds::enforce_at_receivers(&mut kinds, &orders);
-        }
-        let units = homes * platform.home.slices.value * platform.home.units.value;
+        let quantities = KindQuantities::of_platform(platform, remotes.kinds());
         let clocked = match &setup.clocked {
             Some(make) => Some(make()?),
             None => None,
         };
-        let has_hardware_application = clocked.as_ref().is_some_and(|home| home.has_application());
-        let application = match &setup.play {
-            Some(play) => Some(ApplicationRun::new(
+        let is_hardware = clocked.as_ref().is_some_and(|home| home.has_application());
+        let scenario = match &setup.play {
+            Some(play) => Some(Application::new(
                 play,
                 protocol,
                 &setup.home,
                 platform,
-                has_hardware_application,
+                is_hardware,
             )?),
             None => None,
         };
+        let (application, threads) = scenario.unzip();
         let remote = Program::new(protocol, &protocol.remote, remotes, false)?;
         let home = Program::new(protocol, &setup.home, remotes, true)?;
-        let groups = Groups::new(
-            remotes,
-            &kind_quantities,
-            remote.initial_configurations(),
-            &workloads,
+        let initial = remote.initial_configurations();
+        let groups = Groups::new(remotes, &quantities, initial, &workloads);
+        let kinds = kinds(protocol, platform.hosts.as_ref(), &quantities);
+        let tables = Tables::new(setup, kinds, groups, (remotes, &remote), in_flight);
+        let (groups, homes) = (&tables.groups, platform.homes() as usize);
+        let translations = translations(setup, &tables, &workloads)?;
+        let interconnect = Interconnect::new(setup, &tables, &quantities)?;
+        let options = (
+            remote.has_registers() || home.has_registers(),
+            interconnect.input_queues.is_limited(),
         );
+        let remotes = usize::from(remotes.total());
+        let remote = Executor::new(remote, remotes, 0, options);
+        let units = (0..tables.units).map(|_| Unit::new(&platform.home));
         let stores = workloads.iter().any(|workload| workload.has(Access::Store));
-        let input_queues = InputQueues::new(protocol, remotes.total(), homes);
-        let has_limited_queues = input_queues.is_limited();
-        let registers = Registers::new(&remote, &home, remotes.total(), homes, has_limited_queues);
-        let caches: Vec<_> = groups
-            .groups
-            .iter()
-            .map(|group| group.caches.clone())
-            .collect();
-        let line_count = workloads.iter().map(|workload| workload.lines);
-        let line_count = match &setup.play {
-            Some(play) => Some(play.scenario.line_count().max(1)),
-            None => line_count.max(),
-        };
-        let sizes = (line_count.unwrap_or(1), protocol.line_bytes);
-        let translations = Translations::new(platform, &caches, sizes, setup.seed)?;
         Ok(Simulation {
             local: LocalState::new(in_flight, setup.seed),
             contents: CheckedData {
@@ -288,40 +317,26 @@ impl Simulation {
             tally: RunTally::default(),
             observer: Observer::new(trace),
             failure: None,
-            cores: Cores::new(&groups, &kind_quantities, stores, protocol.line_bytes),
-            traffic: Traffic::new(&workloads, mix(setup.seed)),
-            remote,
-            caches: Caches::new(&groups, &kind_quantities),
-            home: HomeState {
-                program: home,
-                units: (0..units).map(|_| Unit::new(&platform.home)).collect(),
+            frontend: Frontend {
+                traffic: Traffic::new(&workloads, mix(setup.seed)),
+                cores: Cores::new(groups, &quantities, stores, protocol.line_bytes),
+                threads: threads.map(Box::new),
+                port: None,
+                translations: translations.map(Box::new),
+            },
+            caches: Caches::new(groups, &quantities, remote),
+            home: Home {
+                executor: Executor::new(home, homes, remotes, options),
+                units: units.collect(),
                 clocked: clocked.map(|home| Box::new(Clocked::new(home))),
                 directory: Paged::new(0),
+                upper_level: None,
             },
-            registers,
-            interconnect: Interconnect {
-                hosts: Hosts::new(platform, &kinds).map(Box::new),
-                network: Network::new(
-                    platform,
-                    &groups,
-                    &kind_quantities,
-                    protocol,
-                    &kinds,
-                    setup.seed,
-                )?,
-                order_tracker: OrderTracker::default(),
-                sent_by_kind: vec![0; kinds.len()],
-            },
-            input_queues,
-            memories: (0..homes)
-                .map(|_| memory::Memory::new(&platform.memory, protocol.line_bytes))
-                .collect(),
-            translations: translations.map(Box::new),
+            interconnect,
+            memory: MainMemory::new(&platform.memory, homes as u64, protocol.line_bytes),
             device: Device::new(&setup.device),
             application: application.map(Box::new),
-            neighbours: Neighbours::default(),
-            groups,
-            tables: Tables::new(setup, kinds, in_flight),
+            tables,
         })
     }
 
@@ -387,7 +402,10 @@ impl Simulation {
     pub(crate) fn is_watchdog_event(&self, event: Event) -> bool {
         match event {
             Event::Overdue => true,
-            Event::Translation(number) => self.must_unmap(number),
+            Event::Translation(number) => {
+                let translations = self.frontend.translations.as_ref();
+                translations.is_some_and(|translations| translations.must_unmap(number))
+            }
             _ => false,
         }
     }
@@ -395,7 +413,7 @@ impl Simulation {
     /// Maximum number of such events that are pending, including the current one.
     #[cold]
     pub(crate) fn max_watchdog_events(&self) -> usize {
-        let translations = self.translations.as_ref();
+        let translations = self.frontend.translations.as_ref();
         let unmapping_scheduled =
             translations.is_some_and(|translations| translations.unmapping_scheduled());
         usize::from(self.application.is_some()) + usize::from(unmapping_scheduled)
@@ -403,79 +421,216 @@ impl Simulation {
 
     /// Starts the application or the traffic, and the device.
     pub(crate) fn begin(&mut self) {
-        if self.application.is_some() {
-            self.start_application();
-        }
-        let groups = self.groups.groups.iter();
-        let rounds = match self.application {
-            Some(_) => 0,
-            None => groups.map(|group| group.outstanding).max().unwrap_or(0),
-        };
-        for round in 0..rounds {
-            for core in 0..self.groups.cores() {
-                let group = self.groups.of_core(core);
-                if round >= group.outstanding || !self.has_core(core) {
-                    continue;
-                }
-                if round == 0 && (core == group.cores.start || group.streams) {
-                    self.prefetch_initial_accesses(core);
-                }
-                self.issue(core, 0);
+        let mut context = context!(self);
+        let threads = self.frontend.threads.as_ref();
+        match (&mut self.application, threads) {
+            (Some(application), Some(threads)) => {
+                application.start(&mut context, threads.scenario.until);
+                self.frontend.start_threads(&mut context);
             }
+            _ => self.frontend.start_traffic(&mut context),
         }
         if !self.device.is_done() {
-            self.local.queue.push(0, Event::Ask);
+            context.schedule(0, Event::Ask);
         }
     }
 
-    /// Handles an event.
+    /// Handles an event: hands it to the component that it is for.
     #[inline(always)]
     pub(crate) fn handle_event(&mut self, time: Time, event: Event) {
         self.local.now = time;
         self.tally.counters.events += 1;
-        self.remote.discard_acts();
-        self.home.program.discard_acts();
+        self.caches.executor.program.discard_acts();
+        self.home.executor.program.discard_acts();
         if self.tables.prefetches_events {
-            self.prefetch_next_events();
+            event_prefetch::prefetch_next_events(self);
         }
         match event {
-            Event::Access(access) => self.present_access(access),
-            Event::Core(access) => self.issue_at_core(access),
-            Event::Drained(core, place) => self.notify_core_of_drain(core, place),
-            Event::Switch(index, at) => self.handle_switch_arrival(index, at),
-            Event::Offer(index) => self.offer_to_links(index),
+            Event::Access(access) => {
+                let (caches, mut env) = self.caches_and_environment();
+                caches.present_access(&mut env, access);
+            }
+            Event::Core(access) => self.frontend.issue_at_core(&mut context!(self), access),
+            Event::Drained(core, place) => {
+                (self.frontend).handle_drain(&mut context!(self), core, place)
+            }
+            Event::Thread(core) => self
+                .frontend
+                .continue_thread(&mut context!(self), core, time),
+            Event::Translation(number) => {
+                let mut context = context!(self);
+                (self.frontend).run_translation_step(&mut context, &mut self.memory, number);
+            }
+            Event::Switch(index, at) => {
+                (self.interconnect).handle_switch_arrival(&mut context!(self), index, at)
+            }
+            Event::Offer(index) => {
+                (self.interconnect).offer_to_links(&mut context!(self), index, true)
+            }
             Event::Lanes(number) => self.advance_lanes(number),
-            Event::Deliver(index) => self.handle_arrival(index),
-            Event::Unit(unit) => self.run_unit(unit as usize),
-            Event::Read(line) => self.memory_read(line),
-            Event::Written(line) => self.memory_written(line),
-            Event::Clock => self.run_clock_edge(),
-            Event::Ask => self.issue_device_operation(),
-            Event::Unlock(line) => self.end_device_use(line),
-            Event::Application(number) => self.deliver_application_event(number),
-            Event::StopApplication => self.stop_application(),
-            Event::Local(line, number) => self.present_local_operation(line, number),
-            Event::LocalUnlock(line) => self.present_unlock(line),
-            Event::HostStep(core) => self.execute_host_step(core),
-            Event::Transfer(number) => self.complete_transfer(number),
-            Event::Registers(number) => self.registers_changed(number),
             Event::InputQueue(number) => self.advance_input_queue(number as usize),
-            Event::Translation(number) => self.run_translation_step(number),
-            Event::Thread(core) => self.continue_thread(core, time),
+            Event::Deliver(index) => self.handle_arrival(index),
+            Event::Unit(unit) => {
+                let (home, mut env) = self.home_and_environment();
+                home.run_unit(&mut env, unit as usize);
+            }
+            Event::Read(line) => {
+                let (home, mut env) = self.home_and_environment();
+                home.memory_read(&mut env, line);
+            }
+            Event::Written(line) => {
+                let (home, mut env) = self.home_and_environment();
+                home.memory_written(&mut env, line);
+            }
+            Event::Clock => {
+                let (home, mut env) = self.home_and_environment();
+                home.run_clock_edge(&mut env);
+            }
+            Event::Registers(number) => self.handle_register_change(number as usize),
+            event => self.handle_device_event(event),
+        }
+    }
+
+    /// Handles an event of the device or the application behind the home, or a periodic check.
+    fn handle_device_event(&mut self, event: Event) {
+        match event {
+            Event::Ask => {
+                if let Some((work, line)) = self.device.issue(&context!(self)) {
+                    self.present_local(work, line);
+                }
+            }
+            Event::Unlock(line) => {
+                (self.device).end_use(&mut context!(self), &mut self.memory, line);
+                self.present_local(Work::Unlock(line), line);
+            }
+            Event::Local(line, number) => self.present_local(Work::Local(line, number), line),
+            Event::LocalUnlock(line) => {
+                self.local.locks.unlock(line);
+                self.present_local(Work::Unlock(line), line);
+            }
             Event::Overdue => self.check_timeouts(),
+            event => self.handle_application_event(event),
+        }
+    }
+
+    /// Handles an event of the application, or of the host that its threads run on.
+    fn handle_application_event(&mut self, event: Event) {
+        let Some(application) = &mut self.application else {
+            return;
+        };
+        let mut context = context!(self);
+        match event {
+            Event::Application(number) => {
+                let mut env = ApplicationEnvironment {
+                    context,
+                    frontend: &mut self.frontend,
+                    memory: &mut self.memory,
+                    caches: &self.caches,
+                };
+                let Some(mut response) = application.deliver_event(&mut env, number) else {
+                    return;
+                };
+                if let Some(event) = response.hardware_event.take() {
+                    self.home.submit_application_event(&mut env.context, event);
+                }
+                application.execute_response(&mut env, response);
+            }
+            Event::StopApplication => {
+                self.interconnect
+                    .close_traffic_window(&context.tables.groups);
+                if let Some(threads) = &mut self.frontend.threads {
+                    application.stop(&mut context, threads);
+                }
+            }
+            event => {
+                let (host, mut env) =
+                    application.host_and_environment(&mut context, &mut self.frontend);
+                match event {
+                    Event::HostStep(core) => host.execute_step(&mut env, core),
+                    Event::Transfer(number) => host.complete_transfer(&mut env, number),
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    /// Returns the caches, and the parts of the machine that they use.
+    #[inline(always)]
+    pub(crate) fn caches_and_environment(&mut self) -> (&mut Caches, CacheEnvironment<'_>) {
+        let upper_level = self.home.upper_level.as_ref();
+        let env = CacheEnvironment {
+            context: context!(self),
+            interconnect: &mut self.interconnect,
+            frontend: &mut self.frontend,
+            directory: &self.home.directory,
+            memory: &self.memory,
+            permissions_above: upper_level.map(|above| &above.permissions),
+        };
+        (&mut self.caches, env)
+    }
+
+    /// Returns the home, and the parts of the machine that it uses.
+    #[inline(always)]
+    pub(crate) fn home_and_environment(&mut self) -> (&mut Home, HomeEnvironment<'_>) {
+        let env = HomeEnvironment {
+            context: context!(self),
+            interconnect: &mut self.interconnect,
+            memory: &mut self.memory,
+            caches: &mut self.caches,
+            frontend: &mut self.frontend,
+            device: &mut self.device,
+            application: self.application.as_deref_mut(),
+        };
+        (&mut self.home, env)
+    }
+
+    /// Presents a local operation or an unlock to the home.
+    pub(crate) fn present_local(&mut self, work: Work, line: Line) {
+        let (home, mut env) = self.home_and_environment();
+        home.present_local(&mut env, work, line);
+    }
+
+    /// Handles a change of registers of an agent. Homes are numbered after the caching agents.
+    fn handle_register_change(&mut self, number: usize) {
+        match number.checked_sub(self.caches.count().into()) {
+            None => {
+                let (caches, mut env) = self.caches_and_environment();
+                caches.handle_register_change(&mut env, Agent(number as u16));
+            }
+            Some(number) => {
+                let (home, mut env) = self.home_and_environment();
+                home.handle_register_change(&mut env, number);
+            }
         }
     }
 
     /// Handles the arrival of a message at its receiver.
     #[inline(always)]
     fn handle_arrival(&mut self, index: u32) {
-        self.observe(Fact::Arrived {
-            index,
-            at_receiver: true,
-        });
-        match self.input_queues.is_empty() {
-            true => self.present_message(index),
-            false => self.enter_input_queue(index),
+        let mut context = context!(self);
+        if let Some(index) = self.interconnect.handle_arrival(&mut context, index) {
+            self.present_message(index);
+        }
+    }
+
+    /// Presents the next message of an input queue, and retries the rows that wait for room in it.
+    fn advance_input_queue(&mut self, number: usize) {
+        let mut context = context!(self);
+        let (next, waiting) = (self.interconnect).advance_input_queue(&mut context, number);
+        if let Some(index) = next {
+            self.present_message(index);
+        }
+        for agent in waiting {
+            match agent.checked_sub(self.caches.count().into()) {
+                None => {
+                    let (caches, mut env) = self.caches_and_environment();
+                    caches.retry_waiting(&mut env, Agent(agent as u16));
+                }
+                Some(number) => {
+                    let (home, mut env) = self.home_and_environment();
+                    home.retry_waiting(&mut env, number);
+                }
+            }
         }
     }
 
@@ -483,133 +638,33 @@ impl Simulation {
     #[inline(always)]
     fn present_message(&mut self, index: u32) {
         let message = self.local.messages[index];
-        match message.to {
-            HOME => self.arrive_home(index, &message),
-            _ => self.arrive_remote(index, &message),
+        if message.to == HOME {
+            let (home, mut env) = self.home_and_environment();
+            home.handle_message(&mut env, index, &message);
+        } else {
+            let (caches, mut env) = self.caches_and_environment();
+            caches.handle_message(&mut env, index, &message);
         }
     }
 
     /// Frees configurations that no line has, once a program is full.
     #[cold]
     pub(crate) fn sweep(&mut self) {
-        if self.home.program.is_full() || self.remote.is_full() {
-            self.note_sweep();
-        }
-        if self.home.program.is_full() {
-            self.home.program.sweep(self.home.directory.iter());
-        }
-        if self.remote.is_full() {
-            self.remote.sweep(self.caches.configurations());
-        }
-    }
-
-    /// Starts an operation of the memory behind a line's home. Returns the time at which it ends.
-    #[inline(always)]
-    pub(crate) fn memory(&mut self, now: Time, line: Line) -> Time {
-        let homes = self.memories.len();
-        let place = line >> homes.trailing_zeros();
-        self.memories[line as usize & (homes - 1)].operate(now, place)
-    }
-
-    /// Returns the interconnect, and the parts of the run that it uses.
-    #[inline(always)]
-    pub(crate) fn interconnect_and_context(&mut self) -> (&mut Interconnect, Context<'_>) {
-        let context = Context {
-            tables: &self.tables,
-            local: &mut self.local,
-            counters: &mut self.tally.counters,
-            observer: &mut self.observer,
-        };
-        (&mut self.interconnect, context)
-    }
-
-    /// Sends a message that is ready at time `ready`, which is not before now.
-    #[inline]
-    pub(crate) fn send(&mut self, mut message: Message, ready: Time) {
-        if self.application.is_some() {
-            self.open_traffic_window();
-        }
-        let (interconnect, mut context) = self.interconnect_and_context();
-        interconnect.number(&mut context, &mut message);
-        if self.tables.kinds[message.kind.index()].network.is_some() {
-            self.occupy_place(&message);
-        }
-        self.observe(Fact::Sent {
-            message: &message,
-            ready,
-        });
-        if self.interconnect.hosts.is_none() {
-            self.prefetch_receiver(&message);
-        }
-        let (interconnect, mut context) = self.interconnect_and_context();
-        interconnect.send(&mut context, message, ready);
-        if self.tables.bounds.in_flight.is_some() {
-            self.check_in_flight(&message);
-        }
-    }
-
-    /// Checks the bound on messages in flight for a message that has just been sent.
-    #[cold]
-    fn check_in_flight(&mut self, sent: &Message) {
-        for remote in [sent.from, sent.to] {
-            let uses_remote = |message: &Message| {
-                message.line == sent.line && (message.from == remote || message.to == remote)
-            };
-            let count = self
-                .local
-                .messages
-                .iter()
-                .filter(|(_, m)| uses_remote(m))
-                .count();
-            let exceeded = self
-                .tables
-                .bounds
-                .exceeded(count)
-                .filter(|_| remote != HOME);
-            if let Some(excess) = exceeded {
-                let text = format!("{excess}, from or to {}", self.agent_name(remote));
-                self.fail(FailureKind::InFlight, sent.line, text);
+        let home = &mut self.home.executor.program;
+        let is_remote_full = self.caches.executor.program.is_full();
+        if home.is_full() || is_remote_full {
+            // Numbers of configurations are reused, so cached descriptions of states are not valid any more.
+            let attribution = self.observer.attribution.as_mut();
+            if let Some(timeline) = attribution.and_then(|records| records.timeline.as_mut()) {
+                timeline.forget_states();
             }
         }
-    }
-
-    /// Handles the arrival of a message at a switch.
-    fn handle_switch_arrival(&mut self, index: u32, switch: SwitchHop) {
-        if switch == SwitchHop::First {
-            self.observe(Fact::Arrived {
-                index,
-                at_receiver: false,
-            });
+        if home.is_full() {
+            home.sweep(self.home.directory.iter());
         }
-        let (interconnect, mut context) = self.interconnect_and_context();
-        interconnect.handle_switch_arrival(&mut context, index, switch);
-    }
-
-    /// Takes a message out of its circuit at the receiver. It stays in the pool.
-    pub(crate) fn dequeue_from_circuit(&mut self, index: u32) {
-        let (interconnect, mut context) = self.interconnect_and_context();
-        interconnect.dequeue_from_circuit(&mut context, index);
-    }
-
-    /// Removes a message that a controller takes. If its order spans lines, returns the line of the next message of the
-    /// order.
-    #[inline(always)]
-    pub(crate) fn take_message(&mut self, index: u32, message: &Message) -> Option<Line> {
-        let (interconnect, mut context) = self.interconnect_and_context();
-        interconnect.free_circuit_place(&mut context, message);
-        let kind = &self.tables.kinds[message.kind.index()];
-        let next = self.interconnect.order_tracker.record_taken(kind, message);
-        if kind.network.is_some() {
-            self.dequeue_from_input_queue(message);
+        if is_remote_full {
+            self.caches.sweep();
         }
-        self.local.messages.remove(index);
-        next
-    }
-
-    /// Offers a message that has passed its switch to framed links.
-    fn offer_to_links(&mut self, index: u32) {
-        let (interconnect, mut context) = self.interconnect_and_context();
-        interconnect.offer_to_links(&mut context, index, true);
     }
 
     /// Advances framed links that are due.
@@ -633,38 +688,32 @@ impl Simulation {
 
     /// Handles the messages that framed links let in.
     fn deliver_from_lanes(&mut self, number: usize) -> Unclaimed {
-        let (interconnect, mut context) = self.interconnect_and_context();
+        let mut context = context!(self);
         let Admission {
             mut arrivals,
             unclaimed,
-        } = interconnect.admit_from_lanes(&mut context, number);
+        } = self.interconnect.admit_from_lanes(&mut context, number);
         for index in arrivals.drain(..) {
             self.handle_arrival(index);
         }
-        let (interconnect, mut context) = self.interconnect_and_context();
-        interconnect.complete_admission(&mut context, number, arrivals);
+        let mut context = context!(self);
+        (self.interconnect).complete_admission(&mut context, number, arrivals);
         unclaimed
     }
+}
 
-    /// Returns a message as an input for its receiver.
-    #[inline]
-    pub(crate) fn input(message: &Message) -> Input {
-        Input {
-            code: message.kind.0,
-            sender: message.from,
-            agent: message.to,
-            fields: message.fields,
-        }
-    }
-
-    /// Returns an input that is not a message.
-    #[inline]
-    pub(crate) fn local_input(program: &Program, cause: Cause, agent: Agent) -> Input {
-        Input {
-            code: program.code(cause),
-            sender: HOME,
-            agent,
-            fields: [0; FIELDS],
-        }
-    }
+/// Creates the address translations of a setup, if its cores use virtual addresses.
+fn translations(
+    setup: &Setup,
+    tables: &Tables,
+    workloads: &[&Workload],
+) -> Result<Option<Translations>, String> {
+    let line_count = match &setup.play {
+        Some(play) => Some(play.scenario.line_count().max(1)),
+        None => workloads.iter().map(|workload| workload.lines).max(),
+    };
+    let groups = tables.groups.groups.iter();
+    let caches: Vec<_> = groups.map(|group| group.caches.clone()).collect();
+    let sizes = (line_count.unwrap_or(1), tables.line_bytes);
+    Translations::new(&setup.platform, &caches, sizes, setup.seed)
 }

@@ -15,7 +15,7 @@ use cohkit_base::sequence::Sequence;
 use cohkit_protocol::controller::Access;
 use cohkit_protocol::remotes::KindId;
 
-use crate::agents::host_memory_path::HostMemoryPath;
+use crate::agents::host::memory_path::HostMemoryPath;
 use crate::agents::port::Port;
 use crate::components::layer;
 use crate::components::traffic::{Pattern, Workload};
@@ -26,18 +26,10 @@ use crate::message::{Agent, Line};
 use crate::oracle::Level;
 use crate::platform::Platform;
 use crate::scenario::{Performance, Tally};
-use crate::simulation::{HostSpace, RunError, Setup, Simulation, POLL_MASK};
+use crate::simulation::{context, HostSpace, RunError, Setup, Simulation, POLL_MASK};
 use crate::statistics::Statistics;
-use crate::timeline::{self, Filter, Recorded};
-
-/// One of the two spaces.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Side {
-    /// Lines whose home is the device.
-    Device,
-    /// Lines of the host's memory.
-    Host,
-}
+use crate::timeline;
+use cohkit_timeline::{Filter, Recorded, Side};
 
 /// A run of two spaces.
 pub struct Spaces {
@@ -96,7 +88,7 @@ impl Spaces {
         let mut device = Simulation::new(setup, traced(Side::Device))?;
         let engine = host.workload.cores as u16;
         let mut host = Simulation::new(&host, traced(Side::Host))?;
-        let kind = &host.groups.groups[1];
+        let kind = &host.tables.groups.groups[1];
         let (first, max_outstanding) = (kind.caches.first(), kind.outstanding);
         if usize::from(setup.platform.remotes) != kind.caches.count() {
             let (device_links, host_links) = (kind.caches.count(), setup.platform.remotes);
@@ -111,12 +103,15 @@ impl Spaces {
         // The host's memory begins with zeros.
         host.contents.data = Data::zeroed(space.protocol.line_bytes);
         host.contents.oracle.set_initial_zeros();
-        if let Some(application) = &mut device.application {
-            application.host_path = Some(HostMemoryPath::default());
-            host.neighbours.port = Some(Box::new(Port::new(engine, max_outstanding.into())));
+        if let (Some(application), Some(threads)) =
+            (&mut device.application, &mut device.frontend.threads)
+        {
+            application.host.path = Some(HostMemoryPath::default());
+            threads.has_host_space = true;
+            host.frontend.port = Some(Box::new(Port::new(engine, max_outstanding.into())));
             let host_words = setup.play.as_ref();
             let host_words = host_words.map_or(0, |play| play.scenario.host_words());
-            if let (Some(translations), 1..) = (&mut host.translations, host_words) {
+            if let (Some(translations), 1..) = (&mut host.frontend.translations, host_words) {
                 translations.set_line_count(host_words.div_ceil(host.contents.data.words().into()));
             }
         }
@@ -167,15 +162,10 @@ impl Spaces {
     /// none are left.
     fn deliver_between_spaces(&mut self) {
         loop {
-            let host_path = self
-                .device
-                .application
-                .as_mut()
-                .and_then(|run| run.host_path.as_mut());
-            let requests = host_path.map_or(Vec::new(), |host_path| {
-                std::mem::take(&mut host_path.requests)
-            });
-            let port = self.host.neighbours.port.as_mut();
+            let application = self.device.application.as_mut();
+            let host_path = application.and_then(|application| application.host.path.as_mut());
+            let requests = host_path.map_or(Vec::new(), |path| std::mem::take(&mut path.requests));
+            let port = self.host.frontend.port.as_mut();
             let completions = port.map_or(Vec::new(), |port| std::mem::take(&mut port.completions));
             let lanes = [&mut self.device, &mut self.host].map(|simulation| {
                 std::mem::take(&mut simulation.interconnect.network.ports_with_foreign_messages)
@@ -197,11 +187,19 @@ impl Spaces {
                 });
             }
             for request in requests {
-                self.run_on(Side::Host, |host| host.begin_port_request(request));
+                self.run_on(Side::Host, |host| {
+                    (host.frontend).begin_port_request(&mut context!(host), request);
+                });
             }
             for completion in completions {
                 self.run_on(Side::Device, |device| {
-                    device.complete_host_access(completion)
+                    let Some(application) = &mut device.application else {
+                        return;
+                    };
+                    let mut context = context!(device);
+                    let (host, mut env) =
+                        application.host_and_environment(&mut context, &mut device.frontend);
+                    host.complete_access(&mut env, completion);
                 });
             }
         }
@@ -313,14 +311,14 @@ impl Spaces {
     /// Checks the final state of the scenario, if there is one.
     fn verify(&mut self) -> Result<(), (Side, Box<Failure>)> {
         self.device.close_window();
-        let Some(application) = self.device.application.take() else {
+        let Some(threads) = self.device.frontend.threads.take() else {
             return Ok(());
         };
         let verdict = match self.device.contents.oracle.level {
             Level::Off => Ok(()),
-            _ => application.scenario_run.verify(&*self),
+            _ => threads.scenario.run.verify(&*self),
         };
-        self.device.application = Some(application);
+        self.device.frontend.threads = Some(threads);
         self.device.judge_scenario(verdict);
         self.take_failure()
     }
@@ -414,7 +412,9 @@ impl Spaces {
             Some(side) => vec![side],
             None => vec![Side::Device, Side::Host],
         };
-        let agents = sides.iter().map(|&side| self.space(side).local_lifelines());
+        let agents = sides
+            .iter()
+            .map(|&side| self.space(side).tables.names.local_lifelines.clone());
         let agents: Vec<String> = agents.collect::<Vec<_>>().concat();
         if let Some(name) = &filter.agent {
             timeline::agent_index(name, &agents)?;

@@ -2,13 +2,13 @@
 
 use crate::bouncing::{Bouncing, BouncingLine};
 use crate::components::hosts::TrafficTotals;
+use cohkit_timeline::Recorded;
 use serde::Serialize;
 
 use crate::agents::translation::Translated;
 use crate::attribution::Explanation;
 use crate::kernel::{Time, SECOND};
 use crate::rate_sampler::{Quarter, RateSampler};
-use crate::timeline::Recorded;
 
 /// Name and meaning of a statistic.
 #[derive(Clone, Copy, Debug, Serialize)]

@@ -3,74 +3,15 @@
 //! Timestamps are in nanoseconds, the smallest unit of such a trace, rounded down from the picoseconds of the
 //! simulation. Each access is annotated with its exact latency.
 
-pub mod writer;
-
 use cohkit_base::words::did_you_mean;
 use cohkit_protocol::controller::Access;
+use cohkit_timeline::writer::{IntervalTotals, Kind, Writer};
+use cohkit_timeline::{Filter, Recorded, Side};
 use rustc_hash::FxHashMap;
-use std::ops::Range;
 
 use crate::attribution::{Step, Transaction};
 use crate::kernel::Time;
 use crate::message::{Agent, Line, Message};
-use crate::spaces::Side;
-use writer::{IntervalTotals, Kind, Pieces, Writer};
-
-/// Selection of events, and destination of the trace.
-#[derive(Clone, Debug)]
-pub struct Filter {
-    /// If given, only events of this line.
-    pub line: Option<Line>,
-    /// If given, only events of this one of two spaces. The line belongs to it.
-    pub side: Option<Side>,
-    /// If given, only actions of the agent of this name, and accesses of the cores attached to it.
-    pub agent: Option<String>,
-    /// Only events in this time, in picoseconds, and accesses that overlap with it.
-    pub window: Range<Time>,
-    /// Maximum size of the trace. Recording stops once it has this many bytes.
-    pub bytes: usize,
-    /// Destination of the pieces of the trace during the run. Without it, the trace is kept until the end.
-    pub pieces: Option<Pieces>,
-}
-
-impl Default for Filter {
-    fn default() -> Filter {
-        Filter {
-            line: None,
-            side: None,
-            agent: None,
-            window: 0..Time::MAX,
-            bytes: 32 << 20,
-            pieces: None,
-        }
-    }
-}
-
-/// A recorded timeline.
-#[derive(Clone, Debug)]
-pub struct Recorded {
-    /// Size in bytes, including pieces already given away.
-    pub length: usize,
-    /// Bytes not given away in pieces: the last ones, or all.
-    pub rest: Vec<u8>,
-    /// Number of accesses in the trace.
-    pub accesses: u64,
-    /// Time at which recording stopped because the trace was full, in picoseconds, if it did.
-    pub full: Option<Time>,
-}
-
-impl Recorded {
-    /// Combines two parts to one trace.
-    pub(crate) fn merge(mut self, other: Recorded) -> Recorded {
-        self.rest.extend(other.rest);
-        Recorded {
-            length: self.length + other.length,
-            rest: self.rest,
-            accesses: self.accesses + other.accesses,
-            full: [self.full, other.full].into_iter().flatten().min(),
-        }
-    }
-}
 
 /// Returns the index of the agent of a name.
 ///

@@ -4,8 +4,8 @@
 //! implements [`RemoteContext`] and [`HomeContext`] for its own representation of copies and memory.
 
 use cohkit_protocol::execute::{Act, Receiver};
-use cohkit_protocol::pending_access::Ending;
-use cohkit_protocol::protocol::{Carries, MessageId, Protocol, Right, StateId};
+use cohkit_protocol::pending_access::CompletionKind;
+use cohkit_protocol::protocol::{Carries, MessageId, Permission, Protocol, StateId};
 
 use crate::plan::{CompletionEffect, Plan, ProtocolFacts};
 pub use crate::violation::Violation;
@@ -76,7 +76,8 @@ pub trait RemoteContext {
 
 /// Applies the acts of a remote's row. Returns the remote's new copy.
 ///
-/// `old_copy` is the remote's copy, or the default if it has none. `carried_copy` is the copy in the current message, if any.
+/// `old_copy` is the remote's copy, or the default if it has none. `carried_copy` is the copy in the current message,
+/// if any.
 ///
 /// # Errors
 /// The first violated property.
@@ -104,7 +105,7 @@ pub fn remote<A: RemoteContext>(
                     Carries::Line | Carries::DirtyLine => Bytes::Line(copy.clone()),
                     Carries::Store | Carries::PartialStore => Bytes::Write,
                 };
-                if facts.used_once[message.index()] && !context.current(&copy) {
+                if facts.is_single_use[message.index()] && !context.current(&copy) {
                     return Err(stale_single_use(protocol, message).into());
                 }
                 context.send(Sending {
@@ -115,16 +116,16 @@ pub fn remote<A: RemoteContext>(
                 })?;
             }
             Act::Done => match plan.done {
-                CompletionEffect::Ends(Ending::Write) => {
+                CompletionEffect::Ends(CompletionKind::Write) => {
                     if facts.coherent && plan.is_partial_write && !context.current(&copy) {
                         return Err(Violation::data_value(PARTIAL_WRITE_TO_STALE_COPY).into());
                     }
                     copy = context.write(&copy)?;
                     written = true;
                 }
-                CompletionEffect::Ends(Ending::Sent) => context.written(carried_copy)?,
+                CompletionEffect::Ends(CompletionKind::Sent) => context.written(carried_copy)?,
                 // The copy of a message was checked when it was sent.
-                CompletionEffect::Ends(Ending::Read) => {
+                CompletionEffect::Ends(CompletionKind::Read) => {
                     if facts.coherent && carried_copy.is_none() && !context.current(&copy) {
                         return Err(
                             Violation::data_value("a read completes with a stale copy").into()
@@ -137,7 +138,7 @@ pub fn remote<A: RemoteContext>(
                     return Err(Violation::new("no unexpected message", description).into());
                 }
             },
-            Act::Every { from, to } => context.every(from, to)?,
+            Act::BulkTransition { from, to } => context.every(from, to)?,
             other => {
                 let description = format!("a remote executes an action of a home: {other:?}");
                 return Err(Violation::new("no unexpected message", description).into());
@@ -221,7 +222,7 @@ pub trait HomeContext {
     /// Memory is split in this executor; see [`HomeContext::start`].
     fn set_memory(&mut self, copy: &Self::Copy) -> Result<(), Self::Error>;
     /// Permission that the device's lock gives to the device.
-    fn lock(&self) -> Right;
+    fn lock(&self) -> Permission;
     /// Performs a remote's write in memory. `from` is the remote that sent it.
     ///
     /// # Errors
@@ -292,12 +293,12 @@ pub fn home<A: HomeContext>(
                             (Some(read), None) => read.as_ref().clone(),
                             _ => context.memory(),
                         };
-                        if facts.used_once[message.index()] {
+                        if facts.is_single_use[message.index()] {
                             if !context.current(&copy) {
                                 return Err(stale_single_use(protocol, message).into());
                             }
                             // Split memory is checked when it performs the read, in a separate step.
-                            if !facts.slot && context.lock() == Right::Write {
+                            if !facts.slot && context.lock() == Permission::Write {
                                 return Err(read_under_lock().into());
                             }
                         }
@@ -319,7 +320,7 @@ pub fn home<A: HomeContext>(
                 (_, Some(copy)) => context.set_memory(copy)?,
                 _ => return Err(data_violation("the home writes memory without data")),
             },
-            Act::SetAside => match carries {
+            Act::DeferStore => match carries {
                 Some(Carries::Store | Carries::PartialStore) => {
                     context.defer_write(input.sender, whole_line)?;
                 }
@@ -329,7 +330,7 @@ pub fn home<A: HomeContext>(
                     ))
                 }
             },
-            Act::WriteAside => {
+            Act::CommitDeferred => {
                 let (from, whole_line) = context.take_deferred_write()?;
                 context.store(from, whole_line)?;
                 // The received copy does not contain the deferred store.
@@ -342,13 +343,13 @@ pub fn home<A: HomeContext>(
             },
             Act::StartStore { whole } => context.start(MemoryOp::Store { whole })?,
             Act::Acknowledge(local) => context.acknowledge(local)?,
-            Act::Unlocked => context.unlocked(),
+            Act::AcknowledgeUnlock => context.unlocked(),
             Act::Done => {
                 return Err(data_violation(
                     "the home completes an access, which only a remote can",
                 ))
             }
-            Act::Every { .. } => return Err(data_violation("the home gives lines up")),
+            Act::BulkTransition { .. } => return Err(data_violation("the home gives lines up")),
         }
     }
     Ok(())

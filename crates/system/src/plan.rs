@@ -1,8 +1,8 @@
 //! Static analysis of single rows and of whole controllers.
 
 use cohkit_protocol::controller::{Access, Controller, Effect, Event, Rule, Statement};
-use cohkit_protocol::pending_access::{Accesses, Ending, PendingAccess};
-use cohkit_protocol::protocol::{MessageId, Protocol, Right, StateId};
+use cohkit_protocol::pending_access::{Accesses, CompletionKind, PendingAccess};
+use cohkit_protocol::protocol::{MessageId, Permission, Protocol, StateId};
 
 use crate::stores::{Senders, StoreSend};
 
@@ -10,7 +10,7 @@ use crate::stores::{Senders, StoreSend};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct StateProperties {
     /// Permission of the agent.
-    pub right: Right,
+    pub permission: Permission,
     /// True if the agent holds a copy of the line.
     pub holds: bool,
 }
@@ -19,7 +19,7 @@ pub struct StateProperties {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CompletionEffect {
     /// Completes the outstanding access.
-    Ends(Ending),
+    Ends(CompletionKind),
     /// The row does not contain `done`.
     Absent,
     /// Ambiguous: `done` may complete more than one sort of access, or none.
@@ -61,7 +61,7 @@ impl Plan {
     /// controller.
     pub fn new(controller: &Controller, row: &Rule, remote: Option<&Accesses>) -> Plan {
         let properties_of = |state: usize| StateProperties {
-            right: controller.states[state].right,
+            permission: controller.states[state].permission,
             holds: controller.states[state].holds_line,
         };
         let from = row.state.index();
@@ -71,7 +71,8 @@ impl Plan {
         };
         let (before, after) = (properties_of(from), properties_of(next));
         let writes = matches!(row.event, Event::Access(access) if access.writes());
-        let reads = matches!(row.event, Event::Access(access) if access.needs() == Right::Read);
+        let reads =
+            matches!(row.event, Event::Access(access) if access.needs() == Permission::Read);
         let body = match &row.effect {
             Effect::Take { body, .. } => Some(body),
             _ => None,
@@ -82,8 +83,10 @@ impl Plan {
             after,
             moves: next != from,
             idle: body.is_some_and(|body| body.iter().all(|s| *s == Statement::Retry)),
-            performs: writes && before.right == Right::Write && after.right == Right::Write,
-            begins: opens.filter(|access| access.needs() == Right::Read),
+            performs: writes
+                && before.permission == Permission::Write
+                && after.permission == Permission::Write,
+            begins: opens.filter(|access| access.needs() == Permission::Read),
             done: match remote {
                 _ if !row.has_statement(&|s| *s == Statement::Done) => CompletionEffect::Absent,
                 Some(accesses) => ends(accesses, row),
@@ -92,13 +95,13 @@ impl Plan {
             is_partial_write: remote.is_some_and(|accesses| {
                 let is_partial =
                     |u: &PendingAccess| u.access.writes() && u.access != Access::WriteLine;
-                accesses.within(row.state).iter().any(is_partial)
+                accesses.pending_in(row.state).iter().any(is_partial)
             }),
             gives_up: remote.is_some_and(|accesses| accesses.abandons_sent_write(controller, row)),
             posts: remote.is_some_and(|accesses| accesses.posts(controller, row)),
             reads: reads
                 && body.is_some_and(|body| !body.contains(&Statement::Retry))
-                && before.right.min(after.right) >= Right::Read,
+                && before.permission.min(after.permission) >= Permission::Read,
             opens,
         }
     }
@@ -113,7 +116,7 @@ impl Plan {
 /// True if a remote in this state performs the access in its own copy, and no row handles it.
 pub fn hits(remote: &Controller, state: usize, access: Access) -> bool {
     access.is_performed_in_place()
-        && remote.states[state].right >= access.needs()
+        && remote.states[state].permission >= access.needs()
         && !remote.rules.iter().any(|row| {
             row.event == Event::Access(access)
                 && row.state.index() == state
@@ -131,7 +134,10 @@ pub fn write_hits(remote: &Controller, state: usize) -> bool {
 
 /// The kind of completion of `done`, derived from the accesses that may be outstanding in the row.
 fn ends(accesses: &Accesses, row: &Rule) -> CompletionEffect {
-    let mut endings: Vec<Ending> = accesses.endings(row).map(|(_, ending)| ending).collect();
+    let mut endings: Vec<CompletionKind> = accesses
+        .completions(row)
+        .map(|(_, ending)| ending)
+        .collect();
     endings.sort_unstable();
     endings.dedup();
     match endings[..] {
@@ -167,7 +173,7 @@ pub struct ProtocolFacts {
     /// True if the device can lock lines.
     pub locks: bool,
     /// Per message, true if a remote performs an access with its bytes without having to keep them.
-    pub used_once: Vec<bool>,
+    pub is_single_use: Vec<bool>,
     /// Per access, in the order of [`Access::ALL`], the messages whose bytes may complete it if it is a read.
     answers: Vec<Vec<MessageId>>,
     /// Number of alternative events that may follow a memory read.
@@ -217,7 +223,7 @@ impl ProtocolFacts {
         ProtocolFacts {
             coherent: protocol.guarantee.coherent,
             slot,
-            defers_stores: home_has(&|s| *s == Statement::SetAside),
+            defers_stores: home_has(&|s| *s == Statement::DeferStore),
             stores_pending,
             line_order,
             senders,
@@ -230,9 +236,9 @@ impl ProtocolFacts {
                 .collect(),
             atomic_in,
             locks: home.locals.iter().any(|local| local.locks),
-            used_once: protocol
+            is_single_use: protocol
                 .message_ids()
-                .map(|message| protocol.used_once(message))
+                .map(|message| protocol.is_single_use(message))
                 .collect(),
             choices: choices.max().unwrap_or(1),
             answers: Access::ALL
@@ -264,13 +270,13 @@ impl ProtocolFacts {
 fn answers(protocol: &Protocol, accesses: &Accesses, read: Access) -> Vec<MessageId> {
     let completes_read = |&message: &MessageId| {
         let mut rows = protocol.remote.rules.iter();
-        protocol.used_once(message)
+        protocol.is_single_use(message)
             && rows.any(|row| {
                 row.event == Event::Message(message)
                     && row.has_statement(&|s| *s == Statement::Done)
-                    && accesses
-                        .endings(row)
-                        .any(|(pending, ending)| ending == Ending::Read && pending.access == read)
+                    && accesses.completions(row).any(|(pending, ending)| {
+                        ending == CompletionKind::Read && pending.access == read
+                    })
             })
     };
     protocol.message_ids().filter(completes_read).collect()
@@ -280,11 +286,11 @@ fn answers(protocol: &Protocol, accesses: &Accesses, read: Access) -> Vec<Messag
 fn atomic_in(remote: &Controller, accesses: &Accesses) -> Vec<bool> {
     let states = (0..remote.states.len() as u16).map(StateId);
     let is_atomic = |u: &PendingAccess| u.access == Access::Atomic;
-    let has_atomic = |state: StateId| accesses.within(state).iter().any(is_atomic);
+    let has_atomic = |state: StateId| accesses.pending_in(state).iter().any(is_atomic);
     let mut possible: Vec<bool> = states
         .map(|state| {
             accesses
-                .within(state)
+                .pending_in(state)
                 .iter()
                 .any(|u| is_atomic(u) && u.sent)
         })
@@ -316,8 +322,8 @@ fn answers_atomic(
         };
         let next = next.unwrap_or(row.state);
         let completes = || {
-            let mut endings = accesses.endings(row);
-            endings.any(|(u, ending)| u.access == Access::Atomic && ending == Ending::Sent)
+            let mut endings = accesses.completions(row);
+            endings.any(|(u, ending)| u.access == Access::Atomic && ending == CompletionKind::Sent)
         };
         row.event == Event::Message(message)
             && atomic_in[row.state.index()]

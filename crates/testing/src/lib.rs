@@ -1,13 +1,14 @@
 //! Inputs, generators and references that the tests, examples and benches of several crates share.
 //!
-//! Other crates have it as a development dependency only. It does not know `cohkit` or `cohkit-python`: tests of the command
-//! start the command.
+//! Other crates have it as a development dependency only. It does not know `cohkit` or `cohkit-python`: tests of the
+//! command start the command.
 //!
 //! - Inputs: [`setups`] and [`orderings`] (shipped protocols on machines), [`models`] (models with known verdicts),
 //!   [`mutations`] (mistakes in protocol files), [`mutants`] (the list of equivalent mutants).
 //! - Generators: [`random_protocols`], [`random_models`], [`mutate_text`], [`mutate_murphi`], [`seeded_traces`].
 //! - References: [`rumur`] (the independent checker), [`riscv_oracle`] (QEMU), [`orbits`] (symmetry by brute force).
 //! - Environment: [`require`] (tools that a test needs), [`processor_time`].
+//! - Structure: [`structure`] (limits on the size of types and functions).
 //!
 //! ```
 //! use cohkit_testing::random_protocols::random::Random;
@@ -30,3 +31,4 @@ pub mod riscv_oracle;
 pub mod rumur;
 pub mod seeded_traces;
 pub mod setups;
+pub mod structure;

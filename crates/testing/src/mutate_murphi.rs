@@ -1,10 +1,10 @@
-//! Mutated texts, and the properties that hold for every one of them.
+//! Mutated Murphi models, and the reader's properties that every mutant must satisfy.
 
 use cohkit_murphi::{print, read, Diagnostic, Dialect, Style};
 use std::path::Path;
 
-/// Words to insert, beside parts of other texts.
-const WORDS: [&str; 56] = [
+/// Tokens that mutations insert.
+const INSERTED_TOKENS: [&str; 56] = [
     "n",
     "x",
     "i",
@@ -63,7 +63,7 @@ const WORDS: [&str; 56] = [
     "/*",
 ];
 
-/// Whole models from which mutations start.
+/// Valid models that mutations start from.
 pub struct Corpus(Vec<String>);
 
 /// Pseudorandom numbers, the same on every machine.
@@ -79,8 +79,8 @@ impl Random {
     }
 }
 
-/// Splits a text into words, spaces and signs.
-fn pieces(text: &str) -> Vec<&str> {
+/// Splits a text into tokens: words, runs of white space, and single punctuation characters.
+fn tokens(text: &str) -> Vec<&str> {
     let kind = |c: char| match c {
         _ if c.is_alphanumeric() || c == '_' => 0,
         _ if c.is_whitespace() => 1,
@@ -117,30 +117,33 @@ impl Corpus {
         Corpus(texts.filter(|text| text.len() < 4000).collect())
     }
 
-    /// The text of this number: a model with a few changes.
-    pub fn text(&self, number: u64) -> String {
-        let mut random = Random(number);
+    /// Returns the mutant of a seed: a model with one to four changes.
+    pub fn mutant(&self, seed: u64) -> String {
+        let mut random = Random(seed);
         let base = random.below(self.0.len());
-        let mut words: Vec<String> = pieces(&self.0[base])
+        let mut tokens: Vec<String> = tokens(&self.0[base])
             .iter()
-            .map(|w| w.to_string())
+            .map(|token| token.to_string())
             .collect();
         for _ in 0..1 + random.below(4) {
-            let position = random.below(words.len());
+            let position = random.below(tokens.len());
             match random.below(5) {
-                0 => words[position].clear(),
-                1 => words[position] = WORDS[random.below(WORDS.len())].into(),
-                2 => words.insert(position, format!(" {} ", WORDS[random.below(WORDS.len())])),
-                3 => words[position] = words[random.below(words.len())].clone(),
+                0 => tokens[position].clear(),
+                1 => tokens[position] = INSERTED_TOKENS[random.below(INSERTED_TOKENS.len())].into(),
+                2 => tokens.insert(
+                    position,
+                    format!(" {} ", INSERTED_TOKENS[random.below(INSERTED_TOKENS.len())]),
+                ),
+                3 => tokens[position] = tokens[random.below(tokens.len())].clone(),
                 _ => {
-                    let to = (position + random.below(20)).min(words.len());
-                    let part = words[position..to].to_vec();
-                    let target = random.below(words.len());
-                    words.splice(target..target, part);
+                    let to = (position + random.below(20)).min(tokens.len());
+                    let part = tokens[position..to].to_vec();
+                    let target = random.below(tokens.len());
+                    tokens.splice(target..target, part);
                 }
             }
         }
-        words.concat()
+        tokens.concat()
     }
 }
 
@@ -158,17 +161,21 @@ fn check_positions(text: &str, diagnostics: &[Diagnostic]) -> Result<(), String>
     Ok(())
 }
 
-/// Reads a text. Returns whether it is accepted.
+/// Reads a text. Returns true if the reader accepts it.
+///
+/// # Errors
+/// The reader violates a property: a rejection without a diagnostic, a span outside the text, or a printed model that
+/// cannot be read again.
 pub fn check(text: &str, dialect: Dialect) -> Result<bool, String> {
     match read("fuzzed", text, dialect) {
-        Err(errors) if errors.is_empty() => Err("refused without a reason".into()),
+        Err(errors) if errors.is_empty() => Err("rejected without a diagnostic".into()),
         Err(errors) => check_positions(text, &errors).map(|()| false),
         Ok(accepted) => {
             check_positions(text, &accepted.warnings)?;
             if let Ok(printed) = print(&accepted.model, Style::Plain) {
                 if let Err(errors) = read("printed", &printed, Dialect::Any) {
                     let error = errors[0].render("printed.m", &printed, false);
-                    return Err(format!("printed, it is refused: {error}"));
+                    return Err(format!("the printed model is rejected: {error}"));
                 }
             }
             Ok(true)

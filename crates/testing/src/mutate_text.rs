@@ -1,14 +1,15 @@
 //! Inputs of the fuzzer, and the properties that must hold for each.
 
-use cohkit_protocol::text::{parse, Diagnostic, Span};
+use cohkit_diagnostics::Span;
+use cohkit_protocol::text::{parse, Diagnostic};
 
 /// Whole files. The second is small, so that most runs are short.
-const WHOLE: [&str; 3] = [
+const SHIPPED_PROTOCOLS: [&str; 3] = [
     include_str!("../../../protocols/eci.coh"),
     include_str!("../../../protocols/msi.coh"),
     include_str!("../../../protocols/msi-policy.coh"),
 ];
-const SMALL: [&str; 3] = [
+const SMALL_PROTOCOLS: [&str; 3] = [
     "protocol a
 line 64 bytes
 channels { request remote -> home; grant home -> remote; ordered grant }
@@ -161,21 +162,21 @@ impl Corpus {
     /// Creates the corpus; one is enough for all inputs.
     pub fn load() -> Self {
         Corpus {
-            lines: WHOLE
+            lines: SHIPPED_PROTOCOLS
                 .iter()
-                .chain(&SMALL)
+                .chain(&SMALL_PROTOCOLS)
                 .flat_map(|text| text.lines())
                 .collect(),
         }
     }
 
     /// Input with this number.
-    pub fn text(&self, number: u64) -> String {
+    pub fn input(&self, number: u64) -> String {
         let mut random = Random(number);
         let mut text = match random.below(100) {
-            0 => WHOLE[random.below(WHOLE.len())].to_string(),
-            1..=30 => SMALL[random.below(2)].to_string(),
-            31..=60 => SMALL[2].to_string(),
+            0 => SHIPPED_PROTOCOLS[random.below(SHIPPED_PROTOCOLS.len())].to_string(),
+            1..=30 => SMALL_PROTOCOLS[random.below(2)].to_string(),
+            31..=60 => SMALL_PROTOCOLS[2].to_string(),
             _ => (0..1 + random.below(4))
                 .map(|_| format!("{}\n", self.lines[random.below(self.lines.len())]))
                 .collect(),

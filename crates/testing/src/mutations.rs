@@ -1,5 +1,5 @@
 //! Mistakes that people make in protocol files.
 
-pub mod kept_without_right;
+pub mod kept_without_permission;
 pub mod mistakes;
-pub mod tried_again;
+pub mod retried_store;

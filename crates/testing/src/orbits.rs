@@ -137,7 +137,7 @@ pub fn assert_orbits(name: &str, model: &Model, names: TypeId, size: usize) {
     };
     let all_states = states(model, usize::MAX).expect("all states can be reached");
     let orbits: BTreeSet<_> = all_states.into_iter().map(first_image).collect();
-    let report = check(model, &Options::default()).expect("it can be checked");
+    let report = check(model, &Options::default()).expect("the model can be checked");
     assert!(report.symmetric, "{name}");
     assert_eq!(report.outcome, Outcome::Verified, "{name}");
     assert_eq!(report.states, orbits.len() as u128, "{name}");

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-/// Processor time of this thread in seconds; wall-clock time where the system does not tell.
+/// Processor time of this thread in seconds; wall-clock time if the system does not report it.
 pub fn processor_seconds(begin: Instant) -> f64 {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     let nanoseconds = text

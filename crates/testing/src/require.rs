@@ -28,13 +28,13 @@ const MOUNTS: Tool = Tool {
 };
 
 /// All tools that tests may need.
-fn all() -> impl Iterator<Item = &'static Tool> {
+fn all_tools() -> impl Iterator<Item = &'static Tool> {
     TOOLS.iter().chain([&MOUNTS])
 }
 
-fn find(name: &str) -> &'static Tool {
-    let mut all = all();
-    let found = all.find(|tool| tool.name == name);
+fn find_tool(name: &str) -> &'static Tool {
+    let mut tools = all_tools();
+    let found = tools.find(|tool| tool.name == name);
     found.unwrap_or_else(|| panic!("tests know no tool `{name}`"))
 }
 
@@ -50,15 +50,15 @@ pub fn require(name: &str) -> bool {
     let venv = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.venv/bin");
     let folders = std::iter::once(venv).chain(std::env::split_paths(&path));
     let path = std::env::join_paths(folders).expect("no folder's name has a colon");
-    match is_there(name, &path, &without) {
-        Ok(there) => there,
-        Err(what) => panic!("{what}"),
+    match is_available(name, &path, &without) {
+        Ok(available) => available,
+        Err(message) => panic!("{message}"),
     }
 }
 
 /// Returns the message about a missing tool.
 pub fn missing(name: &str) -> String {
-    let tool = find(name);
+    let tool = find_tool(name);
     format!(
         "this test needs {}: {}; `tools/setup_tests` installs what it can\n  help: COHKIT_WITHOUT={name} does without it, and tests less",
         tool.description, tool.installed_by
@@ -69,8 +69,8 @@ pub fn missing(name: &str) -> String {
 ///
 /// # Errors
 /// Describes the missing tool, or an unknown name in `without`.
-pub fn is_there(name: &str, path: &OsStr, without: &str) -> Result<bool, String> {
-    let names = || all().map(|tool| tool.name);
+pub fn is_available(name: &str, path: &OsStr, without: &str) -> Result<bool, String> {
+    let names = || all_tools().map(|tool| tool.name);
     for word in without.split(',').filter(|word| !word.is_empty()) {
         if !names().any(|name| name == word) {
             let all = names().collect::<Vec<_>>().join(", ");
@@ -83,12 +83,12 @@ pub fn is_there(name: &str, path: &OsStr, without: &str) -> Result<bool, String>
             return Ok(false);
         }
     }
-    let programs = find(name).programs;
+    let programs = find_tool(name).programs;
     let is_installed =
-        |program: &&&str| std::env::split_paths(path).any(|folder| folder.join(program).is_file());
+        |name: &&&str| std::env::split_paths(path).any(|folder| folder.join(name).is_file());
     match programs
         .iter()
-        .all(|one| one.names.iter().any(|program| is_installed(&program)))
+        .all(|program| program.names.iter().any(|name| is_installed(&name)))
     {
         true => Ok(true),
         false => Err(missing(name)),

@@ -3,7 +3,7 @@
 pub mod random;
 
 use cohkit_riscv::table::row;
-use cohkit_riscv::{Exception, Extensions, Flat, Hart, Mode, Stop};
+use cohkit_riscv::{Exception, Extensions, FlatMemory, Hart, Mode, Stop};
 use std::process::Command;
 
 /// Load address of programs.
@@ -21,22 +21,22 @@ pub struct Program {
 }
 
 /// Encodes an instruction by mnemonic, with the given operand bits.
-pub fn bits(name: &str, operand_bits: u32) -> u32 {
+pub fn encode(name: &str, operand_bits: u32) -> u32 {
     row(name)
         .unwrap_or_else(|| panic!("no row {name}"))
         .encode(operand_bits)
 }
 
 pub fn r_type(name: &str, rd: u32, rs1: u32, rs2: u32) -> u32 {
-    bits(name, rd << 7 | rs1 << 15 | rs2 << 20)
+    encode(name, rd << 7 | rs1 << 15 | rs2 << 20)
 }
 
 pub fn i_type(name: &str, rd: u32, rs1: u32, imm: i32) -> u32 {
-    bits(name, rd << 7 | rs1 << 15 | (imm as u32) << 20)
+    encode(name, rd << 7 | rs1 << 15 | (imm as u32) << 20)
 }
 
 pub fn s_type(name: &str, rs2: u32, rs1: u32, imm: i32) -> u32 {
-    bits(
+    encode(
         name,
         (imm as u32 & 31) << 7 | rs1 << 15 | rs2 << 20 | (imm as u32 >> 5) << 25,
     )
@@ -45,7 +45,7 @@ pub fn s_type(name: &str, rs2: u32, rs1: u32, imm: i32) -> u32 {
 pub fn b_type(name: &str, rs1: u32, rs2: u32, imm: i32) -> u32 {
     let imm = imm as u32;
     let low = (imm & 0x1e) << 7 | (imm >> 11 & 1) << 7;
-    bits(
+    encode(
         name,
         low | rs1 << 15 | rs2 << 20 | (imm >> 5 & 63) << 25 | (imm >> 12 & 1) << 31,
     )
@@ -59,8 +59,11 @@ impl Program {
 
     /// Loads a number of at most 31 bits into a register.
     pub fn li(&mut self, rd: u32, value: u64) {
-        let value = u32::try_from(value).expect("it is small");
-        self.push(bits("lui", rd << 7 | (value.wrapping_add(0x800) & !0xfff)));
+        let value = u32::try_from(value).expect("a value of at most 31 bits");
+        self.push(encode(
+            "lui",
+            rd << 7 | (value.wrapping_add(0x800) & !0xfff),
+        ));
         self.push(i_type("addi", rd, rd, value as i32));
     }
 
@@ -70,10 +73,10 @@ impl Program {
         self.li(11, start);
         self.li(12, length as u64);
         self.li(17, 64);
-        self.push(bits("ecall", 0));
+        self.push(encode("ecall", 0));
         self.li(10, 0);
         self.li(17, 93);
-        self.push(bits("ecall", 0));
+        self.push(encode("ecall", 0));
     }
 
     fn length(&self) -> usize {
@@ -119,15 +122,16 @@ impl Program {
     /// Output under QEMU.
     pub fn output_of_qemu(&self) -> Vec<u8> {
         use std::os::unix::fs::PermissionsExt;
-        let folder = tempfile::tempdir().expect("a folder");
+        let folder = tempfile::tempdir().expect("a temporary folder");
         let file = folder.path().join("program");
-        std::fs::write(&file, self.elf()).expect("it can be written");
-        std::fs::set_permissions(&file, PermissionsExt::from_mode(0o755)).expect("own file");
+        std::fs::write(&file, self.elf()).expect("the file can be written");
+        std::fs::set_permissions(&file, PermissionsExt::from_mode(0o755))
+            .expect("the file belongs to this user");
         let output = Command::new("qemu-riscv64")
             .args(["-cpu", "rv64"])
             .arg(&file)
             .output()
-            .expect("it starts");
+            .expect("the command starts");
         let stderr = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{:?}: {stderr}", output.status);
         output.stdout
@@ -141,11 +145,13 @@ impl Program {
     /// Output with `engine`, which executes one or more instructions per call.
     pub fn output_by(
         &self,
-        mut engine: impl FnMut(&mut Hart, &mut Flat) -> Result<(), Stop>,
+        mut engine: impl FnMut(&mut Hart, &mut FlatMemory) -> Result<(), Stop>,
     ) -> Vec<u8> {
         let elf = self.elf();
-        let mut memory = Flat::new(START, elf.len());
-        let image = memory.bytes_mut(START, elf.len()).expect("it is all");
+        let mut memory = FlatMemory::new(START, elf.len());
+        let image = memory
+            .bytes_mut(START, elf.len())
+            .expect("the whole memory");
         image.copy_from_slice(&elf);
         let mut hart = Hart::new(0, Extensions::HOST);
         hart.csrs.mode = Mode::User;
@@ -156,7 +162,7 @@ impl Program {
                 Ok(()) => {}
                 Err(Stop::Exception(Exception::UserCall)) if hart.x(17) == 64 => {
                     let bytes = memory.bytes(hart.x(11), hart.x(12) as usize);
-                    output.extend(bytes.expect("it is there"));
+                    output.extend(bytes.expect("the range is in memory"));
                     hart.set_x(10, hart.x(12));
                     hart.pc += 4;
                 }
@@ -164,7 +170,7 @@ impl Program {
                 Err(stop) => panic!("at {:#x}: {stop:?}", hart.pc),
             }
         }
-        panic!("it does not end");
+        panic!("the program does not end");
     }
 }
 

@@ -11,8 +11,8 @@ use std::process::Command;
 /// Optimization of Rumur's program: low if compilation is most of the work, high for many states.
 #[derive(Clone, Copy)]
 pub enum Compiled {
-    Fast,
-    Well,
+    Unoptimised,
+    Optimised,
 }
 
 /// Result of Rumur: true if there is no violation, the number of states, and its output.
@@ -56,8 +56,8 @@ pub fn rumur_text(
     let (success, output_text) = run(Command::new("cc")
         .args([
             match optimisation {
-                Compiled::Fast => "-O0",
-                Compiled::Well => "-O2",
+                Compiled::Unoptimised => "-O0",
+                Compiled::Optimised => "-O2",
             },
             "-w",
             "-o",

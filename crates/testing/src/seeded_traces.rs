@@ -1,5 +1,5 @@
-//! Faults seeded in traces: a step missing, two steps swapped, one repeated, or a message, receiver, state, access or value
-//! replaced. The judge of traces must reject each of them.
+//! Faults seeded in traces: a step missing, two steps swapped, one repeated, or a message, receiver, state, access or
+//! value replaced. The judge of traces must reject each of them.
 
 use cohkit_base::sequence::{Action, Step};
 use cohkit_protocol::controller::{Access, Controller};
@@ -10,12 +10,17 @@ use cohkit_trace::{judge, Summary, Trace};
 ///
 /// # Panics
 /// If the trace is rejected.
-pub fn sound(protocol: &Protocol, home: &Controller, trace: &Trace, name: &str) -> Summary {
+pub fn check_sound_trace(
+    protocol: &Protocol,
+    home: &Controller,
+    trace: &Trace,
+    name: &str,
+) -> Summary {
     let judged = judge(protocol, home, &trace.sequence, trace.at_rest);
-    judged.unwrap_or_else(|refused| {
-        let last = refused.step.min(trace.sequence.steps.len());
+    judged.unwrap_or_else(|rejection| {
+        let last = rejection.step.min(trace.sequence.steps.len());
         let steps = &trace.sequence.steps[last.saturating_sub(12)..last];
-        panic!("{name}: {refused:?}\n{steps:#?}")
+        panic!("{name}: {rejection:?}\n{steps:#?}")
     })
 }
 
@@ -33,12 +38,12 @@ impl RandomGenerator {
     }
 }
 
-/// Seeds `faults` faults in a trace, one at a time, and returns the number of rejected traces. Faults without an effect are
-/// left out.
+/// Seeds `faults` faults in a trace, one at a time, and returns the number of rejected traces. Faults without an effect
+/// are left out.
 ///
 /// # Panics
 /// If a trace with an effective fault is accepted.
-pub fn faults_are_refused(
+pub fn count_rejected_faults(
     protocol: &Protocol,
     home: &Controller,
     trace: &Trace,
@@ -46,26 +51,26 @@ pub fn faults_are_refused(
     name: &str,
 ) -> usize {
     let mut random = RandomGenerator(seed);
-    let mut refused = 0;
+    let mut rejected = 0;
     for _ in 0..faults {
         let mut steps = trace.sequence.steps.clone();
-        let Some(fault) = seeded(protocol, home, &mut steps, &mut random) else {
+        let Some(fault) = seed_fault(protocol, home, &mut steps, &mut random) else {
             continue;
         };
         let mut faulty = trace.sequence.clone();
         faulty.steps = steps;
         match judge(protocol, home, &faulty, trace.at_rest) {
-            Err(_) => refused += 1,
+            Err(_) => rejected += 1,
             Ok(_) => {
                 panic!("{name}: seed {seed}: the judge accepts a trace with this fault: {fault}")
             }
         }
     }
-    refused
+    rejected
 }
 
 /// Seeds a fault and describes it. Returns `None` if the changed trace has the same meaning, or is just as correct.
-fn seeded(
+fn seed_fault(
     protocol: &Protocol,
     home: &Controller,
     steps: &mut Vec<Step>,
@@ -73,9 +78,9 @@ fn seeded(
 ) -> Option<String> {
     let at = random.below(steps.len());
     let step = steps[at].clone();
-    let same = |other: &Step| (other.agent, other.line) == (step.agent, step.line);
-    let next = (at + 1..steps.len()).find(|&next| same(&steps[next]));
-    let what = match random.below(4) {
+    let is_same_agent = |other: &Step| (other.agent, other.line) == (step.agent, step.line);
+    let next = (at + 1..steps.len()).find(|&next| is_same_agent(&steps[next]));
+    let change = match random.below(4) {
         0 => {
             if is_redundant(steps, at) {
                 return None;
@@ -109,13 +114,13 @@ fn seeded(
             if reads_an_unconstrained_word(protocol, steps, at) {
                 return None;
             }
-            alter(protocol, home, &mut steps[at].action, random)?;
+            alter_action(protocol, home, &mut steps[at].action, random)?;
             // The number of a message that is never received occurs nowhere else.
             if let (Action::Send { flight: now, .. }, Action::Send { flight, .. }) =
                 (&steps[at].action, &step.action)
             {
-                let takes = |step: &Step| matches!(&step.action, Action::Receive { flight: f, .. } if f == flight);
-                if now != flight && !steps.iter().any(takes) {
+                let is_received = |step: &Step| matches!(&step.action, Action::Receive { flight: f, .. } if f == flight);
+                if now != flight && !steps.iter().any(is_received) {
                     return None;
                 }
             }
@@ -123,7 +128,11 @@ fn seeded(
         }
     };
     let now = steps.get(at).map(|step| &step.action);
-    Some(format!("step {}, {what}: {:?}, now {now:?}", at + 1, step))
+    Some(format!(
+        "step {}, {change}: {:?}, now {now:?}",
+        at + 1,
+        step
+    ))
 }
 
 /// True if a step reports the value of a word that no earlier step determines.
@@ -153,10 +162,10 @@ fn reads_an_unconstrained_word(protocol: &Protocol, steps: &[Step], at: usize) -
     // If copies may be stale, reads by other agents do not constrain this agent's copy.
     let loose = !protocol.guarantee.coherent;
     let is_relevant = |step: &&Step| !loose || step.agent == steps[at].agent;
-    let takes = |step: &&Step| loose && matches!(step.action, Action::Receive { .. });
+    let may_update = |step: &&Step| loose && matches!(step.action, Action::Receive { .. });
     let reports = |step: &&Step| of_word(step).is_some_and(|word| word == read);
     let mut before = steps[..at].iter().rev().filter(is_relevant);
-    let before = before.find(|step| reports(step) || writes(step) || takes(step));
+    let before = before.find(|step| reports(step) || writes(step) || may_update(step));
     !before.is_some_and(|step| reports(&step))
 }
 
@@ -168,8 +177,8 @@ const MEMORY_ACTIONS: [&str; 4] = [
     "takes the partial store",
 ];
 
-/// True if the trace has the same meaning without a step: the state does not change, or an access hits in a copy that its
-/// agent may use.
+/// True if the trace has the same meaning without a step: the state does not change, or an access hits in a copy that
+/// its agent may use.
 fn is_redundant(steps: &[Step], at: usize) -> bool {
     let step = &steps[at];
     let same = |other: &&Step| (other.agent, other.line) == (step.agent, step.line);
@@ -228,7 +237,7 @@ fn is_redundant(steps: &[Step], at: usize) -> bool {
 }
 
 /// Replaces a value of a step.
-fn alter(
+fn alter_action(
     protocol: &Protocol,
     home: &Controller,
     action: &mut Action,
@@ -277,13 +286,17 @@ fn alter(
 }
 
 /// Returns another message, or the same message with another field value.
-fn other_message(protocol: &Protocol, words: &str, random: &mut RandomGenerator) -> Option<String> {
-    if let Some((name, fields)) = words.split_once('(') {
+fn other_message(
+    protocol: &Protocol,
+    message: &str,
+    random: &mut RandomGenerator,
+) -> Option<String> {
+    if let Some((name, fields)) = message.split_once('(') {
         if random.below(2) == 0 {
             return Some(format!("{name}(not {fields}"));
         }
     }
-    let name = words.split('(').next()?;
+    let name = message.split('(').next()?;
     let others: Vec<_> = protocol
         .messages
         .iter()

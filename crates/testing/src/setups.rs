@@ -119,7 +119,7 @@ pub fn torture_of(protocol: Protocol, home: Controller, remotes: u16, seed: u64)
         prefetch: 0,
         write_prefetches: 100,
     };
-    let further_accesses = [Access::Acquire, Access::Atomic, Access::Acquired].into_iter();
+    let further_accesses = [Access::Acquire, Access::Atomic, Access::AcquireFence].into_iter();
     let has_row = |access: &Access| {
         let mut rows = protocol.remote.rules.iter();
         rows.any(|row| row.event == Event::Access(*access))

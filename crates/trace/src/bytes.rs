@@ -22,7 +22,7 @@ pub struct PendingAccess {
     /// Last write of the line when the access began.
     pub version_at_start: Version,
     /// Serial number of its write, once the bytes have been sent.
-    pub sent: Option<u64>,
+    pub sent_serial: Option<u64>,
 }
 
 /// Operation of memory on a line.
@@ -49,7 +49,7 @@ pub struct Bytes {
     words: BTreeMap<u64, u64>,
     /// True if a write was performed and the trace has reported no word of it yet.
     has_unreported_write: bool,
-    sent: u64,
+    sent_count: u64,
     /// Serial numbers of sent writes not yet performed.
     unperformed: BTreeSet<u64>,
     /// Version produced by each performed write, by serial number.
@@ -98,10 +98,10 @@ impl Bytes {
     }
 
     /// Records that a write was sent. Returns its serial number.
-    pub fn sends(&mut self) -> u64 {
-        self.sent += 1;
-        self.unperformed.insert(self.sent);
-        self.sent
+    pub fn record_sent_write(&mut self) -> u64 {
+        self.sent_count += 1;
+        self.unperformed.insert(self.sent_count);
+        self.sent_count
     }
 
     /// Performs a sent write in memory.
@@ -138,7 +138,11 @@ impl Bytes {
     }
 
     /// Checks that a read with this copy includes all writes before the read began (up to `version_at_start`).
-    pub fn read(&self, copy: Option<Version>, version_at_start: Version) -> Result<(), String> {
+    pub fn check_read(
+        &self,
+        copy: Option<Version>,
+        version_at_start: Version,
+    ) -> Result<(), String> {
         match copy {
             None => Err("a read completes without bytes".into()),
             Some(copy) if copy < version_at_start => Err(format!(

@@ -6,11 +6,11 @@ mod remote;
 mod words;
 
 use crate::bytes::{Bytes, Operation, PendingAccess, Version, Write};
-use crate::table::{Agent, Answer, RowEffect, Sent, Table, Trigger, Value};
+use crate::table::{Agent, Response, RowEffect, SentMessage, Table, Trigger, Value};
 use cohkit_base::sequence::{lifeline, Action, Sequence, Step};
 use cohkit_base::words::counted;
 use cohkit_protocol::controller::{Access, Controller, Event};
-use cohkit_protocol::protocol::{Carries, MessageId, Protocol, Right, StateId};
+use cohkit_protocol::protocol::{Carries, MessageId, Permission, Protocol, StateId};
 use cohkit_protocol::remotes::KindId;
 use cohkit_protocol::unroll::Homes;
 use cohkit_protocol::value_text::AgentNames;
@@ -19,7 +19,7 @@ use words::{is_effect, kind_of, parse_access_report, MAX_CHOICES, PERFORMS, WRIT
 
 /// Reason why a trace is rejected.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Refused {
+pub struct Rejection {
     /// Number of the failing step, counted from 1; one more than the last step for a failure at the end.
     pub step: usize,
     /// Description of the failure, one sentence.
@@ -51,7 +51,7 @@ pub fn remotes(sequence: &Sequence, home: &str) -> Option<usize> {
 }
 
 /// Number of homes in a trace, after its remotes.
-fn homes(sequence: &Sequence, remotes: usize) -> usize {
+fn home_count(sequence: &Sequence, remotes: usize) -> usize {
     let Some(name) = sequence.agents[remotes].strip_suffix(" 0") else {
         return 1;
     };
@@ -70,9 +70,9 @@ pub fn judge(
     home: &Controller,
     sequence: &Sequence,
     at_rest: bool,
-) -> Result<Summary, Refused> {
-    let refusal_at = |step: usize| {
-        move |reason| Refused {
+) -> Result<Summary, Rejection> {
+    let rejection_at = |step: usize| {
+        move |reason| Rejection {
             step: step + 1,
             reason,
         }
@@ -80,12 +80,12 @@ pub fn judge(
     let name = &protocol.name;
     let Some(remotes) = remotes(sequence, &home.name) else {
         let reason = format!("none of its agents is the home, {}", home.name);
-        return Err(refusal_at(0)(reason));
+        return Err(rejection_at(0)(reason));
     };
-    let (homes, trace_homes) = (usize::from(protocol.homes), homes(sequence, remotes));
+    let (homes, trace_homes) = (usize::from(protocol.homes), home_count(sequence, remotes));
     if homes != trace_homes {
         let homes = counted(homes as u64, "home");
-        return Err(refusal_at(0)(format!(
+        return Err(rejection_at(0)(format!(
             "{name} has {homes}, but the trace has {trace_homes}"
         )));
     }
@@ -96,8 +96,8 @@ pub fn judge(
         .map(|agent| kind_of(protocol, agent))
         .collect();
     let mut states = protocol.remote.states.iter();
-    let in_place = states.any(|state| state.right == Right::Write);
-    let mut judge = Judge {
+    let has_in_place_writes = states.any(|state| state.permission == Permission::Write);
+    let mut checker = TraceChecker {
         protocol,
         sequence,
         remote: Table {
@@ -115,13 +115,13 @@ pub fn judge(
         flights: Vec::new(),
         position: 0,
         line: None,
-        number: 0,
+        line_number: 0,
         has_register_reports: false,
         names: AgentNames {
             remotes: sequence.agents[..remotes].to_vec(),
             homes: sequence.agents[remotes..first_environment_agent].to_vec(),
         },
-        orders_writes: protocol.guarantee.model.is_some() && !in_place,
+        orders_writes: protocol.guarantee.model.is_some() && !has_in_place_writes,
         has_answer_reports: sequence.steps.iter().any(|step| {
             step.agent >= first_environment_agent
                 && matches!(&step.action, Action::Does { what } if what.starts_with("is told of "))
@@ -144,19 +144,19 @@ pub fn judge(
             .any(|agent| agent.starts_with("memory")),
         summary: Summary::default(),
     };
-    judge.begin_registers();
-    while judge.position < sequence.steps.len() {
-        judge
+    checker.begin_registers();
+    while checker.position < sequence.steps.len() {
+        checker
             .check_step_group()
-            .map_err(refusal_at(judge.position.min(sequence.steps.len() - 1)))?;
+            .map_err(rejection_at(checker.position.min(sequence.steps.len() - 1)))?;
     }
     if at_rest {
-        judge
+        checker
             .check_quiescent()
-            .map_err(refusal_at(sequence.steps.len()))?;
+            .map_err(rejection_at(sequence.steps.len()))?;
     }
-    judge.summary.steps = sequence.steps.len();
-    Ok(judge.summary)
+    checker.summary.steps = sequence.steps.len();
+    Ok(checker.summary)
 }
 
 /// A message in flight.
@@ -165,7 +165,7 @@ struct Flight {
     number: u32,
     /// Line of the message, or the number of its home for a message about no line.
     line: u32,
-    sent: Sent,
+    sent: SentMessage,
     from: Option<usize>,
     /// Lifelines of sender and receiver.
     ends: [usize; 2],
@@ -206,12 +206,13 @@ struct Line {
     /// True if the accepted operation is an eviction by the directory, to free an entry.
     is_directory_eviction: bool,
     /// Maximum permission of remotes under the device's lock; `None` if unlocked.
-    lock: Option<Right>,
+    lock: Option<Permission>,
     /// Answers of the home to the device whose arrival the trace has not reported yet.
     answers: Vec<String>,
 }
 
-struct Judge<'j> {
+/// State of the check of one trace.
+struct TraceChecker<'j> {
     protocol: &'j Protocol,
     sequence: &'j Sequence,
     remote: Table<'j>,
@@ -225,8 +226,8 @@ struct Judge<'j> {
     position: usize,
     line: Option<u32>,
     /// Number of that line, or of the home if a row is about no line.
-    number: u32,
-    /// Names of the agents in states and messages.
+    line_number: u32,
+    /// Names of the agents, as used in states and messages.
     names: AgentNames,
     /// True if the trace reports registers along with states.
     has_register_reports: bool,
@@ -243,7 +244,7 @@ struct Judge<'j> {
     summary: Summary,
 }
 
-type Checked<T = ()> = Result<T, String>;
+type CheckResult<T = ()> = Result<T, String>;
 
 /// Trigger of a row.
 struct Cause {
@@ -253,22 +254,22 @@ struct Cause {
     received: Option<Flight>,
 }
 
-impl Judge<'_> {
+impl TraceChecker<'_> {
     /// Processes one step, with all steps of the same row.
-    fn check_step_group(&mut self) -> Checked {
+    fn check_step_group(&mut self) -> CheckResult {
         let step = &self.sequence.steps[self.position];
         self.line = step.line;
-        self.number = match step.action {
+        self.line_number = match step.action {
             Action::Receive { flight, .. } => self.flights.iter().find(|f| f.number == flight),
             _ => None,
         }
         .map_or(step.line.unwrap_or(0), |flight| flight.line);
-        let number = self.number;
+        let number = self.line_number;
         let mut line = match self.lines.remove(&number) {
             Some(line) => line,
             None => self.initial_line(),
         };
-        self.refresh(&mut line);
+        self.refresh_registers(&mut line);
         let agent = step.agent;
         let home = self.lifeline(None);
         let remotes = self.remote.kinds.len();
@@ -340,7 +341,7 @@ impl Judge<'_> {
 
     /// Number of the current home.
     fn home_number(&self) -> usize {
-        self.number as usize % usize::from(self.protocol.homes)
+        self.line_number as usize % usize::from(self.protocol.homes)
     }
 
     /// Lifeline of a remote, or of the current home.
@@ -351,7 +352,7 @@ impl Judge<'_> {
     /// True if a step can belong to the current row. A message about no line may be reported with the line whose number
     /// it uses.
     fn belongs_to_row(&self, step: &Step) -> bool {
-        step.line == self.line || self.line.is_none() && step.line == Some(self.number)
+        step.line == self.line || self.line.is_none() && step.line == Some(self.line_number)
     }
 
     fn name(&self, agent: Option<usize>) -> &str {
@@ -359,29 +360,37 @@ impl Judge<'_> {
     }
 
     /// Removes a message from its channel, and checks its ends, its line and its order.
-    fn take_message(&mut self, words: &str, from: usize, number: u32) -> Checked<Flight> {
-        let taker = self.sequence.steps[self.position].agent;
+    fn take_message(
+        &mut self,
+        message_text: &str,
+        from: usize,
+        number: u32,
+    ) -> CheckResult<Flight> {
+        let receiver_lifeline = self.sequence.steps[self.position].agent;
         let mut flights = self.flights.iter();
-        let place = flights.position(|flight| flight.number == number);
-        let place = place.ok_or_else(|| format!("{words} is received, but is not in flight"))?;
-        let flight = self.flights.remove(place);
-        if flight.ends != [from, taker] {
+        let index = flights.position(|flight| flight.number == number);
+        let index =
+            index.ok_or_else(|| format!("{message_text} is received, but is not in flight"))?;
+        let flight = self.flights.remove(index);
+        if flight.ends != [from, receiver_lifeline] {
             let [sender, receiver] = flight.ends.map(|agent| &self.sequence.agents[agent]);
-            return Err(format!("{words} is in flight from {sender} to {receiver}"));
+            return Err(format!(
+                "{message_text} is in flight from {sender} to {receiver}"
+            ));
         }
-        self.check_message_name(&flight.sent, words)?;
+        self.check_message_name(&flight.sent, message_text)?;
         let about_line = self.protocol.message(flight.sent.message).about_line;
         match self.line {
-            Some(_) if !about_line => return Err(format!("{words} is about no line")),
+            Some(_) if !about_line => return Err(format!("{message_text} is about no line")),
             line if about_line && line.unwrap_or(0) != flight.line => {
-                return Err(format!("{words} is about line {}", flight.line));
+                return Err(format!("{message_text} is about line {}", flight.line));
             }
             _ => {}
         }
         let mut flights = self.flights.iter();
         if let Some(earlier) = flights.find(|f| flight.earlier_flights.contains(&f.number)) {
             let earlier = &self.protocol.message(earlier.sent.message).name;
-            return Err(format!("{words} overtakes {earlier}"));
+            return Err(format!("{message_text} overtakes {earlier}"));
         }
         Ok(flight)
     }
@@ -411,8 +420,8 @@ impl Judge<'_> {
         }
     }
 
-    /// Applies an event to an agent. The following steps must report what its table requires.
-    fn apply_row(&mut self, line: &mut Line, cause: Cause) -> Checked {
+    /// Applies an event to an agent. The following steps must report the effects that its table requires.
+    fn apply_row(&mut self, line: &mut Line, cause: Cause) -> CheckResult {
         let Cause {
             event,
             actor,
@@ -436,16 +445,16 @@ impl Judge<'_> {
                 .map_or(&no_fields, |flight| &flight.sent.fields),
         };
         let state = &table.controller.states[agent.state];
-        let answer = match table.controller.rules.iter().any(|row| row.chooses()) {
+        let response = match table.controller.rules.iter().any(|row| row.chooses()) {
             true => self.respond_with_choice(actor, table, agent, &trigger)?,
             false => table.respond(agent, &trigger)?,
         };
-        let (next_agent, effects) = match answer {
-            Answer::Row {
+        let (next_agent, effects) = match response {
+            Response::Row {
                 next_agent,
                 effects,
             } => (next_agent, effects),
-            Answer::Refused if actor.is_none() => {
+            Response::Refuse if actor.is_none() => {
                 let Event::Local(local) = event else {
                     line.answers.push("is refused its unlock".into());
                     return Ok(());
@@ -454,10 +463,10 @@ impl Judge<'_> {
                 line.answers.push(format!("is refused {name}"));
                 return self.check_report(None, &format!("refuses {name}"));
             }
-            Answer::None => {
+            Response::NoRow => {
                 return Err(format!("there is no row for this in {}", state.name));
             }
-            Answer::Waits | Answer::Refused => {
+            Response::Stall | Response::Refuse => {
                 return Err(format!("in {} this has to wait", state.name));
             }
         };
@@ -476,7 +485,7 @@ impl Judge<'_> {
         table: &Table,
         agent: &Agent,
         trigger: &Trigger,
-    ) -> Checked<Answer> {
+    ) -> CheckResult<Response> {
         let acting_lifeline = self.lifeline(actor);
         let steps = &self.sequence.steps[self.position.min(self.sequence.steps.len())..];
         let steps = steps.iter().take_while(|step| {
@@ -488,8 +497,8 @@ impl Judge<'_> {
                 _ => None,
             })
             .collect();
-        let matches_sends = |answer: &Answer| {
-            let Answer::Row { effects, .. } = answer else {
+        let matches_sends = |response: &Response| {
+            let Response::Row { effects, .. } = response else {
                 return false;
             };
             let mut receivers = reported_receivers.iter();
@@ -508,7 +517,7 @@ impl Judge<'_> {
         }
         for choice in 1..table.kinds.len() {
             match table.respond_choosing(agent, trigger, choice) {
-                Ok(Some(answer)) if matches_sends(&answer) => return Ok(answer),
+                Ok(Some(response)) if matches_sends(&response) => return Ok(response),
                 _ => {}
             }
         }
@@ -517,7 +526,7 @@ impl Judge<'_> {
 
     /// Checks a report about an agent. A complete trace, or one that reports this kind of action at all, must contain
     /// it here; in other traces it is optional.
-    fn check_report(&mut self, agent: Option<usize>, report: &str) -> Checked {
+    fn check_report(&mut self, agent: Option<usize>, report: &str) -> CheckResult {
         let is_reported = self.next_local_action(self.lifeline(agent)) == Some(report);
         self.position += usize::from(is_reported);
         let verb = report.split(' ').next();
@@ -532,27 +541,27 @@ impl Judge<'_> {
         }
     }
 
-    fn max_permission(&self, line: &Line) -> Right {
+    fn max_permission(&self, line: &Line) -> Permission {
         let permissions = line.remotes.iter().map(|remote| self.permission(remote));
-        permissions.max().unwrap_or(Right::None)
+        permissions.max().unwrap_or(Permission::None)
     }
 
-    fn permission(&self, remote: &Remote) -> Right {
-        self.protocol.remote.states[remote.agent.state].right
+    fn permission(&self, remote: &Remote) -> Permission {
+        self.protocol.remote.states[remote.agent.state].permission
     }
 
     /// Checks that the next step reports a message that the current row sends.
-    fn sends(
+    fn check_send(
         &mut self,
         line: &mut Line,
         from: Option<usize>,
-        sent: Sent,
+        sent: SentMessage,
         copy: Option<Version>,
-    ) -> Checked {
+    ) -> CheckResult {
         let message_type = self.protocol.message(sent.message);
-        let number = self.number_of(&sent, message_type.about_line, from.is_some())?;
+        let message_line = self.line_number_of(&sent, message_type.about_line, from.is_some())?;
         let to = sent.to.unwrap_or(
-            self.remote.kinds.len() + number as usize % usize::from(self.protocol.homes),
+            self.remote.kinds.len() + message_line as usize % usize::from(self.protocol.homes),
         );
         let ends = [self.lifeline(from), to];
         let next_step = self.sequence.steps.get(self.position);
@@ -599,29 +608,30 @@ impl Judge<'_> {
             })?),
             Carries::Store | Carries::PartialStore => {
                 let whole_line = message_type.carries == Carries::Store;
-                let serial = line.bytes.sends();
+                let serial = line.bytes.record_sent_write();
                 if let Some(pending_access) =
                     from.and_then(|from| line.remotes[from].pending_access.as_mut())
                 {
-                    pending_access.sent = Some(serial);
+                    pending_access.sent_serial = Some(serial);
                 }
                 MessageData::Write(Write { serial, whole_line })
             }
         };
         let must_precede = |earlier: &&Flight| {
-            let same_line = earlier.line == number;
-            earlier.ends == ends && self.must_wait(sent.message, earlier.sent.message, same_line)
+            let same_line = earlier.line == message_line;
+            earlier.ends == ends
+                && self.must_not_overtake(sent.message, earlier.sent.message, same_line)
         };
-        let must_follow = self.flights.iter().filter(must_precede);
-        let must_follow = must_follow.map(|earlier| earlier.number).collect();
+        let earlier_flights = self.flights.iter().filter(must_precede);
+        let earlier_flights = earlier_flights.map(|earlier| earlier.number).collect();
         self.flights.push(Flight {
             number: *flight,
-            line: number,
+            line: message_line,
             sent,
             from,
             ends,
             data,
-            earlier_flights: must_follow,
+            earlier_flights,
         });
         self.position += 1;
         self.summary.messages += 1;
@@ -630,10 +640,15 @@ impl Judge<'_> {
 
     /// Line of a message. For a message about no line: the number of the home that receives it or sends it to a remote,
     /// or 0 between remotes.
-    fn number_of(&self, sent: &Sent, about_line: bool, from_remote: bool) -> Checked<u32> {
+    fn line_number_of(
+        &self,
+        sent: &SentMessage,
+        about_line: bool,
+        from_remote: bool,
+    ) -> CheckResult<u32> {
         let homes = self.protocol.homes;
         match sent.home {
-            _ if about_line => Ok(self.number),
+            _ if about_line => Ok(self.line_number),
             Some(home) if home < homes.into() => Ok(home as u32),
             Some(home) => Err(format!("there is no home {home}")),
             None if from_remote && sent.to.is_some() => Ok(0),
@@ -655,7 +670,7 @@ impl Judge<'_> {
 
     /// True if a message must not overtake an earlier one between the same agents. An order over all lines can only be
     /// checked if the trace covers all of them.
-    fn must_wait(&self, message: MessageId, earlier: MessageId, same_line: bool) -> bool {
+    fn must_not_overtake(&self, message: MessageId, earlier: MessageId, same_line: bool) -> bool {
         let protocol = self.protocol;
         let order = |message| protocol.order_of(protocol.message(message).channel);
         let orders_all_lines =
@@ -673,23 +688,28 @@ impl Judge<'_> {
         line: &mut Line,
         actor: Option<usize>,
         next_agent: Agent,
-    ) -> Checked {
+    ) -> CheckResult {
         let (table, current) = self.table_and_agent(actor, line);
         let next_step = self.sequence.steps.get(self.position);
         let next_step = next_step
             .filter(|step| step.agent == self.lifeline(actor) && self.belongs_to_row(step));
-        let words = self.words(table, &next_agent);
-        let state_changes = words != self.words(table, current);
+        let state_text = self.state_text(table, &next_agent);
+        let state_changes = state_text != self.state_text(table, current);
         match next_step.map(|step| &step.action) {
             Some(Action::Becomes { state }) => {
-                if words != *state {
+                if state_text != *state {
                     let agent = self.name(actor);
-                    return Err(format!("{agent} becomes {state}; its row leads to {words}"));
+                    return Err(format!(
+                        "{agent} becomes {state}; its row leads to {state_text}"
+                    ));
                 }
                 self.position += 1;
             }
             _ if state_changes => {
-                return Err(format!("{} has to become {words} now", self.name(actor)))
+                return Err(format!(
+                    "{} must enter {state_text} in this step",
+                    self.name(actor)
+                ))
             }
             _ => {}
         }
@@ -705,20 +725,20 @@ impl Judge<'_> {
     }
 
     /// Checks the invariants between two rows.
-    fn check_coherence(&self, line: &Line) -> Checked {
+    fn check_coherence(&self, line: &Line) -> CheckResult {
         if !self.protocol.guarantee.coherent {
             return Ok(());
         }
         let mut permissions = line.remotes.iter().map(|remote| self.permission(remote));
         let holders = permissions
             .clone()
-            .filter(|permission| *permission > Right::None)
+            .filter(|permission| *permission > Permission::None)
             .count();
-        if holders > 1 && permissions.any(|permission| permission == Right::Write) {
+        if holders > 1 && permissions.any(|permission| permission == Permission::Write) {
             return Err("single writer: another agent still has read or write permission".into());
         }
         for (number, remote) in line.remotes.iter().enumerate() {
-            if self.permission(remote) > Right::None && remote.copy != Some(line.bytes.last) {
+            if self.permission(remote) > Permission::None && remote.copy != Some(line.bytes.last) {
                 return Err(format!(
                     "data value: {} has read permission for a stale copy, which write {} changed last",
                     self.name(Some(number)),
@@ -738,7 +758,7 @@ impl Judge<'_> {
     }
 
     /// Checks that nothing is outstanding.
-    fn check_quiescent(&self) -> Checked {
+    fn check_quiescent(&self) -> CheckResult {
         if let Some(flight) = self.flights.first() {
             let name = &self.protocol.message(flight.sent.message).name;
             return Err(format!("at the end {name} is in flight"));
@@ -749,11 +769,11 @@ impl Judge<'_> {
     }
 
     /// Checks that nothing is outstanding for a line, apart from messages.
-    fn check_line_quiescent(&self, line: &Line) -> Checked {
+    fn check_line_quiescent(&self, line: &Line) -> CheckResult {
         for actor in (0..line.remotes.len()).map(Some).chain([None]) {
             let (table, agent) = self.table_and_agent(actor, line);
             let state = &table.controller.states[agent.state];
-            if !state.stable() {
+            if !state.is_stable() {
                 return Err(format!(
                     "at the end {} is in {}",
                     self.name(actor),

@@ -5,9 +5,9 @@
 //! checks each of them.
 //!
 //! The crate does not know `system`, `engine`, `check`, `sim` or `rtl`, the executors that write traces. It shares only
-//! the parsed protocol with them: [`table`] interprets rows a second time.
+//! the parsed protocol with them: `table` interprets rows a second time.
 //!
-//! Checked properties:
+//! CheckResult properties:
 //!
 //! * Each message is received once, after it was sent, by the stated agents, and in the order that its channel
 //!   guarantees.
@@ -19,7 +19,7 @@
 //! * If copies may be stale (`guarantee none`), a value read from a copy is the value at the copy's origin, or one
 //!   written in the copy. If the protocol also promises a memory model, and the home performs all writes, no agent
 //!   observes a line older than it has observed or written before.
-//! * A trace that claims to end at rest leaves nothing outstanding.
+//! * A trace that claims to end in a quiescent state leaves nothing outstanding.
 //!
 //! ```
 //! use cohkit_protocol::{protocol::Home, text::parse};
@@ -50,9 +50,9 @@
 
 mod bytes;
 mod judge;
-pub mod table;
+mod table;
 
-pub use judge::{judge, remotes, Refused, Summary};
+pub use judge::{judge, remotes, Rejection, Summary};
 
 use cohkit_base::sequence::Sequence;
 use serde_json::Value;
@@ -62,7 +62,7 @@ use serde_json::Value;
 pub struct Trace {
     /// Steps of the trace.
     pub sequence: Sequence,
-    /// True if the trace claims to continue until everything is at rest.
+    /// True if the trace claims to end in a quiescent state.
     pub at_rest: bool,
 }
 

@@ -18,37 +18,39 @@ use std::collections::BTreeSet;
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Value {
     /// A number, a Boolean or a remote.
-    One(i64),
+    Scalar(i64),
     /// A set of remotes.
-    Some(BTreeSet<i64>),
+    Set(BTreeSet<i64>),
     /// An array of numbers, row by row if it has two dimensions.
-    Each(Vec<i64>),
+    Array(Vec<i64>),
 }
 
 impl Value {
     /// Converts to the contents of a variable.
     pub fn contents(&self, ty: Type) -> Contents {
         match self {
-            Value::One(one) => Contents::Value(*one as u16),
-            Value::Some(remotes) => {
+            Value::Scalar(scalar) => Contents::Value(*scalar as u16),
+            Value::Set(remotes) => {
                 Contents::Members(remotes.iter().map(|&remote| remote as u16 - 1).collect())
             }
-            Value::Each(each) if ty.set_of_homes() => {
-                let members = (0..).zip(each).filter(|(_, &inside)| inside != 0);
+            Value::Array(elements) if ty.is_home_set() => {
+                let members = (0..).zip(elements).filter(|(_, &inside)| inside != 0);
                 Contents::Members(members.map(|(home, _)| home).collect())
             }
-            Value::Each(each) => Contents::Each(each.iter().map(|&one| one as u16).collect()),
+            Value::Array(elements) => {
+                Contents::Elements(elements.iter().map(|&element| element as u16).collect())
+            }
         }
     }
 
     /// Converts to the encoding of a message field, in which a set has one bit per member.
     pub fn code(&self) -> u16 {
         match self {
-            Value::One(one) => *one as u16,
-            Value::Some(remotes) => remotes
+            Value::Scalar(scalar) => *scalar as u16,
+            Value::Set(remotes) => remotes
                 .iter()
                 .fold(0, |bits, remote| bits | 1 << (remote - 1)),
-            Value::Each(_) => 0,
+            Value::Array(_) => 0,
         }
     }
 }
@@ -79,7 +81,7 @@ pub struct Trigger<'h> {
 
 /// A message sent by a row.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Sent {
+pub struct SentMessage {
     /// Message type.
     pub message: MessageId,
     /// Receiving remote; `None` for a home.
@@ -94,7 +96,7 @@ pub struct Sent {
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[allow(missing_docs)]
 pub enum RowEffect {
-    Send(Sent),
+    Send(SentMessage),
     WriteMemory,
     SetAside,
     WriteAside,
@@ -109,13 +111,13 @@ pub enum RowEffect {
 
 /// Response of a table to an event.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Answer {
+pub enum Response {
     /// No row, or one marked `unreachable`.
-    None,
+    NoRow,
     /// The event stalls.
-    Waits,
+    Stall,
     /// The event is refused.
-    Refused,
+    Refuse,
     /// A row applies.
     Row {
         /// State and variables of the agent after the row.
@@ -155,14 +157,14 @@ impl Table<'_> {
                     let total_elements = self.element_count(first_domain)
                         * second_domain
                             .map_or(1, |second_domain| self.element_count(second_domain));
-                    Value::Each(vec![number.into(); total_elements])
+                    Value::Array(vec![number.into(); total_elements])
                 }
                 (Type::RemoteSet, Initial::All(kind)) => {
-                    Value::Some(remotes_of_kind(kind).map(|r| r.0).collect())
+                    Value::Set(remotes_of_kind(kind).map(|r| r.0).collect())
                 }
-                (Type::RemoteSet, _) => Value::Some(BTreeSet::new()),
-                (_, Initial::All(kind)) => Value::One(remotes_of_kind(kind).count() as i64),
-                (_, Initial::Number(number)) => Value::One(number.into()),
+                (Type::RemoteSet, _) => Value::Set(BTreeSet::new()),
+                (_, Initial::All(kind)) => Value::Scalar(remotes_of_kind(kind).count() as i64),
+                (_, Initial::Number(number)) => Value::Scalar(number.into()),
             });
         Agent {
             state: state.index(),
@@ -174,9 +176,9 @@ impl Table<'_> {
     ///
     /// # Errors
     /// The matching row has no meaning; the text states the reason.
-    pub fn respond(&self, agent: &Agent, trigger: &Trigger) -> Result<Answer, String> {
+    pub fn respond(&self, agent: &Agent, trigger: &Trigger) -> Result<Response, String> {
         self.respond_choosing(agent, trigger, 0)
-            .map(|answer| answer.unwrap_or(Answer::None))
+            .map(|response| response.unwrap_or(Response::NoRow))
     }
 
     /// Response to an event, where a row that chooses a member of a set takes the one with number `choice`. `None` if
@@ -189,7 +191,7 @@ impl Table<'_> {
         agent: &Agent,
         trigger: &Trigger,
         choice: usize,
-    ) -> Result<Option<Answer>, String> {
+    ) -> Result<Option<Response>, String> {
         for row in &self.controller.rules {
             if row.state.index() != agent.state || row.event != trigger.event {
                 continue;
@@ -208,9 +210,9 @@ impl Table<'_> {
                 }
             }
             return Ok(Some(match &row.effect {
-                Effect::Never => Answer::None,
-                Effect::Leave => Answer::Waits,
-                Effect::Refuse => Answer::Refused,
+                Effect::Never => Response::NoRow,
+                Effect::Stall => Response::Stall,
+                Effect::Refuse => Response::Refuse,
                 Effect::Take { body, next } => {
                     interpreter.execute_all(body)?;
                     let RowInterpreter {
@@ -223,14 +225,14 @@ impl Table<'_> {
                         return Ok(None);
                     }
                     next_agent.state = next.map_or(agent.state, StateId::index);
-                    Answer::Row {
+                    Response::Row {
                         next_agent,
                         effects,
                     }
                 }
             }));
         }
-        Ok(Some(Answer::None))
+        Ok(Some(Response::NoRow))
     }
 
     /// Number of elements of an array dimension.
@@ -247,13 +249,13 @@ impl Table<'_> {
     fn fits(&self, ty: Type, value: &Value) -> bool {
         let remotes = self.kinds.len() as i64;
         match (ty, value) {
-            (Type::Array { of, .. }, Value::One(_)) => self.fits(of.ty(), value),
-            (Type::Range { max }, Value::One(one)) => (0..=i64::from(max)).contains(one),
-            (Type::Home { homes }, Value::One(one)) => (0..i64::from(homes)).contains(one),
-            (Type::Cycle { size }, Value::One(one)) => (0..i64::from(size)).contains(one),
-            (Type::Count | Type::Remote, Value::One(one)) => (0..=remotes).contains(one),
-            (Type::Bool, Value::One(one)) => (0..=1).contains(one),
-            (Type::RemoteSet, Value::Some(_)) => true,
+            (Type::Array { of, .. }, Value::Scalar(_)) => self.fits(of.ty(), value),
+            (Type::Range { max }, Value::Scalar(scalar)) => (0..=i64::from(max)).contains(scalar),
+            (Type::Home { homes }, Value::Scalar(scalar)) => (0..i64::from(homes)).contains(scalar),
+            (Type::Cycle { size }, Value::Scalar(scalar)) => (0..i64::from(size)).contains(scalar),
+            (Type::Count | Type::Remote, Value::Scalar(scalar)) => (0..=remotes).contains(scalar),
+            (Type::Bool, Value::Scalar(scalar)) => (0..=1).contains(scalar),
+            (Type::RemoteSet, Value::Set(_)) => true,
             _ => false,
         }
     }
@@ -285,11 +287,11 @@ impl RowInterpreter<'_> {
                 fields,
             } => return self.send(*message, to, fields),
             Statement::Assign(variable, value) => {
-                let value = Value::One(self.evaluate(value)?);
+                let value = Value::Scalar(self.evaluate(value)?);
                 return self.assign(variable.index(), value);
             }
             Statement::AssignSet(variable, set) => {
-                let value = Value::Some(self.evaluate_set(set)?);
+                let value = Value::Set(self.evaluate_set(set)?);
                 return self.assign(variable.index(), value);
             }
             Statement::Choose(variable, set) => {
@@ -297,7 +299,7 @@ impl RowInterpreter<'_> {
                 if member.is_some() {
                     self.choice = 0;
                 }
-                return self.assign(variable.index(), Value::One(member.unwrap_or(0)));
+                return self.assign(variable.index(), Value::Scalar(member.unwrap_or(0)));
             }
             Statement::AssignElement(variable, index, value) => {
                 let (index, value) = (
@@ -305,12 +307,12 @@ impl RowInterpreter<'_> {
                     self.evaluate(value)?,
                 );
                 let ty = self.table.controller.variables[variable.index()].ty;
-                let fits = self.table.fits(ty, &Value::One(value));
-                let place = match &mut self.agent.values[variable.index()] {
-                    Value::Each(each) if fits => each.get_mut(index),
+                let fits = self.table.fits(ty, &Value::Scalar(value));
+                let element = match &mut self.agent.values[variable.index()] {
+                    Value::Array(elements) if fits => elements.get_mut(index),
                     _ => None,
                 };
-                *place.ok_or("an element is assigned a value out of its range")? = value;
+                *element.ok_or("an element is assigned a value out of its range")? = value;
                 return Ok(());
             }
             Statement::AssignAll(..) | Statement::AssignHomes(..) | Statement::ForHomes { .. } => {
@@ -336,19 +338,19 @@ impl RowInterpreter<'_> {
                 return self.execute_all(if holds { then } else { otherwise });
             }
             Statement::Retry => return Ok(()),
-            Statement::Every { from, to } => RowEffect::Every {
+            Statement::BulkTransition { from, to } => RowEffect::Every {
                 from: *from,
                 to: *to,
             },
             Statement::WriteMemory => RowEffect::WriteMemory,
-            Statement::SetAside => RowEffect::SetAside,
-            Statement::WriteAside => RowEffect::WriteAside,
+            Statement::DeferStore => RowEffect::SetAside,
+            Statement::CommitDeferred => RowEffect::WriteAside,
             Statement::Done => RowEffect::Done,
             Statement::StartRead => RowEffect::StartRead,
             Statement::StartWrite => RowEffect::StartWrite,
             Statement::StartStore { whole } => RowEffect::StartStore { whole: *whole },
             Statement::Acknowledge(local) => RowEffect::Acknowledge(*local),
-            Statement::Unlocked => RowEffect::Unlocked,
+            Statement::AcknowledgeUnlock => RowEffect::Unlocked,
         };
         self.effects.push(effect);
         Ok(())
@@ -387,6 +389,7 @@ impl RowInterpreter<'_> {
         Ok(position)
     }
 
+    /// Assigns a variable, if the value is in its range.
     fn assign(&mut self, variable: usize, value: Value) -> Result<(), String> {
         let declaration = &self.table.controller.variables[variable];
         if !self.table.fits(declaration.ty, &value) {
@@ -396,6 +399,7 @@ impl RowInterpreter<'_> {
         Ok(())
     }
 
+    /// Records one message for each receiver.
     fn send(
         &mut self,
         message: MessageId,
@@ -405,9 +409,9 @@ impl RowInterpreter<'_> {
         let mut values = Vec::new();
         for field in fields {
             values.push(match field {
-                FieldValue::Set(set) => Value::Some(self.evaluate_set(set)?),
+                FieldValue::Set(set) => Value::Set(self.evaluate_set(set)?),
                 FieldValue::Single(value, ty) => {
-                    let value = Value::One(self.evaluate(value)?);
+                    let value = Value::Scalar(self.evaluate(value)?);
                     if !self.table.fits(*ty, &value) {
                         return Err(format!("a field cannot be {value:?}"));
                     }
@@ -429,7 +433,7 @@ impl RowInterpreter<'_> {
             Target::Each(set) => self.evaluate_set(set)?.into_iter().collect(),
         };
         self.effects.extend(receivers.into_iter().map(|to| {
-            RowEffect::Send(Sent {
+            RowEffect::Send(SentMessage {
                 message,
                 to: usize::try_from(to - 1).ok(),
                 home: home_number,
@@ -441,7 +445,7 @@ impl RowInterpreter<'_> {
 
     fn evaluate_set(&mut self, set: &Set) -> Result<BTreeSet<i64>, String> {
         let members = |value: Option<&Value>| match value {
-            Some(Value::Some(members)) => Ok(members.clone()),
+            Some(Value::Set(members)) => Ok(members.clone()),
             _ => Err("a set is missing".to_string()),
         };
         Ok(match set {
@@ -464,9 +468,10 @@ impl RowInterpreter<'_> {
         })
     }
 
+    /// Evaluates an expression; a Boolean is 0 or 1, a remote is its number plus 1.
     fn evaluate(&mut self, expression: &Expression) -> Result<i64, String> {
         let single_value = |value: Option<&Value>| match value {
-            Some(Value::One(one)) => Ok(*one),
+            Some(Value::Scalar(scalar)) => Ok(*scalar),
             _ => Err("a value is missing".to_string()),
         };
         let remote = |remote: Option<usize>| remote.map_or(0, |remote| remote as i64 + 1);
@@ -485,7 +490,7 @@ impl RowInterpreter<'_> {
             Expression::Element(variable, index) => {
                 let index = self.element_position(*variable, index)?;
                 match &self.agent.values[variable.index()] {
-                    Value::Each(each) => each.get(index).copied(),
+                    Value::Array(elements) => elements.get(index).copied(),
                     _ => None,
                 }
                 .ok_or("there is no such element")?
@@ -503,13 +508,13 @@ impl RowInterpreter<'_> {
                 let element = self.evaluate(element)?;
                 self.evaluate_set(set)?.contains(&element).into()
             }
-            Expression::Homes(of) => self.evaluate(&self.table.homes.expression(of))?,
+            Expression::Homes(homes) => self.evaluate(&self.table.homes.expression(homes))?,
             Expression::SetsEqual(a, b) => (self.evaluate_set(a)? == self.evaluate_set(b)?).into(),
             Expression::SetsDiffer(a, b) => (self.evaluate_set(a)? != self.evaluate_set(b)?).into(),
             Expression::All(condition) => (!self.exists_remote(condition, false)?).into(),
             Expression::Any(condition) => self.exists_remote(condition, true)?.into(),
             Expression::Not(condition) => (self.evaluate(condition)? == 0).into(),
-            Expression::Round(number, size) => self.evaluate(number)? % i64::from(*size),
+            Expression::Modulo(number, size) => self.evaluate(number)? % i64::from(*size),
             Expression::Binary(operator, a, b) => {
                 let a = self.evaluate(a)?;
                 // The right operand may have no meaning if the left one decides the result.

@@ -5,6 +5,7 @@ An experiment defines what to run, and the published number that each of our num
 
 from __future__ import annotations
 
+from cohkit import _cohkit
 from cohkit.experiments import (
     ccix,
     cckit_fig6,
@@ -31,7 +32,7 @@ from cohkit.experiments.experiment import Conditions, Experiment, Span
 
 __all__ = ["EXPERIMENTS", "Conditions", "Experiment", "Span"]
 
-EXPERIMENTS: dict[str, Experiment] = {
+_DEFINED: dict[str, Experiment] = {
     "eci-home": eci_home.EXPERIMENT,
     "cckit-table2": cckit_table2.EXPERIMENT,
     "cckit-fig6": cckit_fig6.EXPERIMENT,
@@ -54,4 +55,6 @@ EXPERIMENTS: dict[str, Experiment] = {
     **proxics_uts.EXPERIMENTS,
     **proxics_pagerank.EXPERIMENTS,
 }
+
+EXPERIMENTS = {name: _DEFINED[name]._replace(title=title) for name, title in _cohkit.experiments()}
 """All experiments, in the order in which `all` runs them."""

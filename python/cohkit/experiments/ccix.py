@@ -11,14 +11,15 @@ from cohkit.published import Measurement
 
 if TYPE_CHECKING:
     from cohkit.experiments.experiment import Conditions, Span
-    from cohkit.simulator import Request, Workload
+    from cohkit.shipped_types import Workload
+    from cohkit.simulator import Request
     from cohkit.types import Simulation
 
 LINE_BYTES = 64
 CARDS = ("u280", "vck5000")
 SIZES = (64, 256, 1024, 4096, 16384, 32768)
 """Bytes per transfer."""
-MANY = 5_000
+THROUGHPUT_LINES = 5_000
 """Number of lines transferred for a throughput, and of random lines for a mean latency."""
 DMA_NS = 150
 """One-way delay of PCIe in nanoseconds, with which the latency of host memory was fitted."""
@@ -32,7 +33,7 @@ packets (n1sdp-u280, n1sdp-vck5000). Of each card one value is fitted, a hit in 
 _OMISSIONS = "the operating system and its driver, and details of the mesh's home nodes"
 
 
-def _request(card: str, workload: Workload, accesses: int, **more: int | str) -> Request:
+def _request(card: str, workload: Workload, accesses: int, **settings: int | str) -> Request:
     return {
         "platform": f"n1sdp-{card}",
         "protocol": "ccix",
@@ -40,7 +41,7 @@ def _request(card: str, workload: Workload, accesses: int, **more: int | str) ->
         "accesses": accesses,
         "region": "4MiB",
         "by": {"host": "idle"},
-        "set": {f"agents.device.{name.replace('__', '.')}": value for name, value in more.items()},
+        "set": {f"agents.device.{name.replace('__', '.')}": value for name, value in settings.items()},
     }
 
 
@@ -75,7 +76,7 @@ def _transfers(measure: str) -> list[Point]:
             _request(
                 card,
                 workload,
-                MANY if measure == "throughput" else size // LINE_BYTES,
+                THROUGHPUT_LINES if measure == "throughput" else size // LINE_BYTES,
                 cores__outstanding=size // LINE_BYTES,
             ),
         )
@@ -91,11 +92,11 @@ def _dma() -> list[Measurement]:
     ours = []
     for measure, unit in (("latency", "ns"), ("throughput", "GiB/s")):
         for direction in WORKLOADS:
-            for size, both in rates.items():
-                if both is None:
+            for size, directions in rates.items():
+                if directions is None:
                     continue
-                told = both["to_device"] if direction == "reads" else both["to_host"]
-                value = told["latency_ns"] if measure == "latency" else told["bytes_per_second"] / 2**30
+                transfers = directions["to_device"] if direction == "reads" else directions["to_host"]
+                value = transfers["latency_ns"] if measure == "latency" else transfers["bytes_per_second"] / 2**30
                 steady = None if measure == "latency" else True
                 key = f"ccix_exp1.{measure}.{direction}.dma.{size}"
                 ours.append(Measurement(f"{size}, {direction}, DMA, {measure}", value, unit, key, steady=steady))
@@ -115,18 +116,18 @@ TRANSLATED: dict[str, dict[str, int | str]] = {
 """Settings of the device for the translation of the addresses of random lines."""
 
 
-def _key(words: str) -> str:
-    return words.lower().replace(",", "").replace(" ", "_")
+def _key(label: str) -> str:
+    return label.lower().replace(",", "").replace(" ", "_")
 
 
 def _random_lines() -> list[Point]:
     return [
         Point(
-            f"one line, {words}, {card}",
-            f"ccix_exp2.latency.{_key(words)}.{card}",
-            _request(card, "random-read-once", MANY, cores__outstanding=1, **settings),
+            f"one line, {label}, {card}",
+            f"ccix_exp2.latency.{_key(label)}.{card}",
+            _request(card, "random-read-once", THROUGHPUT_LINES, cores__outstanding=1, **settings),
         )
-        for words, settings in TRANSLATED.items()
+        for label, settings in TRANSLATED.items()
         for card in CARDS
     ]
 
@@ -139,31 +140,31 @@ def _translated_transfers() -> list[Point]:
     }
     return [
         Point(
-            f"transfer of {size}, {words}, {card}",
-            f"ccix_exp2.transfer.{_key(words)}.{card}.{size}",
+            f"transfer of {size}, {label}, {card}",
+            f"ccix_exp2.transfer.{_key(label)}.{card}.{size}",
             _request(card, WORKLOADS["reads"], size // LINE_BYTES, cores__outstanding=size // LINE_BYTES, **settings),
         )
-        for words, settings in pages.items()
+        for label, settings in pages.items()
         for card in CARDS
         for size in SIZES
     ]
 
 
-LOCAL: dict[str, Workload] = {"write": "random-write", "read": "random-read"}
+LOCAL_WORKLOADS: dict[str, Workload] = {"write": "random-write", "read": "random-read"}
 
 
-def _local(where: str) -> list[Point]:
+def _locality(where: str) -> list[Point]:
     points = []
     for card in CARDS:
-        for direction, workload in LOCAL.items():
-            request = _request(card, workload, MANY, cores__outstanding=1)
+        for direction, workload in LOCAL_WORKLOADS.items():
+            request = _request(card, workload, THROUGHPUT_LINES, cores__outstanding=1)
             request["region"] = "16KiB" if where == "hit" else "64MiB"
             key = f"ccix.local_hit.{card}.{direction}" if where == "hit" else f"ccix_exp3.miss.{card}.{direction}"
             points.append(Point(f"{where}, {direction}, {card}", key, request))
     return points
 
 
-BOTH = ("1MiB", "64KiB", "4KiB", "256B", "64B")
+SHARED_REGIONS = ("1MiB", "64KiB", "4KiB", "256B", "64B")
 """Sizes of the region that host and device share, from almost no conflicts to a single line."""
 SHARERS: dict[str, dict[str, Workload | str]] = {
     "both": {},
@@ -175,24 +176,26 @@ SHARERS: dict[str, dict[str, Workload | str]] = {
 def _sharing() -> list[Point]:
     points = []
     for card in CARDS:
-        for who, idle in SHARERS.items():
-            for region in BOTH:
+        for sharer, workloads in SHARERS.items():
+            for region in SHARED_REGIONS:
                 request = _request(card, "random-mixed", 1024, cores__outstanding=1)
-                request["by"] = {"host": "random-mixed", "device": "random-mixed", **idle}
+                request["by"] = {"host": "random-mixed", "device": "random-mixed", **workloads}
                 request["region"] = region
                 request["cores"] = 1
-                points.append(Point(f"{region}, {who}, {card}", f"ccix_exp4.{_key(who)}.{card}.{region}", request))
+                points.append(
+                    Point(f"{region}, {sharer}, {card}", f"ccix_exp4.{_key(sharer)}.{card}.{region}", request)
+                )
     return points
 
 
-def _figure(*measured: PointExperiment) -> dict[str, object]:
+def _figure(*experiments: PointExperiment) -> dict[str, object]:
     """Return the fields of an experiment that runs these measurements."""
 
     def run(conditions: Conditions) -> list[Measurement]:
-        return [ours for of in measured for ours in of.run(conditions)]
+        return [measurement for experiment in experiments for measurement in experiment.run(conditions)]
 
     def spans(conditions: Conditions) -> list[Span]:
-        return [span for of in measured for span in of.spans(conditions)]
+        return [span for experiment in experiments for span in experiment.spans(conditions)]
 
     return {"run": run, "spans": spans, "rerun_accesses": 2**10, "limited": accesses_each}
 
@@ -202,13 +205,12 @@ _THROUGHPUT = PointExperiment(_transfers("throughput"), "GiB/s", _throughput, st
 
 
 def _exp1(conditions: Conditions) -> list[Measurement]:
-    all_of_them = [*_LATENCY.run(conditions), *_THROUGHPUT.run(conditions), *_dma()]
-    return sorted(all_of_them, key=lambda ours: ours.unit, reverse=True)
+    measurements = [*_LATENCY.run(conditions), *_THROUGHPUT.run(conditions), *_dma()]
+    return sorted(measurements, key=lambda measurement: measurement.unit, reverse=True)
 
 
 EXPERIMENTS: dict[str, Experiment] = {
     "ccix-exp1": Experiment(
-        title="uncached transfers of a card over CCIX and by DMA, by their size",
         **{**_figure(_LATENCY, _THROUGHPUT), "run": _exp1},  # type: ignore[arg-type]
         note=_HOST
         + f"""\
@@ -222,7 +224,6 @@ flight as a transfer has. DMA: 16 lanes of PCIe Gen3, {DMA_NS} ns one way, a des
         logarithmic="xy",
     ),
     "ccix-exp2": Experiment(
-        title="cost of address translation for a card over CCIX",
         **_figure(PointExperiment(_random_lines(), "ns", _mean), PointExperiment(_translated_transfers(), "ns", _time)),  # type: ignore[arg-type]
         note=_HOST
         + """\
@@ -234,8 +235,10 @@ its first request to its last answer, its pages not translated yet anywhere.
         axis="latency (ns)",
     ),
     "ccix-exp3": Experiment(
-        title="a hit in the system cache of a card on CCIX, and a miss",
-        **_figure(PointExperiment(_local("hit"), "ns", _median), PointExperiment(_local("miss"), "ns", _mean)),  # type: ignore[arg-type]
+        **_figure(
+            PointExperiment(_locality("hit"), "ns", _median),
+            PointExperiment(_locality("miss"), "ns", _mean),
+        ),  # type: ignore[arg-type]
         note=_HOST
         + """\
 One line at a time, with physical addresses. A hit is the median of random lines that the system cache holds, a miss the
@@ -246,7 +249,6 @@ mean of those of 64 MiB. Both times of a hit are one value: what is left of the 
         axis="latency (ns)",
     ),
     "ccix-exp4": Experiment(
-        title="host and card access and modify the same lines at the same time over CCIX",
         **_figure(PointExperiment(_sharing(), "ns", _mean)),  # type: ignore[arg-type]
         note=_HOST
         + """\

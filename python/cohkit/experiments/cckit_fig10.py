@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from cohkit.experiments.experiment import Conditions
-    from cohkit.player import Application
     from cohkit.published import Measurement
+    from cohkit.shipped_types import Application
     from cohkit.types import Play
 
 KEY = "enzian.rpc"
@@ -48,11 +48,11 @@ OMISSIONS = (
 )
 
 
-def _within(share: int) -> Callable[[Play], float]:
+def _quantile(share: int) -> Callable[[Play], float]:
     def measure(result: Play) -> float:
         calls = times(result, "call")
-        wanted = calls.count * share / 100
-        return next(time for time, count in calls.distribution if count >= wanted)
+        rank = calls.count * share / 100
+        return next(time for time, count in calls.distribution if count >= rank)
 
     return measure
 
@@ -65,7 +65,7 @@ def _stages() -> list[Stage]:
             "enzian-dc-bram",
             application,
             numbers,
-            _within(share),
+            _quantile(share),
             time_us=2_000,
             warm_up_us=100,
         )
@@ -79,7 +79,6 @@ def _run(conditions: Conditions) -> list[Measurement]:
 
 
 EXPERIMENT = Experiment(
-    title="latency of calls through pairs of lines, and over a bus",
     run=_run,
     note=NOTE,
     omissions=OMISSIONS,

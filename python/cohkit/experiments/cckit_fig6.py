@@ -9,7 +9,8 @@ from cohkit.experiments.experiment import Experiment, Point, PointExperiment, ac
 from cohkit.experiments.steady import is_even, is_filling
 
 if TYPE_CHECKING:
-    from cohkit.simulator import Request, Workload
+    from cohkit.shipped_types import Workload
+    from cohkit.simulator import Request
     from cohkit.types import Simulation
 
 KEY = "enzian.throughput"
@@ -29,14 +30,14 @@ Nothing was tuned to throughputs. Platforms set the number of cores and the pref
 def _points() -> list[Point]:
     points = []
     for name, (key, machine) in CONFIGURATIONS.items():
-        for words, workload in WORKLOADS.items():
+        for label, workload in WORKLOADS.items():
             request: Request = {
                 "platform": machine,
                 "workload": workload,
                 "region": REGION,
                 "accesses": ACCESSES,
             }
-            points.append(Point(f"{name}, {words}", f"{KEY}.{key}.{words.replace(' ', '_')}", request))
+            points.append(Point(f"{name}, {label}", f"{KEY}.{key}.{label.replace(' ', '_')}", request))
     return points
 
 
@@ -52,7 +53,6 @@ def _steady(result: Simulation, cut: bool) -> bool:  # noqa: FBT001 -- as `Point
 
 _SERIES = PointExperiment(_points(), "GiB/s", _throughput, steady=_steady)
 EXPERIMENT = Experiment(
-    title="throughput of reads and writes, each line of 1 GiB once or as many drawn at random",
     run=_SERIES.run,
     note=NOTE,
     omissions="the operating system and address translation",

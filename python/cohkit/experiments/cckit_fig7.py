@@ -59,7 +59,6 @@ def _run(conditions: Conditions) -> list[Measurement]:
 
 
 EXPERIMENT = Experiment(
-    title="increments of a shared table by a CPU thread, by the share of rows that the other side increments too",
     run=_run,
     note=NOTE,
     omissions=OMISSIONS,

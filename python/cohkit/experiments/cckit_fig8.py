@@ -55,7 +55,6 @@ def _run(conditions: Conditions) -> list[Measurement]:
 
 
 EXPERIMENT = Experiment(
-    title="sequential reads of memory behind the home, with a prefetcher and without",
     run=_run,
     note=NOTE,
     omissions=OMISSIONS,

@@ -47,7 +47,7 @@ def _base_read(result: Play) -> float:
     return scanned * LINE_BYTES / (response.count * response.mean * 1e-9) / 2**30
 
 
-def _reading(stage: Stage) -> Stage:
+def _read_rate_stage(stage: Stage) -> Stage:
     """Measure the read rate instead of the response time."""
     key = stage.key.replace(f"{KEY}.recomputed.", f"{KEY}.read.")
     return stage._replace(name=f"{stage.name}, read", key=key, measure=_base_read, unit="GiB/s")
@@ -60,10 +60,10 @@ def _thousandths(accesses: int) -> int:
 
 def _limited(accesses: int) -> str:
     rows = _thousandths(accesses) * ROWS
-    return f"no more than {rows} rows in a table, of which a transaction appends no more than {_most(rows)}"
+    return f"no more than {rows} rows in a table, of which a transaction appends no more than {_max_updates(rows)}"
 
 
-def _most(rows: int) -> int:
+def _max_updates(rows: int) -> int:
     """Return the largest number of rows per transaction that leaves as many before the first transaction."""
     return rows // (TRANSACTIONS + 1)
 
@@ -72,9 +72,9 @@ def _stages(conditions: Conditions) -> list[Stage]:
     stages = []
     for size, scale in SCALES.items():
         # A quick run uses a part of the table, without transactions that are too large for it.
-        asked = conditions.accesses
-        thousandths = scale if asked is None else min(scale, _thousandths(asked))
-        fitting = [updates for updates in UPDATES if updates <= _most(thousandths * ROWS)]
+        max_rows = conditions.accesses
+        thousandths = scale if max_rows is None else min(scale, _thousandths(max_rows))
+        fitting = [updates for updates in UPDATES if updates <= _max_updates(thousandths * ROWS)]
         stages += [
             Stage(
                 f"{updates}, {mode}, {size}",
@@ -93,19 +93,21 @@ def _stages(conditions: Conditions) -> list[Stage]:
             for mode, incremental in MODES.items()
             for updates in fitting
         ]
-    return [*stages, *(_reading(stage) for stage in stages if stage.key.startswith(f"{KEY}.recomputed."))]
+    return [*stages, *(_read_rate_stage(stage) for stage in stages if stage.key.startswith(f"{KEY}.recomputed."))]
 
 
 def _run(conditions: Conditions) -> list[Measurement]:
     ours = run(_stages(conditions), "us", conditions)
     # A smaller table has a different read rate, because the remainder of a response has more weight.
-    ours = [one._replace(steady=not one.cut) if one.unit == "GiB/s" else one for one in ours]
+    ours = [
+        measurement._replace(steady=not measurement.cut) if measurement.unit == "GiB/s" else measurement
+        for measurement in ours
+    ]
     size, scale = list(SCALES.items())[-1]
     return [*ours, largest(ours, f"{KEY}.read.{scale}.", f"at best, recomputed, {size}, read")]
 
 
 EXPERIMENT = Experiment(
-    title="response time of a materialised view, against rows that a transaction appends",
     run=_run,
     note=NOTE,
     omissions=OMISSIONS,

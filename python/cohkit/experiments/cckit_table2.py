@@ -9,13 +9,14 @@ from cohkit.experiments.experiment import Experiment, Point, PointExperiment, ac
 from cohkit.simulator import platform
 
 if TYPE_CHECKING:
-    from cohkit.simulator import Request, Workload
+    from cohkit.shipped_types import Workload
+    from cohkit.simulator import Request
     from cohkit.types import Simulation
 
 KEY = "enzian.read_latency"
 PATTERNS: dict[str, Workload] = {"sequential": "sequential-read", "random": "random-read"}
 # One core that waits for each line before it reads the next.
-ALONE = {"cores.used": 1, "cores.outstanding": 1, "cores.prefetch": 0}
+SINGLE_CORE = {"cores.used": 1, "cores.outstanding": 1, "cores.prefetch": 0}
 
 NOTE = f"""\
 A read crosses the link twice (first a header, then one with the line), and its unit of the home handles it twice
@@ -33,7 +34,7 @@ def _points() -> list[Point]:
                 "workload": workload,
                 "region": REGION,
                 "accesses": ACCESSES,
-                "set": ALONE,
+                "set": SINGLE_CORE,
             }
             points.append(Point(f"{name}, {pattern}", f"{KEY}.{key}.{pattern}", request))
     return points
@@ -48,7 +49,7 @@ def _parts(result: Simulation) -> dict[str, float]:
     statistics = result.statistics or {}
     values = {quantity.name: quantity.value for quantity in platform(result.platform).quantities}
     misses = 1 - statistics["hits"] / statistics["accesses"]
-    opened = statistics["memory_row_misses"] / statistics["accesses"]
+    row_misses = statistics["memory_row_misses"] / statistics["accesses"]
 
     def transfer(name: str, size: int) -> float:
         return size / values[name] * 1e9
@@ -61,7 +62,7 @@ def _parts(result: Simulation) -> dict[str, float]:
         "home.latency": 2 * misses,
         "home.memory_path": misses,
         "dram.controller": misses,
-        "dram.activate": opened,
+        "dram.activate": row_misses,
         "dram.column": misses,
     }
     parts = {name: values[name] / 1000 * number for name, number in times.items() if name in values}
@@ -82,7 +83,6 @@ def _parts(result: Simulation) -> dict[str, float]:
 
 _SERIES = PointExperiment(_points(), "ns", _latency, _parts)
 EXPERIMENT = Experiment(
-    title="latency of a read, one at a time, each line of 1 GiB once or as many drawn at random",
     run=_SERIES.run,
     note=NOTE,
     omissions="the operating system and address translation",

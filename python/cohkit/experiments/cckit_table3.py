@@ -13,19 +13,20 @@ if TYPE_CHECKING:
     from cohkit.types import Play
 
 KEY = "enzian.clean_invalidate"
-REST = "enzian.invalidation"
+INVALIDATION_KEY = "enzian.invalidation"
 LINES = 16384
-MANY = 1024
+BURST = 1024
+"""Maximum number of outstanding operations."""
 
 NOTE = f"""\
 One at a time: the time from asking to completion at the device, of lines that the CPU holds clean; the way of local
-operations was fitted to it. As many as accepted: up to {MANY} at a time; how fast the second and third quarter of them
+operations was fitted to it. As many as accepted: up to {BURST} at a time; how fast the second and third quarter of them
 are done. (Blind, their number was divided by their mean time, in which the first find the device idle.)
 """
 OMISSIONS = "other activity of the CPU's cores: they wait, so the link carries nothing else"
 
 # State of the CPU's lines, and numbers of the application.
-_HELD = {
+_LINE_STATES = {
     "clean": {"dirty": 0, "held": 1},
     "dirty": {"dirty": 1, "held": 1},
     "not held": {"held": 0},
@@ -43,10 +44,10 @@ def _rate(result: Play) -> float:
     the latency and the number of outstanding operations.
     """
     middle = ((result.courses or {}).get("invalidated") or [])[1:3]
-    taken_ns = sum(quarter.ns for quarter in middle)
-    if not taken_ns:
+    duration_ns = sum(quarter.ns for quarter in middle)
+    if not duration_ns:
         return result.numbers["outstanding"] * 1e3 / _mean(result)
-    return sum(quarter.count for quarter in middle) * 1e3 / taken_ns
+    return sum(quarter.count for quarter in middle) * 1e3 / duration_ns
 
 
 def _limited(accesses: int) -> str:
@@ -57,20 +58,22 @@ def _stages(conditions: Conditions) -> list[Stage]:
     lines = min(LINES, conditions.accesses or LINES)
     stages = []
     for name, (key, platform) in MACHINES.items():
-        for held, numbers in _HELD.items():
-            for most, how in ((1, "one at a time"), (MANY, "as many as accepted")):
-                alone = most == 1 and held == "clean"
+        for state, numbers in _LINE_STATES.items():
+            for outstanding, label in ((1, "one at a time"), (BURST, "as many as accepted")):
+                is_published = outstanding == 1 and state == "clean"
                 stages.append(
                     Stage(
-                        f"{held}, {name}, {how}",
-                        f"{KEY}.latency.{key}" if alone else f"{REST}.{key}.{held.replace(' ', '_')}.{most}",
+                        f"{state}, {name}, {label}",
+                        f"{KEY}.latency.{key}"
+                        if is_published
+                        else f"{INVALIDATION_KEY}.{key}.{state.replace(' ', '_')}.{outstanding}",
                         platform,
                         "invalidation",
-                        {**numbers, "lines": lines, "outstanding": min(most, lines)},
-                        _mean if most == 1 else _rate,
-                        unit="ns" if most == 1 else "M/s",
+                        {**numbers, "lines": lines, "outstanding": min(outstanding, lines)},
+                        _mean if outstanding == 1 else _rate,
+                        unit="ns" if outstanding == 1 else "M/s",
                         cut=lines < LINES,
-                        counted="" if most == 1 else "invalidated",
+                        counted="" if outstanding == 1 else "invalidated",
                         per_s=1e6,
                     )
                 )
@@ -82,7 +85,6 @@ def _run(conditions: Conditions) -> list[Measurement]:
 
 
 EXPERIMENT = Experiment(
-    title="clean-invalidates by the device: latency of one, and rate of many",
     run=_run,
     note=NOTE,
     omissions=OMISSIONS,

@@ -73,9 +73,9 @@ class Run(NamedTuple):
         """Return the request to play."""
         stores = max(1, self.work.sync // self.work.store)
         releases = max(2, min(256, STORES // stores))
-        if (most := conditions.accesses) is not None:
-            stores = min(stores, most)
-            releases = max(1, min(releases, most // stores))
+        if (max_stores := conditions.accesses) is not None:
+            stores = min(stores, max_stores)
+            releases = max(1, min(releases, max_stores // stores))
         sizes = dict(self.sizes)
         if self.work.store > LINE:
             sizes["line"] = self.work.store
@@ -107,21 +107,21 @@ def text(name: str) -> Text:
 
 def play_runs(runs: Sequence[PlayRun], conditions: Conditions) -> dict[str, Play]:
     """Play each distinct run once, and return the results by the `repr` of the run."""
-    different = {repr(run): run for run in runs}
-    requests = [run.request(conditions) for run in different.values()]
+    distinct_runs = {repr(run): run for run in runs}
+    requests = [run.request(conditions) for run in distinct_runs.values()]
     results = play_many(requests, threads=conditions.threads, progress=conditions.progress)
-    return dict(zip(different, results, strict=True))
+    return dict(zip(distinct_runs, results, strict=True))
 
 
-def successful_plays(results: Mapping[str, Play], unless: str = "") -> dict[str, Play]:
+def successful_plays(results: Mapping[str, Play], ignored_failure: str = "") -> dict[str, Play]:
     """Return the results without failure.
 
     Raises:
-        Error: a run failed, and its failure is not of kind `unless`.
+        Error: a run failed, and its failure is not of kind `ignored_failure`.
 
     """
     for run, result in results.items():
-        if (failure := result.failure) and failure.kind != unless:
+        if (failure := result.failure) and failure.kind != ignored_failure:
             raise Error(f"{run}: {failure.kind}: {failure.message}")
     return {run: result for run, result in results.items() if not result.failure}
 
@@ -135,15 +135,15 @@ def _time(result: Play) -> float:
 def traffic(result: Play) -> float:
     """Return the bytes between hosts, without credits, which the other protocols do not model."""
     assert result.traffic is not None  # noqa: S101 -- there are hosts
-    return sum(taken.between_bytes for name, taken in result.traffic.items() if name != "Credit")
+    return sum(totals.between_bytes for name, totals in result.traffic.items() if name != "Credit")
 
 
 MEASURES = {"time": _time, "traffic": traffic}
 
 
-def ratio(one: float, other: float) -> float:
-    """Return `one` in percent of `other`, or 0 if `other` is 0."""
-    return 100 * one / other if other else 0
+def ratio(value: float, reference: float) -> float:
+    """Return `value` in percent of `reference`, or 0 if `reference` is 0."""
+    return 100 * value / reference if reference else 0
 
 
 class Comparison(NamedTuple):
@@ -155,9 +155,13 @@ class Comparison(NamedTuple):
     runs: Mapping[str, PlayRun]
 
 
-def play_comparisons(comparisons: Sequence[Comparison], conditions: Conditions, unless: str = "") -> dict[str, Play]:
-    """Play all runs, and return the results by the `repr` of the run. Omit runs that fail with `unless`."""
-    return successful_plays(play_runs([run for one in comparisons for run in one.runs.values()], conditions), unless)
+def play_comparisons(
+    comparisons: Sequence[Comparison], conditions: Conditions, ignored_failure: str = ""
+) -> dict[str, Play]:
+    """Play all runs, and return the results by the `repr` of the run. Omit runs that fail with `ignored_failure`."""
+    return successful_plays(
+        play_runs([run for comparison in comparisons for run in comparison.runs.values()], conditions), ignored_failure
+    )
 
 
 def percent_of_cord(
@@ -170,16 +174,16 @@ def percent_of_cord(
     """Return each measure of each other ordering in percent of `cord`, for all runs with results."""
     return [
         Measurement(
-            f"{one.place} {name}, {one.panel}, {what}",
-            ratio(of(results[repr(one.runs[name])]), of(results[repr(one.runs["cord"])])),
+            f"{comparison.place} {name}, {comparison.panel}, {measure_name}",
+            ratio(measure(results[repr(comparison.runs[name])]), measure(results[repr(comparison.runs["cord"])])),
             PERCENT,
-            f"{key}.{what}.{one.key}.{name}",
+            f"{key}.{measure_name}.{comparison.key}.{name}",
             cut=conditions.accesses is not None,
         )
-        for what, of in measures.items()
-        for one in comparisons
+        for measure_name, measure in measures.items()
+        for comparison in comparisons
         for name in ("so", "mp", "wb")
-        if repr(one.runs[name]) in results
+        if repr(comparison.runs[name]) in results
     ]
 
 
@@ -193,11 +197,11 @@ LARGE = 2097152
 def _points() -> list[tuple[str, str, Work]]:
     """Return the varied parameter, its value, and the work."""
     points = [(f"{size} B", "sync", Work(sync=size)) for size in SYNC_SIZES]
-    for sync, words in ((4096, "4 KiB"), (LARGE, "2 MiB")):
+    for sync, label in ((4096, "4 KiB"), (LARGE, "2 MiB")):
         # Skip sizes with more stores than the protocols' bounds can count.
         stores = [size for size in STORE_SIZES if sync // size <= WIDE]
-        points += [(f"{size} B", f"store, sync {words}", Work(store=size, sync=sync)) for size in stores]
-        points += [(f"{fanout}", f"fan-out, sync {words}", Work(fanout=fanout, sync=sync)) for fanout in FANOUTS]
+        points += [(f"{size} B", f"store, sync {label}", Work(store=size, sync=sync)) for size in stores]
+        points += [(f"{fanout}", f"fan-out, sync {label}", Work(fanout=fanout, sync=sync)) for fanout in FANOUTS]
     return points
 
 
@@ -223,15 +227,15 @@ def _fig9(conditions: Conditions) -> list[Measurement]:
     works += [("8 B stores", Work(store=8)), ("sync 512 B", Work(sync=512))]
     comparisons = [
         (
-            f"{latency}, {words}, {reading}",
-            f"{reading}.{words}.{latency}",
+            f"{latency}, {label}, {reading}",
+            f"{reading}.{label}.{latency}",
             [
                 Run(name, ORDERINGS[name], "cxl-8x8", work, {"link.latency": f"{1000 * latency // part}ps"})
                 for name in ("so", "cord")
             ],
         )
         for reading, part in parts.items()
-        for words, work in works
+        for label, work in works
         for latency in LATENCIES
     ]
     results = successful_plays(play_runs([run for *_, runs in comparisons for run in runs], conditions))
@@ -276,18 +280,25 @@ def _fig10(conditions: Conditions) -> list[Measurement]:
     comparisons: list[tuple[int, str, str, Run, Run, Run]] = []
     for machine, platform in MACHINES.items():
         seq8, seq40 = _number_run(8, platform), _number_run(40, platform)
-        for bits, words, epoch, counter in varied:
-            comparisons.append((bits, words, machine, _epochs(epoch, counter, platform), seq40, seq8))
+        for bits, label, epoch, counter in varied:
+            comparisons.append((bits, label, machine, _epochs(epoch, counter, platform), seq40, seq8))
     results = successful_plays(
-        play_runs([run for *_, one, two, three in comparisons for run in (one, two, three)], conditions)
+        play_runs(
+            [
+                run
+                for *_, cord_run, long_numbers_run, short_numbers_run in comparisons
+                for run in (cord_run, long_numbers_run, short_numbers_run)
+            ],
+            conditions,
+        )
     )
     ours = []
-    for what, of in MEASURES.items():
-        for bits, words, machine, run, seq40, seq8 in comparisons:
-            beside = seq40 if what == "time" else seq8
-            value = ratio(of(results[repr(run)]), of(results[repr(beside)]))
-            key = f"cord.numbers.{what}.{machine}.{words}.{bits}"
-            name = f"{bits}, {words}, {machine}, {what}"
+    for measure_name, measure in MEASURES.items():
+        for bits, label, machine, run, seq40, seq8 in comparisons:
+            reference = seq40 if measure_name == "time" else seq8
+            value = ratio(measure(results[repr(run)]), measure(results[repr(reference)]))
+            key = f"cord.numbers.{measure_name}.{machine}.{label}.{bits}"
+            name = f"{bits}, {label}, {machine}, {measure_name}"
             ours.append(Measurement(name, value, PERCENT, key, cut=conditions.accesses is not None))
     return ours
 
@@ -307,7 +318,6 @@ OMISSIONS = "waiting inside meshes, room in buffers, memory behind the shared ca
 
 EXPERIMENTS = {
     "cord-fig8": Experiment(
-        title="stores to other hosts' memory, ordered in three ways, relative to stores ordered at directories",
         run=_fig8,
         note=NOTE,
         omissions=OMISSIONS,
@@ -316,7 +326,6 @@ EXPERIMENTS = {
         limited=_limited,
     ),
     "cord-fig9": Experiment(
-        title="time of stores ordered at their source, relative to ordering at directories, by latency between hosts",
         run=_fig9,
         note=NOTE + "The latency is taken as that of one way, and as that of the round trip.\n",
         omissions=OMISSIONS,
@@ -326,7 +335,6 @@ EXPERIMENTS = {
         limited=_limited,
     ),
     "cord-fig10": Experiment(
-        title="stores ordered by epochs and counters, by their bits, relative to sequence numbers of 40 and 8 bits",
         run=_fig10,
         note=NOTE + "Time is that of numbers of 40 bits, traffic that of 8. Fan-out 1, one directory.\n",
         omissions=OMISSIONS,

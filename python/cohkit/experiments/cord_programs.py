@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
     from cohkit.experiments.cord import Sizes
     from cohkit.experiments.experiment import Conditions
-    from cohkit.player import Application, Request
+    from cohkit.player import Request
+    from cohkit.shipped_types import Application
     from cohkit.types import Play
 
 
@@ -96,15 +97,15 @@ class ProgramRun(NamedTuple):
         program = ALL[self.program]
         threads = self.threads * self.hosts
         numbers = {"homes": self.hosts, "threads": threads, **program.numbers, **self.numbers}
-        if (most := conditions.accesses) is not None:
-            numbers[program.by] = min(numbers[program.by], max(program.least, most // program.stores))
-        usual = (TSO if self.order else ORDERINGS)[self.ordering]
+        if (max_stores := conditions.accesses) is not None:
+            numbers[program.by] = min(numbers[program.by], max(program.least, max_stores // program.stores))
+        default_sizes = (TSO if self.order else ORDERINGS)[self.ordering]
         return {
             "platform": self.platform,
             "application": program.application,
             "numbers": numbers,
             "protocol": text(self.order + self.ordering),
-            "sizes": usual if self.sizes is None else self.sizes,
+            "sizes": default_sizes if self.sizes is None else self.sizes,
             "set": {
                 "remotes": threads,
                 "cores.used": threads,
@@ -158,13 +159,13 @@ def _fig2(conditions: Conditions, vary: Callable[[ProgramRun], ProgramRun] = _un
     results = successful_plays(play_runs([run for *_, run in comparisons], conditions))
     return [
         Measurement(
-            f"{program}, {machine}, {what}",
-            of(results[repr(run)], HOMES * run.threads),
+            f"{program}, {machine}, {share_name}",
+            share(results[repr(run)], HOMES * run.threads),
             PERCENT,
-            f"cord.acknowledgements.{what}.{machine}.{program}",
+            f"cord.acknowledgements.{share_name}.{machine}.{program}",
             cut=conditions.accesses is not None,
         )
-        for what, of in {"time": _waiting_share, "traffic": _acknowledgement_share}.items()
+        for share_name, share in {"time": _waiting_share, "traffic": _acknowledgement_share}.items()
         for machine, program, run in comparisons
     ]
 
@@ -183,7 +184,7 @@ def _comparisons(order: str, vary: Callable[[ProgramRun], ProgramRun]) -> list[C
     ]
 
 
-WRONG = "result of a scenario"
+WRONG_RESULT = "result of a scenario"
 """Failure kind of a run with wrong data, which yields no number."""
 
 
@@ -193,33 +194,33 @@ def _bytes_per_release(result: Play, platform: str) -> float:
     assert result.messages is not None  # noqa: S101 -- it has not failed
     quantities = machine_of(platform).quantities
     header = next(quantity.value for quantity in quantities if quantity.name == "link.header_bytes")
-    between, messages = result.traffic["Relaxed"], result.messages
+    relaxed_stores, messages = result.traffic["Relaxed"], result.messages
     # The header of a store has space for its epoch.
-    of_each = between.between_bytes / max(between.between, 1) - header
-    return of_each * messages["Relaxed"] / messages["Release"]
+    bytes_per_store = relaxed_stores.between_bytes / max(relaxed_stores.between, 1) - header
+    return bytes_per_store * messages["Relaxed"] / messages["Release"]
 
 
 def _fig7(conditions: Conditions, vary: Callable[[ProgramRun], ProgramRun] = _unchanged) -> list[Measurement]:
     comparisons = _comparisons("", vary)
-    results = play_comparisons(comparisons, conditions, WRONG)
+    results = play_comparisons(comparisons, conditions, WRONG_RESULT)
     ours = percent_of_cord(comparisons, results, {"time": duration, "traffic": traffic}, "cord.programs", conditions)
     return ours + [
         Measurement(
-            f"{one.place}, {one.panel}, stored for each release",
-            _bytes_per_release(results[repr(one.runs["cord"])], MACHINES[one.panel]),
+            f"{comparison.place}, {comparison.panel}, stored for each release",
+            _bytes_per_release(results[repr(comparison.runs["cord"])], MACHINES[comparison.panel]),
             "B",
-            f"cord.release_bytes.{one.place}",
+            f"cord.release_bytes.{comparison.place}",
             cut=conditions.accesses is not None,
         )
         # The addresses that programs store to do not depend on the distance between hosts.
-        for one in comparisons
-        if one.panel == next(iter(MACHINES))
+        for comparison in comparisons
+        if comparison.panel == next(iter(MACHINES))
     ]
 
 
 def _fig13(conditions: Conditions, vary: Callable[[ProgramRun], ProgramRun] = _unchanged) -> list[Measurement]:
     comparisons = _comparisons("tso/", vary)
-    results = play_comparisons(comparisons, conditions, WRONG)
+    results = play_comparisons(comparisons, conditions, WRONG_RESULT)
     return percent_of_cord(comparisons, results, {"time": duration, "traffic": traffic}, "cord.tso", conditions)
 
 
@@ -227,13 +228,15 @@ def _spans(run: Callable[..., list[Measurement]]) -> Callable[[Conditions], list
     """Return the sensitivity of a figure's numbers to each assumption at the other bound of its range."""
 
     def spans(conditions: Conditions) -> list[Span]:
-        found = {one.name: Span(one.name, one.value, []) for one in run(conditions)}
+        spans_by_name = {
+            measurement.name: Span(measurement.name, measurement.value, []) for measurement in run(conditions)
+        }
         for assumptions, vary in VARIED.items():
-            for one in run(conditions, vary):
+            for measurement in run(conditions, vary):
                 # With one of the assumptions, the data may be wrong.
-                if one.name in found:
-                    found[one.name].reruns.append(Rerun(*assumptions, one.value))
-        return list(found.values())
+                if measurement.name in spans_by_name:
+                    spans_by_name[measurement.name].reruns.append(Rerun(*assumptions, measurement.value))
+        return list(spans_by_name.values())
 
     return spans
 
@@ -260,7 +263,6 @@ OMISSIONS = "waiting inside meshes, room in buffers, memory behind the shared ca
 
 EXPERIMENTS = {
     "cord-fig2": Experiment(
-        title="cost of waiting for store acknowledgements in programs whose stores are ordered at their source",
         run=_fig2,
         spans=_spans(_fig2),
         rerun_accesses=RERUN_STORES,
@@ -271,7 +273,6 @@ EXPERIMENTS = {
         limited=_limited,
     ),
     "cord-fig7": Experiment(
-        title="programs whose stores are ordered in three ways, relative to stores ordered at directories",
         run=_fig7,
         spans=_spans(_fig7),
         rerun_accesses=RERUN_STORES,
@@ -284,7 +285,6 @@ EXPERIMENTS = {
         limited=_limited,
     ),
     "cord-fig13": Experiment(
-        title="the same programs under total store order",
         run=_fig13,
         spans=_spans(_fig13),
         rerun_accesses=RERUN_STORES,

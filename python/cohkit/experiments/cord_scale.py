@@ -58,25 +58,25 @@ class Exchange(NamedTuple):
 
 
 def _run(conditions: Conditions) -> list[Measurement]:
-    most = conditions.accesses
-    wanted = [
+    max_stores = conditions.accesses
+    runs = [
         Exchange(hosts, ordering)
         for ordering in ORDERINGS
         for hosts in HOSTS
-        if most is None or hosts == HOSTS[0] or CORES * hosts <= most
+        if max_stores is None or hosts == HOSTS[0] or CORES * hosts <= max_stores
     ]
-    results = successful_plays(play_runs(wanted, conditions))
-    numbers = [("time", "ns", run, duration(results[repr(run)])) for run in wanted]
-    numbers += [("traffic", "B", run, traffic(results[repr(run)]) / (CORES * run.hosts)) for run in wanted]
+    results = successful_plays(play_runs(runs, conditions))
+    results_by_run = [("time", "ns", run, duration(results[repr(run)])) for run in runs]
+    results_by_run += [("traffic", "B", run, traffic(results[repr(run)]) / (CORES * run.hosts)) for run in runs]
     return [
         Measurement(
-            f"{run.hosts}, {run.ordering} {what}",
+            f"{run.hosts}, {run.ordering} {quantity}",
             value,
             unit,
-            f"cord.scale.{what}.{run.ordering}.{run.hosts}",
-            cut=most is not None,
+            f"cord.scale.{quantity}.{run.ordering}.{run.hosts}",
+            cut=max_stores is not None,
         )
-        for what, unit, run, value in numbers
+        for quantity, unit, run, value in results_by_run
     ]
 
 
@@ -88,7 +88,6 @@ def _limited(accesses: int) -> str:
 
 EXPERIMENTS = {
     "cord-scale": Experiment(
-        title="stores by all cores to the memory of other hosts, by the number of hosts behind switches in two levels",
         run=_run,
         note="""\
 Every core of every host stores 16 lines to the memory of three other hosts, one after the other, and then releases a

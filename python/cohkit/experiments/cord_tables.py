@@ -91,9 +91,9 @@ def _search(run: ProgramRun) -> Generator[ProgramRun, Play, SmallestTables]:
         # This is usually a small number, so start with small guesses.
         guess = 1
         while low < high:
-            other = yield _with_sizes(run, {**sizes, table: guess})
-            if duration(other) <= FREE_RATIO * time:
-                high, play = guess, other
+            smaller = yield _with_sizes(run, {**sizes, table: guess})
+            if duration(smaller) <= FREE_RATIO * time:
+                high, play = guess, smaller
                 guess = (low + high) // 2
             else:
                 low = guess + 1
@@ -106,25 +106,25 @@ def _search(run: ProgramRun) -> Generator[ProgramRun, Play, SmallestTables]:
 def _smallest_tables(runs: Iterable[ProgramRun], conditions: Conditions) -> dict[str, SmallestTables]:
     """Search for the smallest tables of all runs in parallel, and return them by the `repr` of the run."""
     searches = {repr(run): _search(run) for run in runs}
-    asked = {name: next(search) for name, search in searches.items()}
-    found: dict[str, SmallestTables] = {}
+    pending = {name: next(search) for name, search in searches.items()}
+    tables: dict[str, SmallestTables] = {}
     # The last three searches need few guesses.
-    ends = 16 * len(searches)
+    expected_plays = 16 * len(searches)
     progress = conditions.progress
-    told = conditions._replace(progress=None)
+    silent_conditions = conditions._replace(progress=None)
     plays = 0
-    while asked:
-        results = successful_plays(play_runs(list(asked.values()), told))
-        plays += len(asked)
+    while pending:
+        results = successful_plays(play_runs(list(pending.values()), silent_conditions))
+        plays += len(pending)
         if progress:
-            progress(min(plays, ends), ends)
-        for name, run in dict(asked).items():
+            progress(min(plays, expected_plays), expected_plays)
+        for name, run in dict(pending).items():
             try:
-                asked[name] = searches[name].send(results[repr(run)])
+                pending[name] = searches[name].send(results[repr(run)])
             except StopIteration as end:
-                found[name] = end.value
-                del asked[name]
-    return found
+                tables[name] = end.value
+                del pending[name]
+    return tables
 
 
 def _runs(workloads: Iterable[str]) -> list[tuple[str, str, ProgramRun]]:
@@ -148,57 +148,57 @@ def _published(hosts: int, reading: str) -> Sizes:
 
 
 def _fig11(conditions: Conditions) -> list[Measurement]:
-    wanted = _runs(WORKLOADS)
-    found = _smallest_tables((run for *_, run in wanted), conditions)
-    read = {
+    runs = _runs(WORKLOADS)
+    tables = _smallest_tables((run for *_, run in runs), conditions)
+    published_runs = {
         (repr(run), reading): _with_sizes(run, _published(run.hosts, reading))
-        for *_, run in wanted
+        for *_, run in runs
         for reading in READINGS
     }
-    results = successful_plays(play_runs(list(read.values()), conditions._replace(progress=None)))
+    results = successful_plays(play_runs(list(published_runs.values()), conditions._replace(progress=None)))
     ours = []
-    for machine, program, run in wanted:
-        sizes, time, _ = found[repr(run)]
-        each = sum(directory_bits(sizes, run.hosts).values()) / 8
+    for machine, program, run in runs:
+        sizes, time, _ = tables[repr(run)]
+        bytes_per_core = sum(directory_bits(sizes, run.hosts).values()) / 8
         numbers = {
             "core": (sum(core_bits(sizes, run.hosts).values()) / 8, "B"),
-            "directory, for each core": (each, "B"),
-            "directory, for all cores": (each * CORES * run.hosts, "B"),
+            "directory, for each core": (bytes_per_core, "B"),
+            "directory, for all cores": (bytes_per_core * CORES * run.hosts, "B"),
         }
         for reading in READINGS:
-            taken = duration(results[repr(read[repr(run), reading])])
-            numbers[f"time, published {reading}"] = (ratio(taken, time), PERCENT)
+            published_time = duration(results[repr(published_runs[repr(run), reading])])
+            numbers[f"time, published {reading}"] = (ratio(published_time, time), PERCENT)
         ours += [
             Measurement(
-                f"{program} {run.hosts}, {what}, {machine}",
+                f"{program} {run.hosts}, {quantity}, {machine}",
                 value,
                 unit,
-                f"cord.storage.{what}.{machine}.{program}.{run.hosts}",
+                f"cord.storage.{quantity}.{machine}.{program}.{run.hosts}",
                 cut=conditions.accesses is not None,
             )
-            for what, (value, unit) in numbers.items()
+            for quantity, (value, unit) in numbers.items()
         ]
     return _by_panel(ours)
 
 
 def _by_panel(ours: list[Measurement]) -> list[Measurement]:
     """Group the numbers by panel, keeping their order."""
-    panels = list(dict.fromkeys(one.name.partition(", ")[2] for one in ours))
-    return sorted(ours, key=lambda one: panels.index(one.name.partition(", ")[2]))
+    panels = list(dict.fromkeys(measurement.name.partition(", ")[2] for measurement in ours))
+    return sorted(ours, key=lambda measurement: panels.index(measurement.name.partition(", ")[2]))
 
 
 def _fig12(conditions: Conditions) -> list[Measurement]:
-    wanted = _runs([ALL_TO_ALL])
-    found = _smallest_tables((run for *_, run in wanted), conditions)
+    runs = _runs([ALL_TO_ALL])
+    tables = _smallest_tables((run for *_, run in runs), conditions)
     ours = []
-    for machine, _, run in wanted:
-        sizes, _, play = found[repr(run)]
+    for machine, _, run in runs:
+        sizes, _, play = tables[repr(run)]
         issuing = CORES * run.hosts
         assert play["traffic"] is not None  # noqa: S101 -- there are hosts
         release = play["traffic"]["Release"]
         bits = {
             **core_bits(sizes, run.hosts),
-            **{name: each * issuing for name, each in directory_bits(sizes, run.hosts).items()},
+            **{name: bits_per_core * issuing for name, bits_per_core in directory_bits(sizes, run.hosts).items()},
             # As many ends of epochs may wait at a directory as a core has unacknowledged epochs.
             "network buffers, directory": sizes["entries"]
             * issuing
@@ -208,13 +208,13 @@ def _fig12(conditions: Conditions) -> list[Measurement]:
         }
         ours += [
             Measurement(
-                f"{run.hosts}, {what}, {machine}",
+                f"{run.hosts}, {table_name}, {machine}",
                 value / 8,
                 "B",
-                f"cord.storage_by_table.{machine}.{what}.{run.hosts}",
+                f"cord.storage_by_table.{machine}.{table_name}.{run.hosts}",
                 cut=conditions.accesses is not None,
             )
-            for what, value in bits.items()
+            for table_name, value in bits.items()
         ]
     return ours
 
@@ -251,40 +251,40 @@ def _published_bits() -> dict[str, int]:
     """Return the bits of the published tables: per core, and per directory and host for each reading."""
     core = sum(core_bits(PUBLISHED, MACHINE_HOSTS).values())
     cores = CORES * MACHINE_HOSTS
-    each = cores * sum(directory_bits(PUBLISHED, MACHINE_HOSTS).values())
+    bits_per_host_core = cores * sum(directory_bits(PUBLISHED, MACHINE_HOSTS).values())
     # Each entry of a pool names its core; there are 8 last committed epochs.
     pool = directory_bits({**PUBLISHED, **POOLS}, MACHINE_HOSTS)
     committed = pool.pop("epochs, directory")
     entries = sum(POOLS.values()) + 8
     pools = sum(pool.values()) + 8 * committed + _bits(cores) * entries
     bits = {"core": core}
-    for reading, directory in zip(READINGS, (each, pools), strict=True):
+    for reading, directory in zip(READINGS, (bits_per_host_core, pools), strict=True):
         bits |= {f"directory {reading}": directory, f"host {reading}": CORES * (core + directory)}
     return bits
 
 
-def _chip(model: Model) -> list[Measurement]:
+def _chip_costs(model: Model) -> list[Measurement]:
     """Return the cost of the published tables, and the cost of counting a store at both ends."""
     ours = []
-    for quantity, unit, factor, of in (
+    for quantity, unit, factor, baseline_key in (
         ("area", "mm2", model.area, "llc_and_directory_area"),
         ("power", "mW", model.power, "static_power"),
     ):
-        shares = {what: factor * bits / CACHE_BITS for what, bits in _published_bits().items()}
-        whole = _baseline(of, unit)
+        shares = {part: factor * bits / CACHE_BITS for part, bits in _published_bits().items()}
+        baseline = _baseline(baseline_key, unit)
         ours += [
-            Measurement(f"{what}, {quantity}", whole * share, unit, f"cord.chip.{quantity}.{what}")
-            for what, share in shares.items()
+            Measurement(f"{part}, {quantity}", baseline * share, unit, f"cord.chip.{quantity}.{part}")
+            for part, share in shares.items()
         ]
         ours += [
             Measurement(
-                f"{what}, {quantity} over the shared cache's",
+                f"{part}, {quantity} over the shared cache's",
                 100 * share,
                 PERCENT,
-                f"cord.chip.{quantity}_share.{what}",
+                f"cord.chip.{quantity}_share.{part}",
             )
-            for what, share in shares.items()
-            if what.startswith("host")
+            for part, share in shares.items()
+            if part.startswith("host")
         ]
     line = _baseline("llc_write_64B", "pJ")
     ends = {"low": "link_energy_low", "high": "link_energy_high"}
@@ -307,17 +307,17 @@ ONE_EACH: Sizes = dict.fromkeys(("counters", "entries", "slots", "notes"), 1)
 
 
 def _table3(_: Conditions) -> list[Measurement]:
-    return _chip(Model())
+    return _chip_costs(Model())
 
 
 def _spans(_: Conditions) -> list[Span]:
     """Return the sensitivity to each factor of the model."""
-    spans = [Span(one.name, one.value, []) for one in _chip(Model())]
+    spans = [Span(measurement.name, measurement.value, []) for measurement in _chip_costs(Model())]
     for factor in Model._fields:
         for end in RANGE:
-            for span, one in zip(spans, _chip(Model(**{factor: end})), strict=True):
-                if one.value != span.ours:
-                    span.reruns.append(Rerun(f"{factor} of a bit", f"{end:g}", one.value))
+            for span, measurement in zip(spans, _chip_costs(Model(**{factor: end})), strict=True):
+                if measurement.value != span.ours:
+                    span.reruns.append(Rerun(f"{factor} of a bit", f"{end:g}", measurement.value))
     return spans
 
 
@@ -355,7 +355,6 @@ def _limited(accesses: int) -> str:
 
 EXPERIMENTS = {
     "cord-fig11": Experiment(
-        title="the smallest tables of cores and directories that cost programs no time, by the number of hosts",
         run=_fig11,
         note=NOTE + _OF_TABLES,
         omissions=OMISSIONS,
@@ -364,7 +363,6 @@ EXPERIMENTS = {
         limited=_limited,
     ),
     "cord-fig12": Experiment(
-        title="the same for a broadcast from all to all, by table, with buffers for releases that wait",
         run=_fig12,
         note=NOTE + _OF_BUFFERS,
         omissions=OMISSIONS,
@@ -375,7 +373,6 @@ EXPERIMENTS = {
         limited=_limited,
     ),
     "cord-table3": Experiment(
-        title="area and power of the published tables, estimated from their bits",
         run=_table3,
         note=_OF_CHIP,
         spans=_spans,

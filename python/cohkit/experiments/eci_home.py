@@ -36,4 +36,4 @@ def _rows(form: str, sizes: Sizes) -> Iterator[Measurement]:
     yield Measurement(f"events{form}", sizes["events"], COUNT, f"{published}.messages")
 
 
-EXPERIMENT = Experiment(title="the home of ECI, constructed from its policy", run=_run, note=NOTE)
+EXPERIMENT = Experiment(run=_run, note=NOTE)

@@ -12,14 +12,15 @@ from cohkit.published import Measurement
 
 if TYPE_CHECKING:
     from cohkit.experiments.experiment import Conditions, Span
-    from cohkit.simulator import Request, Workload
+    from cohkit.shipped_types import Workload
+    from cohkit.simulator import Request
     from cohkit.types import Simulation
 
 KEY = "eci_link"
 SOCKETS = "thunderx1_2s_eci_note"
 SIZES = tuple(128 << doubled for doubled in range(8))
 """Bytes per transfer, from a line to 16 KiB."""
-MANY = 20_000
+THROUGHPUT_LINES = 20_000
 """Number of lines transferred for a throughput."""
 
 DIRECTIONS: dict[str, Workload] = {"reads": "sequential-read-once", "writes": "sequential-write-line"}
@@ -59,19 +60,24 @@ def _request(direction: str, links: int, lines: int, accesses: int) -> Request:
 def _points(measure: str) -> list[Point]:
     return [
         Point(
-            f"{size}, {direction}, {words}, {measure}",
-            f"{KEY}.{measure}.{direction}.{words.replace(' ', '_')}.{size}",
-            _request(direction, links, size // LINE_BYTES, MANY if measure == "throughput" else size // LINE_BYTES),
+            f"{size}, {direction}, {label}, {measure}",
+            f"{KEY}.{measure}.{direction}.{label.replace(' ', '_')}.{size}",
+            _request(
+                direction,
+                links,
+                size // LINE_BYTES,
+                THROUGHPUT_LINES if measure == "throughput" else size // LINE_BYTES,
+            ),
         )
         for direction in DIRECTIONS
-        for words, links in LINKS.items()
+        for label, links in LINKS.items()
         for size in SIZES
     ]
 
 
-def _sockets(measure: str, words: str, more: Request) -> Point:
-    request: Request = {"platform": "thunderx1-2s-eci", "workload": "sequential-read", "region": "64MiB", **more}
-    return Point(f"two sockets, cache to cache, {words}", f"{SOCKETS}.{measure}", request)
+def _sockets(measure: str, label: str, options: Request) -> Point:
+    request: Request = {"platform": "thunderx1-2s-eci", "workload": "sequential-read", "region": "64MiB", **options}
+    return Point(f"two sockets, cache to cache, {label}", f"{SOCKETS}.{measure}", request)
 
 
 def _time(result: Simulation) -> float:
@@ -91,21 +97,30 @@ def _steady(result: Simulation, cut: bool) -> bool:  # noqa: ARG001, FBT001 -- a
     return is_even(statistics["accesses"] / (statistics["time_ns"] * 1e-9), quarters)
 
 
-_ONE: Request = {"platform": "", "workload": "sequential-read", "accesses": 1000, "cores": 1, "prefetch": 0}
-_ALL: Request = {"platform": "", "workload": "sequential-read", "accesses": 200_000}
+_SINGLE_CORE_REQUEST: Request = {
+    "platform": "",
+    "workload": "sequential-read",
+    "accesses": 1000,
+    "cores": 1,
+    "prefetch": 0,
+}
+_ALL_CORES_REQUEST: Request = {"platform": "", "workload": "sequential-read", "accesses": 200_000}
 
 
-def _only(more: Request) -> Request:
+def _workload_options(request: Request) -> Request:
     """Return the fields of a request other than machine and workload."""
-    return {key: value for key, value in more.items() if key not in ("platform", "workload")}  # type: ignore[return-value]
+    return {key: value for key, value in request.items() if key not in ("platform", "workload")}  # type: ignore[return-value]
 
 
 _SERIES = [
     PointExperiment(_points("latency"), "ns", _time),
-    PointExperiment([_sockets("latency", "latency", _only(_ONE))], "ns", _mean),
+    PointExperiment([_sockets("latency", "latency", _workload_options(_SINGLE_CORE_REQUEST))], "ns", _mean),
     PointExperiment(_points("throughput"), "GiB/s", _throughput, steady=_steady),
     PointExperiment(
-        [_sockets("throughput.cache_to_cache", "throughput", _only(_ALL))], "GiB/s", _throughput, steady=_steady
+        [_sockets("throughput.cache_to_cache", "throughput", _workload_options(_ALL_CORES_REQUEST))],
+        "GiB/s",
+        _throughput,
+        steady=_steady,
     ),
 ]
 
@@ -116,11 +131,11 @@ def _dma() -> list[Measurement]:
     ours = []
     for measure, unit in (("latency", "ns"), ("throughput", "GiB/s")):
         for direction in DIRECTIONS:
-            for size, both in rates.items():
-                if both is None:
+            for size, directions in rates.items():
+                if directions is None:
                     continue
-                told = both["to_device"] if direction == "reads" else both["to_host"]
-                value = told["latency_ns"] if measure == "latency" else told["bytes_per_second"] / 2**30
+                transfers = directions["to_device"] if direction == "reads" else directions["to_host"]
+                value = transfers["latency_ns"] if measure == "latency" else transfers["bytes_per_second"] / 2**30
                 steady = None if measure == "latency" else True
                 key = f"{KEY}.{measure}.{direction}.dma.{size}"
                 ours.append(Measurement(f"{size}, {direction}, DMA, {measure}", value, unit, key, steady=steady))
@@ -128,16 +143,15 @@ def _dma() -> list[Measurement]:
 
 
 def _run(conditions: Conditions) -> list[Measurement]:
-    all_of_them = [ours for measured in _SERIES for ours in measured.run(conditions)]
-    return sorted([*all_of_them, *_dma()], key=lambda ours: ours.unit, reverse=True)
+    measurements = [measurement for experiment in _SERIES for measurement in experiment.run(conditions)]
+    return sorted([*measurements, *_dma()], key=lambda measurement: measurement.unit, reverse=True)
 
 
 def _spans(conditions: Conditions) -> list[Span]:
-    return [span for measured in _SERIES for span in measured.spans(conditions)]
+    return [span for experiment in _SERIES for span in experiment.spans(conditions)]
 
 
 EXPERIMENT = Experiment(
-    title="uncached coherent transfers of an FPGA over ECI, by their size, and two sockets beside them",
     run=_run,
     note=NOTE,
     omissions=OMISSIONS,

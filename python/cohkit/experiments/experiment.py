@@ -45,14 +45,13 @@ class Span(NamedTuple):
 
     def ends(self) -> tuple[Rerun, Rerun]:
         """Return the reruns with the lowest and the highest number."""
-        all_of_them = [Rerun("", "", self.ours), *self.reruns]
-        return min(all_of_them, key=lambda rerun: rerun.ours), max(all_of_them, key=lambda rerun: rerun.ours)
+        reruns = [Rerun("", "", self.ours), *self.reruns]
+        return min(reruns, key=lambda rerun: rerun.ours), max(reruns, key=lambda rerun: rerun.ours)
 
 
 class Experiment(NamedTuple):
-    """A published table or figure: its title, the function that computes our numbers, and remarks."""
+    """A published table or figure: the function that computes our numbers, and remarks."""
 
-    title: str
     run: Callable[[Conditions], list[Measurement]]
     note: str = ""
     omissions: str = ""
@@ -75,6 +74,8 @@ class Experiment(NamedTuple):
     """Describes the reduction of each simulation for a given number of accesses. `None` if nothing is simulated."""
     needs: Callable[[], str] | None = None
     """Describes what must be installed before the run; an empty text if nothing is missing."""
+    title: str = ""
+    """Title in lists of experiments. `EXPERIMENTS` has it from the list that the native command prints."""
 
 
 def accesses_each(accesses: int) -> str:
@@ -117,30 +118,30 @@ class PointExperiment:
         results = _simulate([(point, {}) for point in self.points], conditions)
         return [
             Measurement(
-                at.name,
-                self.measure(got),
+                point.name,
+                self.measure(result),
                 self.unit,
-                at.key,
-                self.parts(got),
-                steady=self.steady(got, _is_cut(at.request, conditions)) if self.steady else None,
-                cut=_is_cut(at.request, conditions),
+                point.key,
+                self.parts(result),
+                steady=self.steady(result, _is_cut(point.request, conditions)) if self.steady else None,
+                cut=_is_cut(point.request, conditions),
             )
-            for at, got in zip(self.points, results, strict=True)
+            for point, result in zip(self.points, results, strict=True)
         ]
 
     def spans(self, conditions: Conditions) -> list[Span]:
         """Rerun each simulation with each assumed quantity at either bound of its range, one at a time."""
-        as_it_is: list[tuple[str, str]] = [("", "")]
-        tried = [(at, name, value) for at in self.points for name, value in [*as_it_is, *_ends(at.request)]]
-        variants = [(at, {name: value} if name else {}) for at, name, value in tried]
+        unchanged: list[tuple[str, str]] = [("", "")]
+        reruns = [(point, name, value) for point in self.points for name, value in [*unchanged, *_ends(point.request)]]
+        variants = [(point, {name: value} if name else {}) for point, name, value in reruns]
         results = _simulate(variants, conditions)
         spans: list[Span] = []
-        for (at, name, value), result in zip(tried, results, strict=True):
+        for (point, name, value), result in zip(reruns, results, strict=True):
             ours = self.measure(result)
             if name:
                 spans[-1].reruns.append(Rerun(name, value, ours))
             else:
-                spans.append(Span(at.name, ours, []))
+                spans.append(Span(point.name, ours, []))
         return spans
 
 
@@ -182,6 +183,6 @@ def _simulate(variants: Sequence[tuple[Point, Mapping[str, str]]], conditions: C
     results = simulate_many(requests, threads=conditions.threads, progress=conditions.progress)
     for (point, settings), result in zip(variants, results, strict=True):
         if failure := result.failure:
-            where = "".join(f" with {name}={value}" for name, value in settings.items())
-            raise Error(f"{point.name}{where}: {failure.kind}: {failure.message}")
+            settings_text = "".join(f" with {name}={value}" for name, value in settings.items())
+            raise Error(f"{point.name}{settings_text}: {failure.kind}: {failure.message}")
     return results

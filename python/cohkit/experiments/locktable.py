@@ -69,10 +69,10 @@ records, drawn at random, holds it for 500 ns and gives it back. A lock is a wor
 sides change it by compare-and-swap in the copies that they cache by ccix. The latency is from asking to having. 1 ms
 after 100 us of warm-up. Records, times and the host's threads are assumed.
 """
-CARD_LEFT_OUT = "the operating system, address translation, and other work of database and storage"
+CARD_OMISSIONS = "the operating system, address translation, and other work of database and storage"
 
 
-def _of_card(
+def _card_stages(
     measure: Callable[[str], Callable[[Play], float]], quantity: str, unit: str, per_s: float = 0
 ) -> list[Stage]:
     return [
@@ -96,7 +96,7 @@ def _of_card(
 
 
 def _run_card(conditions: Conditions) -> list[Measurement]:
-    stages = [*_of_card(_latency, "latency", "us"), *_of_card(_rate, "rate", "M/s", 1e6)]
+    stages = [*_card_stages(_latency, "latency", "us"), *_card_stages(_rate, "rate", "M/s", 1e6)]
     return run(stages, "", conditions)
 
 
@@ -106,7 +106,6 @@ def _run(conditions: Conditions) -> list[Measurement]:
 
 
 EXPERIMENT = Experiment(
-    title="record locks of both sides, by parallelism",
     run=_run,
     note=NOTE,
     omissions=OMISSIONS,
@@ -118,10 +117,9 @@ EXPERIMENT = Experiment(
 )
 
 CARD_EXPERIMENT = Experiment(
-    title="record locks of a host and a card in the host's memory over CCIX, by parallelism",
     run=_run_card,
     note=CARD_NOTE,
-    omissions=CARD_LEFT_OUT,
+    omissions=CARD_OMISSIONS,
     headline="A host and a card lock records of one table in the host's memory, which both cache.",
     axis="latency of a lock (us); million locks/s",
     along="requests of the card at a time",

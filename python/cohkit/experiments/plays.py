@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
     from cohkit._cohkit import Protocol
     from cohkit.experiments.experiment import Conditions
-    from cohkit.player import Application, Request
+    from cohkit.player import Request
+    from cohkit.shipped_types import Application
     from cohkit.types import Play, Times
 
 _T = TypeVar("_T")
@@ -87,14 +88,16 @@ def _lookup(by_name: Mapping[str, _T] | None, result: Play, counter: str) -> _T:
 
 def run(stages: Sequence[Stage], unit: str, conditions: Conditions) -> list[Measurement]:
     """Play all stages with all their seeds. A play that yields several numbers runs only once."""
-    wanted = [(stage, [_request(stage, seed, conditions) for seed in range(stage.seeds)]) for stage in stages]
-    requests = {repr(request): request for _, of_stage in wanted for request in of_stage}
-    played = play_many(requests.values(), threads=conditions.threads, progress=conditions.progress)
-    results = dict(zip(requests, played, strict=True))
+    requests_by_stage = [
+        (stage, [_request(stage, seed, conditions) for seed in range(stage.seeds)]) for stage in stages
+    ]
+    requests = {repr(request): request for _, stage_requests in requests_by_stage for request in stage_requests}
+    plays = play_many(requests.values(), threads=conditions.threads, progress=conditions.progress)
+    results = dict(zip(requests, plays, strict=True))
     ours = []
-    for stage, of_stage in wanted:
+    for stage, stage_requests in requests_by_stage:
         values, steady = [], True
-        for request in of_stage:
+        for request in stage_requests:
             result = results[repr(request)]
             if failure := result.failure:
                 raise Error(f"{stage.name}: {failure.kind}: {failure.message}")
@@ -121,7 +124,10 @@ def largest(ours: Sequence[Measurement], prefix: str, name: str) -> Measurement:
 
     The key of the result ends with `best`.
     """
-    greatest = max((one for one in ours if one.key.startswith(prefix)), key=lambda one: one.value)
+    greatest = max(
+        (measurement for measurement in ours if measurement.key.startswith(prefix)),
+        key=lambda measurement: measurement.value,
+    )
     return greatest._replace(name=name, key=f"{prefix}best")
 
 
@@ -131,9 +137,9 @@ def _is_steady(stage: Stage, value: float, result: Play, conditions: Conditions)
 
 
 def _is_cut(stage: Stage, conditions: Conditions) -> bool:
-    longest = 1000 * max(stage.time_us, stage.warm_up_us)
-    asked = conditions.accesses
-    return stage.cut or (asked is not None and _NANOSECONDS_PER_ACCESS * asked < longest)
+    duration_ns = 1000 * max(stage.time_us, stage.warm_up_us)
+    accesses = conditions.accesses
+    return stage.cut or (accesses is not None and _NANOSECONDS_PER_ACCESS * accesses < duration_ns)
 
 
 def _request(stage: Stage, seed: int, conditions: Conditions) -> Request:
@@ -149,8 +155,8 @@ def _request(stage: Stage, seed: int, conditions: Conditions) -> Request:
         time, warm_up = 1000 * stage.time_us, 1000 * stage.warm_up_us
         if conditions.accesses is not None:
             # Limit the simulated time to the approximate duration of this many accesses.
-            most = _NANOSECONDS_PER_ACCESS * conditions.accesses
-            time, warm_up = min(time, most), min(warm_up, most)
+            max_ns = _NANOSECONDS_PER_ACCESS * conditions.accesses
+            time, warm_up = min(time, max_ns), min(warm_up, max_ns)
         request["time"] = f"{warm_up + time}ns"
         request["warm_up"] = f"{warm_up}ns"
     elif stage.warm_up_us:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from cohkit.experiments.experiment import Conditions
 
 COMPILER = "riscv64-unknown-elf-gcc"
-NEEDED = (
+COMPILER_NOTE = (
     f"programs for RISC-V are compiled by `{COMPILER}`: the Debian packages `gcc-riscv64-unknown-elf` and "
     "`picolibc-riscv64-unknown-elf` bring it and its C library"
 )
@@ -58,7 +58,7 @@ class Run(NamedTuple):
 SMALLEST_CACHE = 1 << 10
 """Minimum size in bytes of the last cache of a machine."""
 
-CACHE_TOO = f"the host's last cache shrinks as much, to {SMALLEST_CACHE >> 10} KiB at least"
+CACHE_NOTE = f"the host's last cache shrinks as much, to {SMALLEST_CACHE >> 10} KiB at least"
 """Remark on experiments that reduce the last cache along with the data."""
 
 
@@ -81,7 +81,7 @@ def last_cache(size: int, part: int, whole: int) -> dict[str, str]:
 
 def missing_tools() -> str:
     """Describe what must be installed to run programs; return an empty text if nothing is missing."""
-    return "" if shutil.which(COMPILER) else NEEDED
+    return "" if shutil.which(COMPILER) else COMPILER_NOTE
 
 
 def run_programs(runs: Sequence[Run], conditions: Conditions) -> list[dict[str, float]]:
@@ -92,33 +92,33 @@ def run_programs(runs: Sequence[Run], conditions: Conditions) -> list[dict[str, 
         Error: a program failed, or found a wrong result.
 
     """
-    if lacks := missing_tools():
-        raise UnavailableError(lacks)
+    if missing := missing_tools():
+        raise UnavailableError(missing)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        _lay(folder)
+        _copy_sources(folder)
         for program in dict.fromkeys(run.name for run in runs):
             ram = f"-Wl,--defsym=__ram_size={_HOST_RAM:#x}"
             _compile(folder, "host", f"{program}-host", [ram], f"{program}-host.elf")
         for run in {run.channel: run for run in runs}.values():
-            _compile(folder, "channel", run.name, [f"-D{one}" for one in run.definitions], run.channel)
+            _compile(folder, "channel", run.name, [f"-D{definition}" for definition in run.definitions], run.channel)
         results: list[dict[str, float]] = [{} for _ in runs]
         with ThreadPoolExecutor(conditions.threads or os.cpu_count()) as pool:
             # Start long runs first, so that none is left alone at the end.
-            order = sorted(range(len(runs)), key=lambda which: sum(runs[which].arguments), reverse=True)
-            under_way = {pool.submit(_run, folder, runs[which]): which for which in order}
+            order = sorted(range(len(runs)), key=lambda index: sum(runs[index].arguments), reverse=True)
+            futures = {pool.submit(_run, folder, runs[index]): index for index in order}
             try:
-                for done, future in enumerate(as_completed(under_way), 1):
-                    results[under_way[future]] = future.result()
+                for completed, future in enumerate(as_completed(futures), 1):
+                    results[futures[future]] = future.result()
                     if conditions.progress:
-                        conditions.progress(done, len(runs))
+                        conditions.progress(completed, len(runs))
             except BaseException:
                 pool.shutdown(wait=False, cancel_futures=True)
                 raise
     return results
 
 
-def _lay(folder: Path) -> None:
+def _copy_sources(folder: Path) -> None:
     """Copy the sources to the compiler's folder."""
     for name, text in _cohkit.shipped():
         if name.startswith(_FOLDER):
@@ -127,31 +127,31 @@ def _lay(folder: Path) -> None:
             file.write_text(text)
 
 
-def _compile(folder: Path, kind: str, program: str, more: Sequence[str], to: str) -> None:
+def _compile(folder: Path, kind: str, program: str, options: Sequence[str], output: str) -> None:
     source = f"{_FOLDER}programs/{program}.c"
-    command = [COMPILER, f"@{_FOLDER}{kind}.flags", *more, source, "-o", to]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-    if done.returncode:
-        said = done.stderr.strip()
-        raise UnavailableError(f"`{COMPILER}` makes no program of {source}; {NEEDED}\n{said}")
+    command = [COMPILER, f"@{_FOLDER}{kind}.flags", *options, source, "-o", output]
+    process = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    if process.returncode:
+        errors = process.stderr.strip()
+        raise UnavailableError(f"`{COMPILER}` makes no program of {source}; {COMPILER_NOTE}\n{errors}")
 
 
 def _run(folder: Path, run: Run) -> dict[str, float]:
     settings = [word for name, value in run.settings.items() for word in ("--set", f"{name}={value}")]
     words = ["run", "--memory", _HOST_MIB, "--most", 10**12, *settings, "--cp", f"{run.name}={run.channel}"]
     command = [*map(str, [binary(), *words, f"{run.name}-host.elf", *run.arguments])]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-    if done.returncode:
-        what = " ".join(map(str, [run.name, *run.arguments, *settings]))
-        raise Error(f"{what}: {(done.stdout.strip().splitlines() or [''])[-1]}\n{done.stderr.strip()}")
-    return dict(_results(done.stdout))
+    process = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    if process.returncode:
+        command_text = " ".join(map(str, [run.name, *run.arguments, *settings]))
+        raise Error(f"{command_text}: {(process.stdout.strip().splitlines() or [''])[-1]}\n{process.stderr.strip()}")
+    return dict(_results(process.stdout))
 
 
 def _results(text: str) -> Iterator[tuple[str, float]]:
     """Parse lines such as `copy, core: 1200 cycles`."""
     for line in text.splitlines():
-        if found := re.fullmatch(r"(.+?):? ([0-9.]+)(?: (?:cycles|ps|kB/s|bytes|edges|lines|nodes))?(?:, .*)?", line):
-            yield found[1], float(found[2])
+        if match := re.fullmatch(r"(.+?):? ([0-9.]+)(?: (?:cycles|ps|kB/s|bytes|edges|lines|nodes))?(?:, .*)?", line):
+            yield match[1], float(match[2])
 
 
 def assumptions() -> Iterator[tuple[str, str]]:
@@ -159,5 +159,5 @@ def assumptions() -> Iterator[tuple[str, str]]:
     for part, quantities in tomllib.loads(shipped_file(_MACHINE)).items():
         if isinstance(quantities, dict):
             for name, quantity in quantities.items():
-                about: dict[str, Any] = quantity
-                yield from ((f"{part}.{name}", str(end)) for end in about.get("range", []) if end != about["value"])
+                fields: dict[str, Any] = quantity
+                yield from ((f"{part}.{name}", str(end)) for end in fields.get("range", []) if end != fields["value"])

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from cohkit.experiments.experiment import Experiment, Rerun, Span
 from cohkit.experiments.programs import (
-    CACHE_TOO,
+    CACHE_NOTE,
     CYCLE_S,
     LINE_BYTES,
     MCC_CYCLE_S,
@@ -74,24 +74,26 @@ def _measure(conditions: Conditions, settings: Mapping[str, str]) -> Run:
 
 
 def _table1(conditions: Conditions) -> list[Measurement]:
-    [found] = run_programs([_measure(conditions, {})], conditions)
+    [results] = run_programs([_measure(conditions, {})], conditions)
     return [
-        Measurement(name, found[called] * scale, unit, f"proxics.measured.{key}", cut=conditions.accesses is not None)
-        for name, unit, key, called, scale in _TABLE_1
+        Measurement(
+            name, results[output_name] * scale, unit, f"proxics.measured.{key}", cut=conditions.accesses is not None
+        )
+        for name, unit, key, output_name, scale in _TABLE_1
     ]
 
 
 def _table1_spans(conditions: Conditions) -> list[Span]:
     ends = list(assumptions())
     variants: list[Mapping[str, str]] = [{}, *({name: end} for name, end in ends)]
-    as_it_is, *others = run_programs([_measure(conditions, settings) for settings in variants], conditions)
+    baseline, *reruns = run_programs([_measure(conditions, settings) for settings in variants], conditions)
     return [
         Span(
             name,
-            as_it_is[called] * scale,
-            [Rerun(*end, found[called] * scale) for end, found in zip(ends, others, strict=True)],
+            baseline[output_name] * scale,
+            [Rerun(*end, results[output_name] * scale) for end, results in zip(ends, reruns, strict=True)],
         )
-        for name, _, _, called, scale in _TABLE_1
+        for name, _, _, output_name, scale in _TABLE_1
     ]
 
 
@@ -103,31 +105,31 @@ def _points(
     return [
         Measurement(
             f"{size}, {name}",
-            value(size, found),
+            value(size, measured),
             unit,
             f"proxics.{key}.{name.replace(', ', '.').replace(' ', '_')}.{size}",
             cut=conditions.accesses is not None,
         )
         for size, result in zip(runs, results, strict=True)
-        for name, found in result.items()
+        for name, measured in result.items()
     ]
 
 
 def _sizes(sizes: Sequence[int], conditions: Conditions) -> list[int]:
     """Return the sizes within the limit."""
-    most = max(sizes[0], _max_bytes(conditions))
-    return [size for size in sizes if size <= most]
+    max_size = max(sizes[0], _max_bytes(conditions))
+    return [size for size in sizes if size <= max_size]
 
 
 _CORES = 4
 """Cores of the host; some of the baselines use all of them."""
-_SEVERAL = {"host.cores": str(_CORES)}
+_MULTI_CORE = {"host.cores": str(_CORES)}
 
 _BULK_SIZES = tuple(1 << power for power in range(11, 26, 2))
 
 
 def _bulk(conditions: Conditions) -> list[Measurement]:
-    runs = {size: Run("bulk", (size,), _SEVERAL) for size in _sizes(_BULK_SIZES, conditions)}
+    runs = {size: Run("bulk", (size,), _MULTI_CORE) for size in _sizes(_BULK_SIZES, conditions)}
     return _points("bulk", runs, conditions, "GB/s", lambda size, cycles: size / (cycles * CYCLE_S) / 1e9)
 
 
@@ -138,7 +140,7 @@ _UPDATES = 10_000
 def _gups(conditions: Conditions) -> list[Measurement]:
     # The same number of updates for each core.
     updates = -(-_limit(_UPDATES, conditions) // _CORES) * _CORES
-    runs = {size: Run("gups", (size, updates), _SEVERAL) for size in _sizes(_TABLES, conditions)}
+    runs = {size: Run("gups", (size, updates), _MULTI_CORE) for size in _sizes(_TABLES, conditions)}
     return _points("gups", runs, conditions, "M/s", lambda _, cycles: updates / (cycles * CYCLE_S) / 1e6)
 
 
@@ -153,7 +155,7 @@ def _table_bytes(full: int, conditions: Conditions) -> int:
 
 def _sum(conditions: Conditions) -> list[Measurement]:
     table = _table_bytes(_TABLE, conditions)
-    runs = {width: Run("rows", (table, width), _SEVERAL) for width in _WIDTHS}
+    runs = {width: Run("rows", (table, width), _MULTI_CORE) for width in _WIDTHS}
     return _points("sum", runs, conditions, "M/s", lambda width, cycles: table / width / (cycles * CYCLE_S) / 1e6)
 
 
@@ -164,7 +166,7 @@ _SELECTED = (1, 10, 50, 100, 250, 500, 750, 1000)
 
 def _filter(conditions: Conditions) -> list[Measurement]:
     table = _table_bytes(_TABLE // _SCALE, conditions)
-    settings = {**_SEVERAL, **last_cache((_LLC_MIB << 20) // _SCALE, table, _TABLE // _SCALE)}
+    settings = {**_MULTI_CORE, **last_cache((_LLC_MIB << 20) // _SCALE, table, _TABLE // _SCALE)}
     runs = {selected: Run("rows", (table, LINE_BYTES, selected), settings) for selected in _SELECTED}
     return _points("filter", runs, conditions, "M/s", lambda _, cycles: table / LINE_BYTES / (cycles * CYCLE_S) / 1e6)
 
@@ -176,7 +178,7 @@ _WORDS = 30_000
 def _pipes(conditions: Conditions) -> list[Measurement]:
     # The same number of words for each thread.
     words = -(-_limit(_WORDS, conditions) // _CORES) * _CORES
-    runs = [Run("pipes", (lines, words, threads), _SEVERAL) for threads in (1, _CORES) for lines in _LINES]
+    runs = [Run("pipes", (lines, words, threads), _MULTI_CORE) for threads in (1, _CORES) for lines in _LINES]
     results = run_programs(runs, conditions)
     return [
         Measurement(
@@ -220,19 +222,20 @@ def _compute(conditions: Conditions) -> list[Measurement]:
     rounds = _limit(_ROUNDS, conditions)
     [result] = run_programs([Run("compute", (rounds,))], conditions)
     cut = conditions.accesses is not None
-    seconds = {who: cycles * CYCLE_S for who, cycles in result.items()}
-    rates = [Measurement(who, rounds / s / 1e6, "M/s", f"proxics.compute.{who}", cut=cut) for who, s in seconds.items()]
-    each = {who: rounds / (s / _CLOCKS[who]) * 1e3 for who, s in seconds.items()}
+    seconds = {core: cycles * CYCLE_S for core, cycles in result.items()}
+    rates = [
+        Measurement(core, rounds / s / 1e6, "M/s", f"proxics.compute.{core}", cut=cut) for core, s in seconds.items()
+    ]
+    rate_per_1000_clocks = {core: rounds / (s / _CLOCKS[core]) * 1e3 for core, s in seconds.items()}
     clocks = [
-        Measurement(f"{who}, of a clock", of_1000, "per 1000", f"proxics.compute.{who}.clock", cut=cut)
-        for who, of_1000 in each.items()
+        Measurement(f"{core}, of a clock", core_rate, "per 1000", f"proxics.compute.{core}.clock", cut=cut)
+        for core, core_rate in rate_per_1000_clocks.items()
     ]
     return [*rates, *clocks]
 
 
 EXPERIMENTS = {
     "proxics-table1": Experiment(
-        title="latency and bandwidth of far memory, to the host and to a core beside it",
         run=_table1,
         note="""\
 All of it is measured by programs. External latency: uncached reads of the host, one after the other. Internal: from
@@ -249,7 +252,6 @@ first three; both latencies are not published, the external one is held near Enz
         needs=missing_tools,
     ),
     "proxics-bulk": Experiment(
-        title="memory set, cleared and copied by the host and by a core beside far memory, by size",
         run=_bulk,
         note="""\
 By the host: local in its own memory, far in far memory, with hints so many lines ahead as are best for 256 KiB of it,
@@ -269,7 +271,6 @@ each is the same). Each word that was written is compared.
         needs=missing_tools,
     ),
     "proxics-gups": Experiment(
-        title="random updates of a table in local and in far memory, by its size",
         run=_gups,
         note=f"""\
 {_UPDATES} updates of one worker, of 8 bytes each. The host has read all of the table, or as much of it as its last
@@ -287,7 +288,6 @@ all of the table is compared.
         needs=missing_tools,
     ),
     "proxics-pipes": Experiment(
-        title="words to a core beside far memory by pipes of lines and of registers, by their number",
         run=_pipes,
         note=f"""\
 {_WORDS} words of 64 bits of one thread, or in all of four of as many host cores, to one core, which adds up the first
@@ -305,7 +305,6 @@ and each word that comes back.
         needs=missing_tools,
     ),
     "proxics-spawn": Experiment(
-        title="starting a program on a core beside far memory, by its length, verified or trusted",
         run=_spawn,
         note=f"""\
 From the first word that the host writes of the binary to the core's word that it runs: mean of {_SPAWNS}. The binary is
@@ -321,7 +320,6 @@ is assumed (`loader.*`).
         needs=missing_tools,
     ),
     "proxics-sum": Experiment(
-        title="the sum of a column of a table in local and in far memory, by the bytes of a row",
         run=_sum,
         note=f"""\
 A table of {_TABLE >> 20} MiB, twice the last cache, of rows with a number and a balance of 32 bits each, filled up;
@@ -338,7 +336,6 @@ compared with what the balances were made to be.
         needs=missing_tools,
     ),
     "proxics-filter": Experiment(
-        title="rows below a balance of a table in far memory, copied there or streamed, by how many there are",
         run=_filter,
         note=f"""\
 Table and last cache are {_SCALE} times smaller than in proxics-sum: {_TABLE // _SCALE >> 20} MiB of rows of
@@ -353,11 +350,10 @@ come are compared.
         axis="rows of the table (M/s)",
         along="rows that are selected, of a thousand",
         logarithmic="xy",
-        limited=lambda accesses: f"{_bytes(accesses)}; {CACHE_TOO}",
+        limited=lambda accesses: f"{_bytes(accesses)}; {CACHE_NOTE}",
         needs=missing_tools,
     ),
     "proxics-compute": Experiment(
-        title="a mixture of instructions like that of Dhrystone, by a core of the host and by one beside far memory",
         run=_compute,
         note=f"""\
 {_ROUNDS} rounds of calls, choices, records, strings and arrays, of the same source on both sides, in memory that is

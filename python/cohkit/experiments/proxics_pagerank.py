@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from cohkit.experiments.experiment import Experiment
-from cohkit.experiments.programs import CACHE_TOO, CYCLE_S, Run, last_cache, missing_tools, run_programs
+from cohkit.experiments.programs import CACHE_NOTE, CYCLE_S, Run, last_cache, missing_tools, run_programs
 from cohkit.experiments.proxics import OMISSIONS
 from cohkit.published import COUNT, Measurement
 
@@ -71,13 +71,13 @@ def _pagerank(conditions: Conditions) -> list[Measurement]:
         for cores, mccs in grid
     ]
     results = run_programs([*shapes, *cells], conditions)
-    of_shapes = [(graph.name, result) for graph, result in zip(_GRAPHS, results, strict=False)]
-    of_cells = list(zip(grid, results[len(_GRAPHS) :], strict=True))
-    told = [*_rates(of_shapes), *_rates_of_grid(of_cells), *_traffic(of_shapes), *_lines(of_shapes)]
+    graph_results = [(graph.name, result) for graph, result in zip(_GRAPHS, results, strict=False)]
+    cell_results = list(zip(grid, results[len(_GRAPHS) :], strict=True))
+    rows = [*_rates(graph_results), *_rates_of_grid(cell_results), *_traffic(graph_results), *_lines(graph_results)]
     cut = conditions.accesses is not None
     return [
         Measurement(name, value, unit, f"proxics.pagerank.{key.replace(' ', '_')}", cut=cut)
-        for name, value, unit, key in told
+        for name, value, unit, key in rows
     ]
 
 
@@ -87,44 +87,43 @@ def _rate(result: Mapping[str, float], method: str) -> float:
 
 # A number: name, value, unit, and end of its key.
 _Row = tuple[str, float, str, str]
-_OfShapes = Sequence[tuple[str, Mapping[str, float]]]
+_GraphResults = Sequence[tuple[str, Mapping[str, float]]]
 
 
-def _rates(of_shapes: _OfShapes) -> Iterator[_Row]:
-    for graph, result in of_shapes:
+def _rates(graph_results: _GraphResults) -> Iterator[_Row]:
+    for graph, result in graph_results:
         for method in _METHODS:
             yield f"{graph}, {method}", _rate(result, method), "M/s", f"{method}.{graph}"
 
 
-def _rates_of_grid(of_cells: Sequence[tuple[tuple[int, int], Mapping[str, float]]]) -> Iterator[_Row]:
-    for (cores, mccs), result in of_cells:
+def _rates_of_grid(cell_results: Sequence[tuple[tuple[int, int], Mapping[str, float]]]) -> Iterator[_Row]:
+    for (cores, mccs), result in cell_results:
         host = f"{cores} core{'s' if cores > 1 else ''}"
         if mccs == 1:
             yield f"{host}, far with hints", _rate(result, "far with hints"), "M/s", f"grid.hints.{cores}"
         yield f"{host}, {mccs} beside", _rate(result, "line pipes"), "M/s", f"grid.lines.{cores}.{mccs}"
 
 
-def _traffic(of_shapes: _OfShapes) -> Iterator[_Row]:
-    for graph, result in of_shapes:
+def _traffic(graph_results: _GraphResults) -> Iterator[_Row]:
+    for graph, result in graph_results:
         for method in _METHODS[1:]:
             for part in ("link", "DRAM"):
-                of_one = result[f"{method}, {part}"] / result["all"]
-                yield f"{graph}, {method}, {part}", of_one, "B", f"{part.lower()}.{method}.{graph}"
+                bytes_per_edge = result[f"{method}, {part}"] / result["all"]
+                yield f"{graph}, {method}, {part}", bytes_per_edge, "B", f"{part.lower()}.{method}.{graph}"
 
 
-def _lines(of_shapes: _OfShapes) -> Iterator[_Row]:
-    for graph, result in of_shapes:
+def _lines(graph_results: _GraphResults) -> Iterator[_Row]:
+    for graph, result in graph_results:
         yield f"{graph}, lines of 1000", result["of 1000 scores"], COUNT, f"lines_of_1000.{graph}"
         yield f"{graph}, lines asked for", result["for 1000 scores"], COUNT, f"lines_asked_for.{graph}"
 
 
 def _edges(accesses: int) -> str:
-    return f"no more than {accesses} edge{'' if accesses == 1 else 's'} each, or {_FEWEST}; {CACHE_TOO}"
+    return f"no more than {accesses} edge{'' if accesses == 1 else 's'} each, or {_FEWEST}; {CACHE_NOTE}"
 
 
 EXPERIMENTS = {
     "proxics-pagerank": Experiment(
-        title="PageRank that pulls, on five shapes of graphs, with scores added up by the host or beside far memory",
         run=_pagerank,
         note=f"""\
 Graphs and the last cache are {_SCALE} times smaller than published: {(16 << 10) // _SCALE} KiB, and sizes as the

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from cohkit.experiments.experiment import Experiment
-from cohkit.experiments.programs import CACHE_TOO, CYCLE_S, Run, last_cache, missing_tools, run_programs
+from cohkit.experiments.programs import CACHE_NOTE, CYCLE_S, Run, last_cache, missing_tools, run_programs
 from cohkit.experiments.proxics import OMISSIONS
 from cohkit.published import COUNT, Measurement
 
@@ -22,7 +22,7 @@ class _Tree(NamedTuple):
     shape: int
     depth: int
     branching: int
-    some: int
+    child_probability: int
     """Probability that a node has children, in millionths."""
     children: int
     seed: int
@@ -41,19 +41,23 @@ _SEARCHES = ("local", "far", "far with hints", "far with hints, 4 cores", "1 bes
 
 
 def _uts(conditions: Conditions) -> list[Measurement]:
-    most = conditions.accesses or 1 << 20
+    max_nodes = conditions.accesses or 1 << 20
     runs = [
-        Run("uts", (*tree[2:], most), {**last_cache(_LLC_BYTES, most, tree.published // _SCALE), "host.cores": "4"})
+        Run(
+            "uts",
+            (*tree[2:], max_nodes),
+            {**last_cache(_LLC_BYTES, max_nodes, tree.published // _SCALE), "host.cores": "4"},
+        )
         for tree in _TREES
     ]
     results = run_programs(runs, conditions)
     cut = conditions.accesses is not None
     ours: list[Measurement] = []
     for tree, result in zip(_TREES, results, strict=True):
-        for who in _SEARCHES:
-            rate = result["all"] / (result[who] * CYCLE_S) / 1e6
-            key = f"proxics.uts.{who.replace(', ', '.').replace(' ', '_')}.{tree.name}"
-            ours.append(Measurement(f"{tree.name}, {who}", rate, "M/s", key, cut=cut))
+        for method in _SEARCHES:
+            rate = result["all"] / (result[method] * CYCLE_S) / 1e6
+            key = f"proxics.uts.{method.replace(', ', '.').replace(' ', '_')}.{tree.name}"
+            ours.append(Measurement(f"{tree.name}, {method}", rate, "M/s", key, cut=cut))
     for tree, result in zip(_TREES, results, strict=True):
         smaller = tree.published / result["all"]
         ours.append(Measurement(f"{tree.name}, smaller", smaller, COUNT, f"proxics.uts.smaller.{tree.name}", cut=cut))
@@ -61,12 +65,11 @@ def _uts(conditions: Conditions) -> list[Measurement]:
 
 
 def _nodes(accesses: int) -> str:
-    return f"no more than {accesses} node{'' if accesses == 1 else 's'} each, and the children of one; {CACHE_TOO}"
+    return f"no more than {accesses} node{'' if accesses == 1 else 's'} each, and the children of one; {CACHE_NOTE}"
 
 
 EXPERIMENTS = {
     "proxics-uts": Experiment(
-        title="search of unbalanced trees in far memory, by the host and by one and four cores beside it",
         run=_uts,
         note=f"""\
 Trees of the benchmark UTS, about {_SCALE} times smaller than T1L, T2L and T3L ("smaller": factor), as the last cache

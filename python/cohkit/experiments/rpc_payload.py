@@ -12,13 +12,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from cohkit.experiments.experiment import Conditions
-    from cohkit.player import Application
     from cohkit.published import Measurement
+    from cohkit.shipped_types import Application
     from cohkit.types import Play
 
 KEY = "enzian.rpc_payload"
 PAYLOADS = (1, 2, 5, 10, 20, 50, 100, 200)
-MANY = 16
+CONTEXTS = 16
 CALLS = 20
 WORDS_OF_A_LINE = 16
 
@@ -33,7 +33,8 @@ METHODS: list[tuple[str, str, Application, str, int]] = [
 
 NOTE = f"""\
 Arguments and results have so many lines of 128 bytes each; {CALLS} calls of each thread. Latency: of one context; rate:
-of {MANY} contexts; throughput: the arguments that one context passes. Lines: a call writes the lines of arguments and
+of {CONTEXTS} contexts; throughput: the arguments that one context passes. \
+Lines: a call writes the lines of arguments and
 loads those of results one after the other, of each one word; the device withholds the first line of results until it
 has fetched all arguments, one after the other.
 Registers and descriptors: as in cckit-fig10, with all words of as many lines, or with one word of each. The former
@@ -80,15 +81,18 @@ def _stages(measure: Callable[[Play], float], quantity: str, contexts: int, call
 
 def _run(conditions: Conditions) -> list[Measurement]:
     calls = min(CALLS, conditions.accesses or CALLS)
-    stages = [*_stages(_latency, "latency", 1, calls, "us"), *_stages(_rate, "rate", MANY, calls, "k/s")]
-    alone = [stage for stage in stages if stage.key.startswith(f"{KEY}.latency.lines.")]
-    ours = run([*stages, *map(_passing, alone)], "", conditions)
+    stages = [*_stages(_latency, "latency", 1, calls, "us"), *_stages(_rate, "rate", CONTEXTS, calls, "k/s")]
+    latency_stages = [stage for stage in stages if stage.key.startswith(f"{KEY}.latency.lines.")]
+    ours = run([*stages, *map(_throughput_stage, latency_stages)], "", conditions)
     # In a short run, the first calls, which fetch the lines, have more weight.
-    ours = [one._replace(steady=not one.cut) if one.unit == "MiB/s" else one for one in ours]
+    ours = [
+        measurement._replace(steady=not measurement.cut) if measurement.unit == "MiB/s" else measurement
+        for measurement in ours
+    ]
     return [*ours, largest(ours, f"{KEY}.throughput.lines.", "at best, lines, throughput")]
 
 
-def _passing(stage: Stage) -> Stage:
+def _throughput_stage(stage: Stage) -> Stage:
     """Measure the argument throughput of one thread in MiB/s, instead of the latency of calls."""
 
     def measure(result: Play) -> float:
@@ -99,7 +103,6 @@ def _passing(stage: Stage) -> Stage:
 
 
 EXPERIMENT = Experiment(
-    title="calls through pairs of lines, and over a bus, by the size of arguments and results",
     run=_run,
     note=NOTE,
     omissions=OMISSIONS,

@@ -17,15 +17,15 @@ if TYPE_CHECKING:
 
     from cohkit.types import Interval, Quarter
 
-OFF = 0.02
+MAX_DEVIATION = 0.02
 """Maximum relative deviation of a rate from that of the third quarter of the events, in addition to sampling error."""
-TAIL = 0.1
+MAX_TAIL_DEVIATION = 0.1
 """Maximum relative deviation of the last quarter's rate, in which some cores have already finished."""
-FEWEST = 50
+MIN_EVENTS = 50
 """Minimum events per quarter for a decision."""
-FILLED = 0.01
+MAX_GAINED = 0.01
 """Maximum lines gained by caches per access, in the second half of the accesses."""
-HELD = 0.25
+MAX_HELD = 0.25
 """Maximum lines held by caches at the end per access of the run: with more, most of the run has filled the caches.
 The number of lines gained is not sufficient, because a line is counted from its request on."""
 
@@ -41,13 +41,17 @@ def is_even(rate: float, quarters: Sequence[Interval] | None) -> bool:
     False
 
     """
-    if quarters is None or quarters[0].count < FEWEST:
+    if quarters is None or quarters[0].count < MIN_EVENTS:
         return False
     _, second, third, last = (quarter.count / quarter.ns * 1e9 if quarter.ns else 0 for quarter in quarters)
     if not third:
         return False
-    off = OFF + 1 / math.sqrt(quarters[0].count)
-    return abs(rate / third - 1) <= off and abs(second / third - 1) <= off and abs(last / third - 1) <= max(off, TAIL)
+    tolerance = MAX_DEVIATION + 1 / math.sqrt(quarters[0].count)
+    return (
+        abs(rate / third - 1) <= tolerance
+        and abs(second / third - 1) <= tolerance
+        and abs(last / third - 1) <= max(tolerance, MAX_TAIL_DEVIATION)
+    )
 
 
 def is_filling(quarters: Sequence[Quarter] | None) -> bool:
@@ -69,4 +73,4 @@ def is_filling(quarters: Sequence[Quarter] | None) -> bool:
     _, half, third, last = quarters
     gained = last.lines_cached - half.lines_cached
     accesses = sum(quarter.count for quarter in quarters)
-    return gained > FILLED * (third.count + last.count) or last.lines_cached > HELD * accesses
+    return gained > MAX_GAINED * (third.count + last.count) or last.lines_cached > MAX_HELD * accesses

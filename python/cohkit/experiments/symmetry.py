@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
     from cohkit._cohkit import Protocol
     from cohkit.experiments.experiment import Conditions
-    from cohkit.player import Application
     from cohkit.published import Measurement
+    from cohkit.shipped_types import Application
     from cohkit.types import Play
 
 KEY = "symmetry"
@@ -70,11 +70,13 @@ def _settings(setup: Setup) -> dict[str, int | str]:
 
 def _narrow(setup: Setup) -> Protocol:
     text = shipped(setup.protocol).text
-    said = f"line {setup.line} bytes"
-    if said not in text:
-        message = f"the text of {setup.protocol} does not say `{said}`"
+    declaration = f"line {setup.line} bytes"
+    if declaration not in text:
+        message = f"the text of {setup.protocol} does not say `{declaration}`"
         raise InputError(message)
-    return parse(text.replace(said, f"line {NARROW} bytes"), file=f"{setup.protocol} with lines of {NARROW} bytes")
+    return parse(
+        text.replace(declaration, f"line {NARROW} bytes"), file=f"{setup.protocol} with lines of {NARROW} bytes"
+    )
 
 
 def _count(result: Play, names: tuple[str, ...]) -> int:
@@ -113,8 +115,8 @@ def _quantities(stage: Stage, setup: Setup, names: tuple[str, ...]) -> list[Stag
         "messages": ("messages", _messages(setup, names)),
     }
     return [
-        stage._replace(name=f"{stage.name}, {what}", key=f"{stage.key}.{what}", measure=measure, unit=unit)
-        for what, (unit, measure) in measures.items()
+        stage._replace(name=f"{stage.name}, {quantity}", key=f"{stage.key}.{quantity}", measure=measure, unit=unit)
+        for quantity, (unit, measure) in measures.items()
     ]
 
 
@@ -151,15 +153,15 @@ def _lines(conditions: Conditions) -> int:
 
 
 def _framed(conditions: Conditions) -> list[Measurement]:
-    of_each = (
+    stages_by_setup = (
         _stages(setup, f"{KEY}.framed", _lines(conditions), setup.protocol, _settings(setup)) for setup in SETUPS
     )
-    return run([stage for stages in of_each for stage in stages], "", conditions)
+    return run([stage for stages in stages_by_setup for stage in stages], "", conditions)
 
 
 def _piped(conditions: Conditions) -> list[Measurement]:
-    of_each = (_stages(setup, f"{KEY}.pipe", _lines(conditions), _narrow(setup), {}) for setup in SETUPS)
-    return run([stage for stages in of_each for stage in stages], "", conditions)
+    stages_by_setup = (_stages(setup, f"{KEY}.pipe", _lines(conditions), _narrow(setup), {}) for setup in SETUPS)
+    return run([stage for stages in stages_by_setup for stage in stages], "", conditions)
 
 
 def _limited(accesses: int) -> str:
@@ -177,16 +179,15 @@ after 100 us of warm-up. Engine: the device takes each of {LINES} lines that the
 (dirty). Each number is for one increment by whichever side, or for one line taken; bytes and messages are those
 between host and device, both ways.
 """
-_LEFT_OUT = "other traffic on the lanes, and the lower speed of a home in a device than in a host"
+_OMISSIONS = "other traffic on the lanes, and the lower speed of a home in a device than in a host"
 _AXIS = "time of one (ns); link bytes of one; messages of one"
 
 
-def _experiment(title: str, note: str, of: Callable[[Conditions], list[Measurement]], headline: str) -> Experiment:
+def _experiment(note: str, run: Callable[[Conditions], list[Measurement]], headline: str) -> Experiment:
     return Experiment(
-        title=title,
-        run=of,
+        run=run,
         note=_NOTE + note,
-        omissions=_LEFT_OUT,
+        omissions=_OMISSIONS,
         headline=headline,
         axis=_AXIS,
         along="rows or lines that the device works on at a time",
@@ -197,8 +198,6 @@ def _experiment(title: str, note: str, of: Callable[[Conditions], list[Measureme
 
 EXPERIMENTS: dict[str, Experiment] = {
     "symmetric-vs-asymmetric": _experiment(
-        "a shared table and an invalidation engine over ECI, CXL.mem, its bias and CXL.cache, "
-        "with their lines and framing",
         """\
 Lines of 128 bytes in ECI's blocks, of 64 in flits of 256 bytes (CXL.mem with back-invalidate) and of 68 (with bias,
 CXL.cache): bytes are those of blocks and flits that say something.
@@ -207,7 +206,6 @@ CXL.cache): bytes are those of blocks and flits that say something.
         "One table, four protocols over the same lanes, each with the line and the framing that it has.",
     ),
     "symmetric-vs-asymmetric-64": _experiment(
-        "the same with lines of 64 bytes over a pipe",
         """\
 All have lines of 64 bytes, and a pipe of 63 GB/s with 16 bytes of header.
 """,

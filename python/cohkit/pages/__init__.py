@@ -43,8 +43,8 @@ def report(folder: str | os.PathLike[str]) -> str:
     """
     folder = Path(folder)
     if not folder.is_dir():
-        there = "a file, not a folder" if folder.exists() else "no such folder"
-        raise InputError(f"{folder}: {there}; a report is of a folder with results")
+        problem = "a file, not a folder" if folder.exists() else "no such folder"
+        raise InputError(f"{folder}: {problem}; a report is of a folder with results")
     return page(f"Cohkit report: {folder.resolve().name}", assemble(parts(folder)))
 
 
@@ -54,7 +54,7 @@ def page(title: str, data: dict[str, Any], scripts: tuple[str, ...] = SCRIPTS, c
     text = {name: (files / name).read_text(encoding="utf-8") for name in ("page.html", "style.css")}
     script = "\n".join((files / f"{name}.js").read_text(encoding="utf-8") for name in scripts)
     # Only `<` could end the script element.
-    told = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
+    encoded = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
     return text["page.html"].format(
-        title=html.escape(title), style=text["style.css"], data=told, script=script, connect=connect
+        title=html.escape(title), style=text["style.css"], data=encoded, script=script, connect=connect
     )

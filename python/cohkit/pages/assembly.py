@@ -20,37 +20,39 @@ if TYPE_CHECKING:
     from cohkit.types import Table
 
 # Columns of a sweep's table that enclose its axes.
-_BEFORE_AXES, _BEHIND_AXES = "seed", "code"
+_BEFORE_AXES, _AFTER_AXES = "seed", "code"
 
 
 def assemble(parts: Sequence[Part]) -> dict[str, Any]:
     """Return the data of a page; each part has an identifier and a title."""
     checks = [entry for part in parts if part.kind == "check" for entry in part.value]
     texts = {part.value.name: part for part in parts if part.kind == "text"}
-    shown: list[dict[str, Any]] = []
+    page_parts: list[dict[str, Any]] = []
     initial: dict[str, dict[str, str]] = {}
     for name, part in texts.items():
-        shown.append(_protocol(part.value, part.file))
-        initial[name] = {agent: state for one in shown[-1]["tables"] for agent, state in one["initial"].items()}
+        page_parts.append(_protocol(part.value, part.file))
+        initial[name] = {agent: state for one in page_parts[-1]["tables"] for agent, state in one["initial"].items()}
     for part in parts:
         if part.kind == "table":
-            shown.append({"kind": "protocol", "title": part.value["protocol"], "text": None, "fault": None})
-            shown[-1] |= {"file": part.file, "tables": [part.value]}
+            page_parts.append({"kind": "protocol", "title": part.value["protocol"], "text": None, "fault": None})
+            page_parts[-1] |= {"file": part.file, "tables": [part.value]}
             initial.setdefault(part.value["protocol"], {}).update(part.value["initial"])
         elif part.kind in ("check", "litmus"):
-            shown.append({"kind": part.kind, "title": _stem(part), "file": part.file, "entries": part.value})
+            page_parts.append({"kind": part.kind, "title": _stem(part), "file": part.file, "entries": part.value})
         elif part.kind in ("sim", "play"):
-            shown.append({"kind": "run", "title": _stem(part), "file": part.file, "value": part.value})
+            page_parts.append({"kind": "run", "title": _stem(part), "file": part.file, "value": part.value})
         elif part.kind == "sweep":
-            shown.append({"kind": "sweep", "title": _stem(part), "file": part.file, **part.value, "axes": _axes(part)})
-    shown += _experiments([part for part in parts if part.kind == "reproduce"])
+            page_parts.append(
+                {"kind": "sweep", "title": _stem(part), "file": part.file, **part.value, "axes": _axes(part)}
+            )
+    page_parts += _experiments([part for part in parts if part.kind == "reproduce"])
     runs = {part.file: _runs(part) for part in parts}
-    for number, one in enumerate(shown):
+    for number, one in enumerate(page_parts):
         one.setdefault("id", f"{one['kind']}-{number}")
         one["runs"] = runs.get(one["file"], [])
         for each in one.get("tables", []):
-            _cover(each, checks)
-    return {"version": __version__, "parts": shown, "initial": initial}
+            _add_coverage(each, checks)
+    return {"version": __version__, "parts": page_parts, "initial": initial}
 
 
 def _stem(part: Part) -> str:
@@ -64,10 +66,10 @@ def _runs(part: Part) -> list[dict[str, Any]]:
     results = part.value if isinstance(part.value, list) else [part.value]
     runs: dict[tuple[Any, ...], dict[str, Any]] = {}
     for run in (result["run"] for result in results if result.get("run")):
-        known = {key: run.get(key) for key in ("command", "version", "threads")}
-        one = runs.setdefault(tuple(known.values()), known | {"seconds": None})
+        provenance = {key: run.get(key) for key in ("command", "version", "threads")}
+        entry = runs.setdefault(tuple(provenance.values()), provenance | {"seconds": None})
         if run.get("seconds") is not None:
-            one["seconds"] = (one["seconds"] or 0) + run["seconds"]
+            entry["seconds"] = (entry["seconds"] or 0) + run["seconds"]
     return list(runs.values())
 
 
@@ -92,29 +94,29 @@ def _protocol(protocol: Protocol, file: str) -> dict[str, Any]:
     }
 
 
-def _cover(table: dict[str, Any], checks: Sequence[dict[str, Any]]) -> None:
+def _add_coverage(table: dict[str, Any], checks: Sequence[dict[str, Any]]) -> None:
     """Add to each row how often checks of its protocol took it, if they counted coverage."""
     rows = {(row["state"], row["event"], row["guard"]): row for row in table["rows"]}
     for entry in checks:
         if entry.get("protocol") != table["protocol"] or "coverage" not in entry:
             continue
         by_agent: dict[str, list[dict[str, Any]]] = {}
-        for taken in entry["coverage"]["rows"]:
-            by_agent.setdefault(taken["agent"], []).append(taken)
-        for taken in by_agent.values():
+        for covered_rows in entry["coverage"]["rows"]:
+            by_agent.setdefault(covered_rows["agent"], []).append(covered_rows)
+        for covered_rows in by_agent.values():
             # Tables for other sizes, or with merged states, have different rows.
-            if all((one["state"], one["event"], one["guard"]) in rows for one in taken):
-                for one in taken:
-                    row = rows[one["state"], one["event"], one["guard"]]
-                    row["taken"] = row.get("taken", 0) + int(one["taken"])
+            if all((covered["state"], covered["event"], covered["guard"]) in rows for covered in covered_rows):
+                for covered in covered_rows:
+                    row = rows[covered["state"], covered["event"], covered["guard"]]
+                    row["taken"] = row.get("taken", 0) + int(covered["taken"])
 
 
 def _axes(part: Part) -> list[str]:
     columns: list[str] = part.value["columns"]
-    if _BEFORE_AXES not in columns or _BEHIND_AXES not in columns:
+    if _BEFORE_AXES not in columns or _AFTER_AXES not in columns:
         return []
-    between = columns[columns.index(_BEFORE_AXES) + 1 : columns.index(_BEHIND_AXES)]
-    return [name for name in between if not name.endswith(UNIT)]
+    axis_columns = columns[columns.index(_BEFORE_AXES) + 1 : columns.index(_AFTER_AXES)]
+    return [name for name in axis_columns if not name.endswith(UNIT)]
 
 
 def _experiments(parts: Sequence[Part]) -> list[dict[str, Any]]:
@@ -125,11 +127,11 @@ def _experiments(parts: Sequence[Part]) -> list[dict[str, Any]]:
         for row in part.value:
             rows.setdefault(row["experiment"], []).append(row)
             files.setdefault(row["experiment"], part.file)
-    pages = [_experiment(name, files[name], of_it) for name, of_it in rows.items()]
+    pages = [_experiment(name, files[name], experiment_rows) for name, experiment_rows in rows.items()]
     if not pages:
         return []
-    listed = [{key: page[key] for key in ("id", "name", "headline", "rows")} for page in pages]
-    return [{"kind": "experiments", "title": "All experiments", "file": "", "experiments": listed}, *pages]
+    summaries = [{key: page[key] for key in ("id", "name", "headline", "rows")} for page in pages]
+    return [{"kind": "experiments", "title": "All experiments", "file": "", "experiments": summaries}, *pages]
 
 
 def _experiment(name: str, file: str, rows: list[Any]) -> dict[str, Any]:

@@ -102,11 +102,11 @@ def _json(path: Path, name: str) -> list[Part]:
     if kind is None:
         raise InputError(f"{path}: reports do not support this file; {_EXPECTED}")
     value = _whole(value)
-    if wrong := misfit(value, _HINTS[kind]):
-        raise InputError(f"{path}: expected the output of `cohkit {kind}` with `--json`, but {wrong}")
-    listed = value if isinstance(value, list) else [value]
-    if wrong := misfit([one.get("run") or {} for one in listed], list[Run]):
-        raise InputError(f"{path}: expected the `run` of each result of `cohkit {kind}`, but {wrong}")
+    if mismatch := misfit(value, _HINTS[kind]):
+        raise InputError(f"{path}: expected the output of `cohkit {kind}` with `--json`, but {mismatch}")
+    results = value if isinstance(value, list) else [value]
+    if mismatch := misfit([result.get("run") or {} for result in results], list[Run]):
+        raise InputError(f"{path}: expected the `run` of each result of `cohkit {kind}`, but {mismatch}")
     for sequence in _sequences(value):
         _validate_chart(path, sequence)
     return [Part(kind, name, value)]
@@ -135,9 +135,9 @@ def _kind(value: object) -> str | None:
     first = value[0] if isinstance(value, list) and value else value
     if not isinstance(first, dict):
         return None
-    listed = isinstance(value, list)
+    is_list = isinstance(value, list)
     lists = {"check", "reproduce", "litmus"}
-    return next((kind for kind, keys in _MARKS.items() if keys <= first.keys() and listed == (kind in lists)), None)
+    return next((kind for kind, keys in _MARKS.items() if keys <= first.keys() and is_list == (kind in lists)), None)
 
 
 # Counts beyond 64 bits are strings in JSON.
@@ -150,19 +150,19 @@ def _whole(value: object) -> Any:  # noqa: ANN401 -- as JSON has it
         return [_whole(item) for item in value]
     if not isinstance(value, dict):
         return value
-    long = {key for key, item in value.items() if key in _COUNTS and isinstance(item, str) and item.isdecimal()}
-    return {key: int(item) if key in long else _whole(item) for key, item in value.items()}
+    decimal_keys = {key for key, item in value.items() if key in _COUNTS and isinstance(item, str) and item.isdecimal()}
+    return {key: int(item) if key in decimal_keys else _whole(item) for key, item in value.items()}
 
 
 def _sequences(value: object) -> list[dict[str, Any]]:
     """Return all message sequences, at any depth."""
     if isinstance(value, list):
-        return [found for item in value for found in _sequences(item)]
+        return [sequence for item in value for sequence in _sequences(item)]
     if not isinstance(value, dict):
         return []
     if {"agents", "steps"} <= value.keys() and isinstance(value["agents"], list):
         return [value]
-    return [found for item in value.values() for found in _sequences(item)]
+    return [sequence for item in value.values() for sequence in _sequences(item)]
 
 
 def _validate_chart(path: Path, sequence: dict[str, Any]) -> None:
@@ -202,8 +202,8 @@ def _first_line(journal: Path) -> dict[str, Any]:
             head = json.loads(file.readline())
         except ValueError:
             raise InputError(f"{journal}:1:1: this line of the journal is damaged") from None
-    if wrong := misfit(head, Run):
-        raise InputError(f"{journal}:1:1: this line of the journal is damaged: {wrong}")
+    if mismatch := misfit(head, Run):
+        raise InputError(f"{journal}:1:1: this line of the journal is damaged: {mismatch}")
     return {key: head[key] for key in ("version", "command") if key in head}
 
 

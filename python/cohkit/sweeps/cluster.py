@@ -28,7 +28,7 @@ class Jobs(NamedTuple):
     queue: str | None = None
 
     def _job_options(self) -> dict[str, Any]:
-        told: dict[str, Any] = {
+        options: dict[str, Any] = {
             "cores": 1,
             "processes": 1,
             "memory": self.memory,
@@ -38,22 +38,24 @@ class Jobs(NamedTuple):
             "python": "python3",
         }
         # Without it, dask-jobqueue looks for the unit in files of an LSF installation.
-        return told | ({"lsf_units": "mb"} if self.system == "lsf" else {})
+        return options | ({"lsf_units": "mb"} if self.system == "lsf" else {})
 
     def script(self) -> str:
         """Return a job script for a scheduler at the placeholder address SCHEDULER."""
-        module, begins, _ = SYSTEMS[self.system]
-        job = getattr(_import(f"dask_jobqueue.{module}"), f"{begins}Job")
+        module, prefix, _ = SYSTEMS[self.system]
+        job = getattr(_import(f"dask_jobqueue.{module}"), f"{prefix}Job")
         return str(job(scheduler="tcp://SCHEDULER", name="NAME", **self._job_options()).job_script())
 
     def cluster(self) -> Any:  # noqa: ANN401 -- dask-jobqueue has no types
         """Start a scheduler here, and submit the workers to the batch system."""
-        _, begins, submits = SYSTEMS[self.system]
+        _, prefix, submit_command = SYSTEMS[self.system]
         jobqueue = _import("dask_jobqueue")
         # Without the command, no worker would ever start, and no error would be reported.
-        if not shutil.which(submits):
-            raise UnavailableError(f"`--cluster {self.system}` needs the command `{submits}`, which is not installed")
-        cluster = getattr(jobqueue, f"{begins}Cluster")(**self._job_options())
+        if not shutil.which(submit_command):
+            raise UnavailableError(
+                f"`--cluster {self.system}` needs the command `{submit_command}`, which is not installed"
+            )
+        cluster = getattr(jobqueue, f"{prefix}Cluster")(**self._job_options())
         # `scale` would submit jobs in the background, where a rejected job is not reported.
         for _ in range(self.jobs):
             cluster.worker_spec.update(cluster.new_worker_spec())
@@ -66,8 +68,8 @@ class Jobs(NamedTuple):
                     del cluster.workers[name], cluster.worker_spec[name]
                     cluster._created.discard(worker)  # noqa: SLF001 -- it insists on these when it closes
             cluster.close()
-            said = [line.strip() for line in str(error).splitlines() if line.strip()]
-            raise UnavailableError(f"`{submits}` rejected the job: {said[-1]}") from None
+            messages = [line.strip() for line in str(error).splitlines() if line.strip()]
+            raise UnavailableError(f"`{submit_command}` rejected the job: {messages[-1]}") from None
         return cluster
 
 
@@ -101,20 +103,22 @@ def outcomes(points: Sequence[Point], executor: str | Jobs) -> Iterator[list[Out
 
 
 def _gather(client: Any, distributed: Any, points: Sequence[Point]) -> Iterator[list[Outcome]]:  # noqa: ANN401
-    killed = distributed.scheduler.KilledWorker
+    killed_worker_error = distributed.scheduler.KilledWorker
     futures = {client.submit(run, point, pure=False): point for point in points}
     try:
         for batch in distributed.as_completed(futures, loop=client.loop).batches():
-            came = []
+            outcomes_of_batch = []
             for future in batch:
                 error = future.exception()
                 # Drop completed futures, so that workers can free their results.
                 point = futures.pop(future)
-                if isinstance(error, killed):
+                if isinstance(error, killed_worker_error):
                     # The identity of the worker is not part of the result.
-                    came.append(lost_outcome(point, "each worker that ran it died"))
+                    outcomes_of_batch.append(lost_outcome(point, "each worker that ran it died"))
                 else:
-                    came.append(lost_outcome(point, f"{type(error).__name__}: {error}") if error else future.result())
-            yield came
+                    outcomes_of_batch.append(
+                        lost_outcome(point, f"{type(error).__name__}: {error}") if error else future.result()
+                    )
+            yield outcomes_of_batch
     finally:
         client.cancel(list(futures))

@@ -100,10 +100,10 @@ def _sweep_spec(kind: str | None, options: argparse.Namespace) -> Spec:
             raise InputError(f"a sweep needs a FILE.toml, or a command: {', '.join(KINDS)}")
         spec = _spec_of_file(options.spec)
     else:
-        given = _fixed_options(kind, options)
+        fixed_options = _fixed_options(kind, options)
         spec = Spec(kind)
         spec.options = {
-            name: parse_option(kind, name, value) for name, value in [*given, *map(split_setting, options.set)]
+            name: parse_option(kind, name, value) for name, value in [*fixed_options, *map(split_setting, options.set)]
         }
     for text in options.sweep:
         name, value = split_setting(text)
@@ -112,7 +112,7 @@ def _sweep_spec(kind: str | None, options: argparse.Namespace) -> Spec:
         spec.add(name, value)
         spec.command_line_names.add(name)
     spec.command_line_names |= {name for name in ("seed", "repetitions") if getattr(options, name) is not None}
-    spec.axes = {name: convert_booleans(spec.run, name, found) for name, found in spec.axes.items()}
+    spec.axes = {name: convert_booleans(spec.run, name, axis_values) for name, axis_values in spec.axes.items()}
     spec.seed = spec.seed if options.seed is None else options.seed
     spec.repetitions = spec.repetitions if options.repetitions is None else options.repetitions
     return spec
@@ -124,21 +124,21 @@ def _spec_of_file(path: str) -> Spec:
     except FileNotFoundError:
         if Path(path).suffix:
             raise
-        there = ", ".join(KINDS)
+        commands = ", ".join(KINDS)
         raise InputError(
-            f"there is no file `{path}` and no such command; {suggestion(path, KINDS)}choose from {there}"
+            f"there is no file `{path}` and no such command; {suggestion(path, KINDS)}choose from {commands}"
         ) from None
 
 
 def _fixed_options(kind: str, options: argparse.Namespace) -> list[tuple[str, str]]:
     """Return the fixed options; swept positional arguments may be omitted on the command line."""
-    takes = KINDS[kind].takes
-    alone = [value for name in takes if (value := getattr(options, name)) is not None]
-    swept = [text.partition("=")[0] for text in options.sweep]
-    free = [name for name in takes if name not in swept]
-    names = free if len(alone) == len(free) else takes
-    told = [(name, value) for name in KINDS[kind].options if (value := getattr(options, name)) is not None]
-    return [*zip(names, alone, strict=False), *told]
+    positional_names = KINDS[kind].takes
+    positional_values = [value for name in positional_names if (value := getattr(options, name)) is not None]
+    swept_names = [text.partition("=")[0] for text in options.sweep]
+    unswept_names = [name for name in positional_names if name not in swept_names]
+    names = unswept_names if len(positional_values) == len(unswept_names) else positional_names
+    option_values = [(name, value) for name in KINDS[kind].options if (value := getattr(options, name)) is not None]
+    return [*zip(names, positional_values, strict=False), *option_values]
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -159,8 +159,10 @@ def run(arguments: Sequence[str]) -> int:
         try:
             execute(points, journal, tables.Parts(folder, points, hashes), executor)
         except KeyboardInterrupt:
-            done = f"{len(journal.done)} of {len(points)} points are done"
-            sys.stderr.write(f"interrupted: {done}; the same command with `--out {folder}` continues from here\n")
+            progress_text = f"{len(journal.done)} of {len(points)} points are done"
+            sys.stderr.write(
+                f"interrupted: {progress_text}; the same command with `--out {folder}` continues from here\n"
+            )
             return _INTERRUPTED
         outcomes = journal.done
         results = tables.results(points, hashes, outcomes)
@@ -194,15 +196,15 @@ def _executor(options: argparse.Namespace) -> int | str | cluster.Jobs:
 
 
 def _print_summary(points: Sequence[Point], outcomes: Sequence[Outcome], folder: Path) -> int:
-    failed = sorted((one for one in outcomes if one.error is not None), key=lambda one: one.number)
+    failed = sorted((outcome for outcome in outcomes if outcome.error is not None), key=lambda outcome: outcome.number)
     count = f"{len(points)} point{'' if len(points) == 1 else 's'}"
     # A completed point may have found a violation, or be undecided.
-    codes = Counter(one.code for one in outcomes if one.error is None and one.code)
-    ended = "".join(f", {number} ended with exit code {code}" for code, number in sorted(codes.items()))
-    sys.stdout.write(f"{count}, {len(failed) or 'none'} failed{ended}: {folder / 'results.parquet'}\n")
-    for one in failed[:_MAX_ERRORS]:
-        at = " ".join(f"{name}={value}" for name, value in points[one.number].axes.items())
-        sys.stdout.write(f"  point {one.number} ({at}): {one.error}\n")
+    codes = Counter(outcome.code for outcome in outcomes if outcome.error is None and outcome.code)
+    exit_codes_text = "".join(f", {number} ended with exit code {code}" for code, number in sorted(codes.items()))
+    sys.stdout.write(f"{count}, {len(failed) or 'none'} failed{exit_codes_text}: {folder / 'results.parquet'}\n")
+    for outcome in failed[:_MAX_ERRORS]:
+        axes_text = " ".join(f"{name}={value}" for name, value in points[outcome.number].axes.items())
+        sys.stdout.write(f"  point {outcome.number} ({axes_text}): {outcome.error}\n")
     if len(failed) > _MAX_ERRORS:
         sys.stdout.write(f"  and {len(failed) - _MAX_ERRORS} more, in the column `error`\n")
     sys.stdout.flush()

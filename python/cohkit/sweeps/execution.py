@@ -100,21 +100,23 @@ def execute(
     `executor` is a number of local processes, a scheduler address, jobs, or `None` for this process.
     """
     done = {outcome.number for outcome in journal.done}
-    left = [point for point in points if point.number not in done]
-    if not left:
+    remaining = [point for point in points if point.number not in done]
+    if not remaining:
         return
-    begun: Iterator[list[Outcome]]
+    batches: Iterator[list[Outcome]]
     if executor is None:
-        begun = ([run(point)] for point in left)
+        batches = ([run(point)] for point in remaining)
     else:
-        begun = local.outcomes(left, executor) if isinstance(executor, int) else cluster.outcomes(left, executor)
+        batches = (
+            local.outcomes(remaining, executor) if isinstance(executor, int) else cluster.outcomes(remaining, executor)
+        )
     try:
         # The estimate uses only points of this run, because their duration depends on the machine.
-        with Bar(f"{len(left)} points") as bar:
-            for came in begun:
-                journal.add(came)
+        with Bar(f"{len(remaining)} points") as bar:
+            for batch in batches:
+                journal.add(batch)
                 parts.write_finished(journal.done)
-                bar(len(journal.done) - len(done), len(left))
+                bar(len(journal.done) - len(done), len(remaining))
         parts.write_finished(journal.done, last=True)
     finally:
-        begun.close()  # type: ignore[attr-defined]  # both are generators
+        batches.close()  # type: ignore[attr-defined]  # both are generators

@@ -64,7 +64,7 @@ class Journal:
 
     def add(self, outcomes: Sequence[Outcome]) -> None:
         """Append outcomes; they are on disk when this method returns."""
-        lines = [json.dumps({"hash": self._hashes[one.number], **one._asdict()}) + "\n" for one in outcomes]
+        lines = [json.dumps({"hash": self._hashes[outcome.number], **outcome._asdict()}) + "\n" for outcome in outcomes]
         self._write("".join(lines))
         self.done += outcomes
 
@@ -77,14 +77,14 @@ class Journal:
 
     def _read(self) -> list[Outcome]:
         data = self._path.read_bytes()
-        whole = data.rfind(b"\n") + 1
+        complete_length = data.rfind(b"\n") + 1
         # A killed process leaves a partial line: its point is run again.
-        os.ftruncate(self._file, whole)
+        os.ftruncate(self._file, complete_length)
         head = {"form": _FORM, "version": __version__, "points": list(self._hashes)}
-        lines = data[:whole].splitlines()
+        lines = data[:complete_length].splitlines()
         if not lines:
-            given = {} if self._command is None else {"command": self._command}
-            self._write(json.dumps(head | given) + "\n")
+            command_entry = {} if self._command is None else {"command": self._command}
+            self._write(json.dumps(head | command_entry) + "\n")
             return []
         # The journal of a sweep is independent of its command, and so of the number of workers.
         if {key: value for key, value in self._line(1, lines[0]).items() if key != "command"} != head:
@@ -96,12 +96,12 @@ class Journal:
         for number, line in enumerate(lines[1:], start=2):
             entry = self._line(number, line)
             try:
-                wanted = self._hashes[entry["number"]]
-                fits = entry.pop("hash") == wanted
+                expected_hash = self._hashes[entry["number"]]
+                is_valid = entry.pop("hash") == expected_hash
                 outcome = Outcome(**entry)
             except (KeyError, IndexError, TypeError):
-                fits = False
-            if not fits or outcome.number in done:
+                is_valid = False
+            if not is_valid or outcome.number in done:
                 raise InputError(f"{self._path}:{number}:1: this point is not part of the sweep, or is a duplicate")
             done[outcome.number] = outcome
         return list(done.values())

@@ -25,7 +25,7 @@ Row = dict[str, Any]
 _EXTRA_QUANTITIES = ("remotes", "lines")
 
 # Options that add quantities to a machine: of links in layers, and of virtual addresses.
-_BRING_QUANTITIES = ("link.layer", "translation.used")
+_QUANTITY_ADDING_OPTIONS = ("link.layer", "translation.used")
 
 
 class Kind(NamedTuple):
@@ -47,30 +47,32 @@ class Kind(NamedTuple):
 
 def names(kind: str, options: Mapping[str, Value]) -> list[str]:
     """Return all possible axes: options, and the quantities of the platform."""
-    of = KINDS[kind]
-    return [*of.takes, *of.options, *_quantities(options)]
+    command_kind = KINDS[kind]
+    return [*command_kind.takes, *command_kind.options, *_quantities(options)]
 
 
 def _quantities(options: Mapping[str, Value]) -> list[str]:
     if "platform" not in options:
         return []
-    on = simulator.machine(cast("str", options["platform"]))
-    bring = {name: value for name, value in options.items() if name.endswith(_BRING_QUANTITIES)}
-    if bring:
-        on = call(str(options["platform"]), on.set, [f"{name}={value}" for name, value in bring.items()])
-    there = Platform.of(load(on.json())).quantities
-    return [*dict.fromkeys([*(quantity["name"] for quantity in there), *_EXTRA_QUANTITIES, *bring])]
+    target_machine = simulator.machine(cast("str", options["platform"]))
+    adding_options = {name: value for name, value in options.items() if name.endswith(_QUANTITY_ADDING_OPTIONS)}
+    if adding_options:
+        target_machine = call(
+            str(options["platform"]), target_machine.set, [f"{name}={value}" for name, value in adding_options.items()]
+        )
+    quantities = Platform.of(load(target_machine.json())).quantities
+    return [*dict.fromkeys([*(quantity["name"] for quantity in quantities), *_EXTRA_QUANTITIES, *adding_options])]
 
 
-def _split_options(options: dict[str, Any], known: tuple[str, ...]) -> tuple[dict[str, Any], dict[str, Any]]:
+def _split_options(options: dict[str, Any], option_names: tuple[str, ...]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Split options into those of the command and named numbers."""
-    own = {name: value for name, value in options.items() if name in known}
-    return own, {name: value for name, value in options.items() if name not in known}
+    command_options = {name: value for name, value in options.items() if name in option_names}
+    return command_options, {name: value for name, value in options.items() if name not in option_names}
 
 
 def _sim_request(options: dict[str, Any], seed: int) -> simulator.Request:
-    own, rest = _split_options(options, (*KINDS["sim"].takes, *KINDS["sim"].options))
-    return cast("simulator.Request", own | {"set": rest, "seed": seed})
+    command_options, settings = _split_options(options, (*KINDS["sim"].takes, *KINDS["sim"].options))
+    return cast("simulator.Request", command_options | {"set": settings, "seed": seed})
 
 
 def _sim(options: dict[str, Any], seed: int) -> tuple[list[Row], int]:
@@ -83,11 +85,11 @@ def _sim(options: dict[str, Any], seed: int) -> tuple[list[Row], int]:
 
 
 def _play_request(options: dict[str, Any], seed: int) -> player.Request:
-    own, rest = _split_options(options, (*KINDS["play"].takes, *KINDS["play"].options))
+    command_options, named_values = _split_options(options, (*KINDS["play"].takes, *KINDS["play"].options))
     quantities = {*_quantities(options)}
-    settings = {name: value for name, value in rest.items() if name in quantities}
-    numbers = {name: value for name, value in rest.items() if name not in quantities}
-    return cast("player.Request", own | {"set": settings, "numbers": numbers, "seed": seed})
+    settings = {name: value for name, value in named_values.items() if name in quantities}
+    numbers = {name: value for name, value in named_values.items() if name not in quantities}
+    return cast("player.Request", command_options | {"set": settings, "numbers": numbers, "seed": seed})
 
 
 def _play(options: dict[str, Any], seed: int) -> tuple[list[Row], int]:
@@ -105,7 +107,11 @@ def _check(options: dict[str, Any], seed: int) -> tuple[list[Row], int]:
     verdicts = check(options["protocol"], **_check_arguments(options, seed))
     rows = []
     for verdict in verdicts:
-        violated = [one["name"] for one in verdict["properties"] if one["status"] == "violated"]
+        violated = [
+            checked_property["name"]
+            for checked_property in verdict["properties"]
+            if checked_property["status"] == "violated"
+        ]
         rows.append(flat(verdict) | {"violated": "; ".join(violated) or None})
     codes = {"verified": 0, "violated": 1, "undecided": 3}
     return rows, worst_code(codes[verdict["outcome"]] for verdict in verdicts)
@@ -130,12 +136,13 @@ def _validate_check(options: dict[str, Any], seed: int) -> None:
     arguments = _check_arguments(options, seed)
     size = {name: arguments.pop(name, None) for name in ("remotes", "lines", "capacity")}
     validate_size(protocol, systems=arguments.get("systems"), **size)
-    there = protocol.systems if isinstance(protocol, Composition) else [one["name"] for one in systems(protocol)]
+    system_names = (
+        protocol.systems if isinstance(protocol, Composition) else [system["name"] for system in systems(protocol)]
+    )
     for name in arguments.pop("systems", []):
-        if name not in there:
-            raise InputError(
-                f"{protocol.file}: no system is named `{name}`; {suggestion(name, there)}there are {', '.join(there)}"
-            )
+        if name not in system_names:
+            hint = f"{suggestion(name, system_names)}there are {', '.join(system_names)}"
+            raise InputError(f"{protocol.file}: no system is named `{name}`; {hint}")
     native_search_options(arguments)  # type: ignore[arg-type]  # judged there
 
 
@@ -147,14 +154,14 @@ def _reproduce(options: dict[str, Any], seed: int) -> tuple[list[Row], int]:
 
 def _validate_experiment(options: dict[str, Any], _: int) -> None:
     if options["experiment"] not in EXPERIMENTS:
-        name, there = options["experiment"], ", ".join(EXPERIMENTS)
-        raise InputError(f"there is no experiment `{name}`; {suggestion(str(name), EXPERIMENTS)}there are {there}")
+        name, names_text = options["experiment"], ", ".join(EXPERIMENTS)
+        raise InputError(f"there is no experiment `{name}`; {suggestion(str(name), EXPERIMENTS)}there are {names_text}")
     if options.get("accesses", 1) < 1:
         raise InputError(f"`accesses` is at least 1, not {options['accesses']}")
 
 
 def _flatten_rows(results: list[Row], code: int) -> tuple[list[Row], int]:
-    return [flat(one) for one in results], code
+    return [flat(result) for result in results], code
 
 
 def flat(result: Mapping[str, Any], prefix: str = "") -> Row:

@@ -22,30 +22,30 @@ def outcomes(points: Sequence[Point], workers: int) -> Iterator[list[Outcome]]:
     A point whose process dies is retried in another one; after three such failures it has failed.
     """
     waiting = list(enumerate(points))[::-1]
-    tried: dict[int, int] = {}
+    attempts: dict[int, int] = {}
     busy: dict[Connection, tuple[SpawnProcess, int]] = {}
     try:
         for _ in range(min(workers, len(points))):
             _assign(*_worker(), waiting, busy)
         while busy:
-            came = []
-            for ready in cast("list[Connection]", wait(list(busy))):
-                process, at = busy.pop(ready)
+            completed = []
+            for connection in cast("list[Connection]", wait(list(busy))):
+                process, index = busy.pop(connection)
                 try:
-                    came.append(ready.recv())
-                    _assign(ready, process, waiting, busy)
+                    completed.append(connection.recv())
+                    _assign(connection, process, waiting, busy)
                 except (EOFError, ConnectionError):
                     process.join()
-                    tried[at] = tried.get(at, 0) + 1
-                    if tried[at] < _ATTEMPTS:
-                        waiting.append((at, points[at]))
+                    attempts[index] = attempts.get(index, 0) + 1
+                    if attempts[index] < _ATTEMPTS:
+                        waiting.append((index, points[index]))
                     else:
-                        ended = f"its process ended {_ATTEMPTS} times, the last time {_exit_reason(process.exitcode)}"
-                        came.append(lost_outcome(points[at], ended))
+                        reason = f"its process ended {_ATTEMPTS} times, the last time {_exit_reason(process.exitcode)}"
+                        completed.append(lost_outcome(points[index], reason))
                     if waiting:
                         _assign(*_worker(), waiting, busy)
-            if came:
-                yield came
+            if completed:
+                yield completed
     finally:
         for process, _ in busy.values():
             process.kill()
@@ -56,20 +56,20 @@ def _exit_reason(code: int | None) -> str:
 
 
 def _assign(
-    ready: Connection,
+    connection: Connection,
     process: SpawnProcess,
     waiting: list[tuple[int, Point]],
     busy: dict[Connection, tuple[SpawnProcess, int]],
 ) -> None:
     """Send the next point to a process, or let the process exit if no point is left."""
     if not waiting:
-        ready.close()
+        connection.close()
         return
-    at, point = waiting.pop()
-    busy[ready] = (process, at)
+    index, point = waiting.pop()
+    busy[connection] = (process, index)
     # The death of a worker is detected when its result is awaited.
     try:
-        ready.send(point)
+        connection.send(point)
     except ConnectionError:
         return
 
@@ -77,11 +77,11 @@ def _assign(
 def _worker() -> tuple[Connection, SpawnProcess]:
     # Use a fresh interpreter: a forked one would have copies of locks that may be held.
     context = multiprocessing.get_context("spawn")
-    ours, theirs = context.Pipe()
-    process = context.Process(target=_serve, args=(theirs,), daemon=True)
+    parent_end, child_end = context.Pipe()
+    process = context.Process(target=_serve, args=(child_end,), daemon=True)
     process.start()
-    theirs.close()
-    return ours, process
+    child_end.close()
+    return parent_end, process
 
 
 def _serve(channel: Connection) -> None:

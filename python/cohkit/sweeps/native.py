@@ -29,15 +29,15 @@ def validate_litmus(options: dict[str, Any], _: int) -> None:
 def _validate_test(test: str | Text) -> None:
     with tempfile.TemporaryDirectory() as folder:
         command = [binary(), "litmus", write_text(test, Path(folder)), "--print"]
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise InputError(done.stderr.strip().removeprefix("error: "))
+        process = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    if process.returncode:
+        raise InputError(process.stderr.strip().removeprefix("error: "))
 
 
 def lockstep(options: dict[str, Any], seed: int) -> tuple[list[dict[str, Any]], int]:
     """Run one seed of the RTL in lockstep with the controllers."""
-    own = ["--seed", seed, "--seeds", 1]
-    return run_json(["rtl", "test", options["protocol"], *_flags(options, "protocol"), *own])
+    seed_options = ["--seed", seed, "--seeds", 1]
+    return run_json(["rtl", "test", options["protocol"], *_flags(options, "protocol"), *seed_options])
 
 
 def mutants(options: dict[str, Any], _: int) -> tuple[list[dict[str, Any]], int]:

@@ -41,13 +41,15 @@ class Texts(NamedTuple):
         """Read the files that the options name."""
         protocol, platform = options.get("protocol"), options.get("platform")
         text = load_executable(str(protocol)) if protocol is not None else None
-        on = str(platform)
+        platform_name = str(platform)
         program = Text.of(str(options.get("test")))
         trace = TraceFile.of(str(options.get("workload")))
-        if "+" in on and not Path(on).exists():
-            return Texts(text, Machine(on), program, trace)
-        own = Path(on).read_bytes().decode(errors="replace") if on.endswith(".toml") else None
-        return Texts(text, (on, own) if platform is not None else None, program, trace)
+        if "+" in platform_name and not Path(platform_name).exists():
+            return Texts(text, Machine(platform_name), program, trace)
+        platform_text = (
+            Path(platform_name).read_bytes().decode(errors="replace") if platform_name.endswith(".toml") else None
+        )
+        return Texts(text, (platform_name, platform_text) if platform is not None else None, program, trace)
 
 
 class Point(NamedTuple):
@@ -67,27 +69,36 @@ class Point(NamedTuple):
 
     def hash(self) -> str:
         """Return a hash of the run's content: command, options, texts, seed and version."""
-        told = {name: value for name, value in self.options.items() if name not in ("protocol", "platform")}
+        identifying_options = {
+            name: value for name, value in self.options.items() if name not in ("protocol", "platform")
+        }
         if self.texts.test:
-            told["test"] = self.texts.test.text
+            identifying_options["test"] = self.texts.test.text
         if self.texts.trace:
             kind = self.texts.trace.name.partition(":")[0]
-            told["workload"] = f"{kind}:{hashlib.sha256(self.texts.trace.file).hexdigest()}"
+            identifying_options["workload"] = f"{kind}:{hashlib.sha256(self.texts.trace.file).hexdigest()}"
         # A shipped platform is identified by its contents; the location of a file is irrelevant.
-        on = self.texts.platform
-        what = [self.run, told, self.seed, _protocol_texts(self.texts.protocol), _machine_content(on), __version__]
-        return hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()[:32]
+        platform = self.texts.platform
+        content = [
+            self.run,
+            identifying_options,
+            self.seed,
+            _protocol_texts(self.texts.protocol),
+            _machine_content(platform),
+            __version__,
+        ]
+        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:32]
 
     def resolved_options(self) -> dict[str, Any]:
         """Return the options, with file names replaced by the contents of the files."""
         options: dict[str, Any] = dict(self.options)
         if self.texts.protocol:
             options["protocol"] = self.texts.protocol
-        on = self.texts.platform
-        if isinstance(on, Machine):
-            options["platform"] = on
-        elif on and on[1] is not None:
-            options["platform"] = machine(on[0], text=on[1])
+        platform = self.texts.platform
+        if isinstance(platform, Machine):
+            options["platform"] = platform
+        elif platform and platform[1] is not None:
+            options["platform"] = machine(platform[0], text=platform[1])
         if self.texts.test:
             options["test"] = self.texts.test
         if self.texts.trace:
@@ -131,16 +142,16 @@ class Outcome(NamedTuple):
 
 def run(point: Point) -> Outcome:
     """Run a point. An error is part of its outcome."""
-    begun = time.perf_counter()
+    start = time.perf_counter()
     rows: list[dict[str, Any]] = []
     code, error = 0, None
     try:
         rows, code = KINDS[point.run].run(point.resolved_options(), point.seed)
-    except (Error, OSError) as raised:
-        error = str(raised)
-        code = 4 if isinstance(raised, UnavailableError | OSError) else 2
+    except (Error, OSError) as exception:
+        error = str(exception)
+        code = 4 if isinstance(exception, UnavailableError | OSError) else 2
     host = {
-        "seconds": time.perf_counter() - begun,
+        "seconds": time.perf_counter() - start,
         "worker": f"{socket.gethostname()}:{os.getpid()}",
         "date": dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
     }

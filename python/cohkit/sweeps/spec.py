@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 _KEYS = {"run": str, "seed": int, "repetitions": int, "options": dict, "sweep": dict}
 # Number of values of an axis validated before any run; errors in other values are reported at their points.
 _VALIDATED_VALUES = 64
-_MOST_SEED = 2**64
-_MOST_POINTS = 1_000_000
+_SEED_LIMIT = 2**64
+_MAX_POINTS = 1_000_000
 _SEEDS = (
     "`--repetitions N`, or `repetitions` at the top of a file, runs each point with N seeds, from `--seed` or `seed` on"
 )
@@ -68,8 +68,8 @@ class Spec:
         self._count()
         texts: dict[tuple[object, ...], Texts] = {}
         points: list[Point] = []
-        for at in itertools.product(*self.axes.values()):
-            axes = dict(zip(self.axes, at, strict=True))
+        for combination in itertools.product(*self.axes.values()):
+            axes = dict(zip(self.axes, combination, strict=True))
             options = self.options | axes
             files = tuple(options.get(name) for name in ("protocol", "platform", "test", "workload"))
             if files not in texts:
@@ -91,38 +91,38 @@ class Spec:
         kind = KINDS[self.run]
         for name in set(self.options) & set(self.axes):
             raise InputError(f"{self._location('sweep', name)}`{name}` is swept, but also has a value for all points")
-        first = {name: found[0] for name, found in self.axes.items()}
+        first = {name: axis_values[0] for name, axis_values in self.axes.items()}
         if self.seed < 0:
             raise InputError(f"{self._location('', 'seed')}`seed` is at least 0, not {self.seed}")
-        needs = [name for name in kind.takes if name not in self.options | first]
-        if needs:
-            raise InputError(f"{self.place('options', '')}`{self.run}` needs a `{needs[0]}`")
+        missing = [name for name in kind.takes if name not in self.options | first]
+        if missing:
+            raise InputError(f"{self.place('options', '')}`{self.run}` needs a `{missing[0]}`")
         for name, value in self.options.items():
             self._validate_type("options", name, value)
-        for name, found in self.axes.items():
-            for value in found:
+        for name, axis_values in self.axes.items():
+            for value in axis_values:
                 self._validate_type("sweep", name, value)
         self._validate_options({}, "options", "")
-        for name, found in self.axes.items():
-            for value in found[:_VALIDATED_VALUES]:
+        for name, axis_values in self.axes.items():
+            for value in axis_values[:_VALIDATED_VALUES]:
                 self._validate_options({name: value}, "sweep", name)
 
     def _count(self) -> None:
         """Check the number of points and the range of seeds."""
         if self.repetitions < 1:
             raise InputError(f"{self._location('', 'repetitions')}`repetitions` is at least 1, not {self.repetitions}")
-        if self.seed + self.repetitions > _MOST_SEED:
+        if self.seed + self.repetitions > _SEED_LIMIT:
             raise InputError(f"{self._location('', 'repetitions')}seeds count up from `seed` and must be below 2**64")
-        first = {name: found[0] for name, found in self.axes.items()}
+        first = {name: axis_values[0] for name, axis_values in self.axes.items()}
         if self.repetitions > 1 and not KINDS[self.run].uses_seed(self.options | first):
             raise InputError(f"{self._location('', 'repetitions')}`{self.run}` has no seed here: it is deterministic")
 
         count = self.repetitions * math.prod(map(len, self.axes.values()))
-        if count > _MOST_POINTS:
-            raise InputError(f"{self.place('', '')}{count} points are more than {_MOST_POINTS}; sweep them in pieces")
+        if count > _MAX_POINTS:
+            raise InputError(f"{self.place('', '')}{count} points are more than {_MAX_POINTS}; sweep them in pieces")
 
     def _validate_options(self, overrides: dict[str, Value], table: str, name: str) -> None:
-        first = {axis: found[0] for axis, found in self.axes.items()}
+        first = {axis: axis_values[0] for axis, axis_values in self.axes.items()}
         try:
             KINDS[self.run].validate(self.options | first | overrides, self.seed)
         except Error as error:
@@ -134,13 +134,13 @@ class Spec:
 
     def _entry_in_message(self, message: str) -> tuple[str, str]:
         """Return the table and key that an error message refers to: the first name in it, or all options."""
-        there = dict.fromkeys(self.options, "options") | dict.fromkeys(self.axes, "sweep")
-        found = [
+        tables_by_name = dict.fromkeys(self.options, "options") | dict.fromkeys(self.axes, "sweep")
+        mentions = [
             (match.start(), table, name)
-            for name, table in there.items()
+            for name, table in tables_by_name.items()
             if (match := re.search(rf"(?<![\w.]){re.escape(name)}(?![\w.])", message))
         ]
-        return min(found)[1:] if found else ("options", "")
+        return min(mentions)[1:] if mentions else ("options", "")
 
     def _location(self, table: str, name: str) -> str:
         """Return the location of an entry; empty for one on the command line."""
@@ -158,11 +158,11 @@ class Spec:
             raise InputError(f"{place}`{name}` is true or false, not {_format_value(value)}")
         # The numbers of an application are checked by the application itself.
         if expected is None and name not in kind.takes and (self.run != "play" or "." in name):
-            first = {axis: found[0] for axis, found in self.axes.items()}
-            there = names(self.run, self.options | first)
-            if name not in there:
+            first = {axis: axis_values[0] for axis, axis_values in self.axes.items()}
+            axis_names = names(self.run, self.options | first)
+            if name not in axis_names:
                 raise InputError(
-                    f"{place}there is no axis `{name}`; {suggestion(name, there)}there are {', '.join(there)}"
+                    f"{place}there is no axis `{name}`; {suggestion(name, axis_names)}there are {', '.join(axis_names)}"
                 )
 
 
@@ -170,12 +170,12 @@ def _format_value(value: Value) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def convert_booleans(kind: str, name: str, found: list[Value]) -> list[Value]:
+def convert_booleans(kind: str, name: str, axis_values: list[Value]) -> list[Value]:
     """Convert the strings `true` and `false` from a command line to Booleans, for Boolean options."""
-    words = {"true": True, "false": False}
+    booleans = {"true": True, "false": False}
     if KINDS[kind].options.get(name) is bool:
-        return [words.get(str(value), value) for value in found]
-    return found
+        return [booleans.get(str(value), value) for value in axis_values]
+    return axis_values
 
 
 def from_file(path: Path) -> Spec:
@@ -243,22 +243,22 @@ def _flatten_keys(table: dict[str, Any], prefix: str = "") -> Iterator[tuple[str
 def _key_location(text: str, table: str, key: str) -> tuple[int, int]:
     """Return the line and column of a key of a table, or of the table itself."""
     full_key = ".".join(filter(None, (table, key)))
-    found, inside, known = (1, 1), "", ""
+    location, current_table, matched_name = (1, 1), "", ""
     for number, line in enumerate(text.splitlines(), start=1):
         if head := re.match(r"(\s*)\[+([^\[\]]*)\]", line):
-            begins, name = head.groups()
-            name = inside = _unquoted_key(name)
+            indentation, name = head.groups()
+            name = current_table = _unquoted_key(name)
         elif match := re.match(r"""(\s*)((?:[\w.\s-]|"[^"]*"|'[^']*')+)=""", line):
-            begins, name = match.groups()
-            name = ".".join(filter(None, (inside, _unquoted_key(name))))
+            indentation, name = match.groups()
+            name = ".".join(filter(None, (current_table, _unquoted_key(name))))
         else:
             continue
         if name == full_key:
-            return number, len(begins) + 1
+            return number, len(indentation) + 1
         # A key of an inline table has the location of that table; a missing key has the location of its table.
-        if full_key.startswith(f"{name}.") and len(name) >= len(known):
-            found, known = (number, len(begins) + 1), name
-    return found
+        if full_key.startswith(f"{name}.") and len(name) >= len(matched_name):
+            location, matched_name = (number, len(indentation) + 1), name
+    return location
 
 
 def _unquoted_key(key: str) -> str:

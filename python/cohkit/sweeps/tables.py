@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from cohkit.sweeps.points import Outcome, Point
 
-_MOST = 2**63
+_INT64_LIMIT = 2**63
 
 UNIT = ".unit"
 """Suffix of the column with the unit of an axis."""
@@ -38,7 +38,7 @@ def results(points: Sequence[Point], hashes: Sequence[str], outcomes: Iterable[O
     """Return one row per result, in the order of points. A failed point has one row, with the reason."""
     rows = []
     units = axis_units(points)
-    for outcome in sorted(outcomes, key=lambda one: one.number):
+    for outcome in sorted(outcomes, key=lambda outcome: outcome.number):
         point = points[outcome.number]
         head: dict[str, Any] = {"point": point.number, "hash": hashes[point.number], "run": point.run}
         head |= {"repetition": point.repetition, "seed": point.seed, **_axis_cells(point.axes, units)}
@@ -60,12 +60,12 @@ def axis_units(points: Sequence[Point]) -> dict[str, str]:
     """
     units: dict[str, str] = {}
     for name in points[0].axes if points else ():
-        told = list(dict.fromkeys(point.axes[name] for point in points))
+        axis_values = list(dict.fromkeys(point.axes[name] for point in points))
         try:
-            read = [quantity(value, key=name) for value in told]
-            unit = read[0].unit
-            for one in read:
-                one.to(unit)
+            quantities = [quantity(value, key=name) for value in axis_values]
+            unit = quantities[0].unit
+            for value in quantities:
+                value.to(unit)
         except InputError:
             # Names, integers, Booleans, or quantities of different dimensions.
             continue
@@ -87,8 +87,8 @@ def _axis_cells(axes: Mapping[str, Any], units: Mapping[str, str]) -> dict[str, 
 
 def hosts(hashes: Sequence[str], outcomes: Iterable[Outcome]) -> pl.DataFrame:
     """Return the machine-dependent metadata: one row per point."""
-    ordered = sorted(outcomes, key=lambda one: one.number)
-    return _frame([{"point": one.number, "hash": hashes[one.number], **one.host} for one in ordered])
+    ordered = sorted(outcomes, key=lambda outcome: outcome.number)
+    return _frame([{"point": outcome.number, "hash": hashes[outcome.number], **outcome.host} for outcome in ordered])
 
 
 def _frame(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
@@ -104,7 +104,7 @@ def _column(name: str, cells: list[Any]) -> pl.Series:
 
     kinds = {type(cell) for cell in cells if cell is not None}
     # Counts beyond 64 bits are strings, as in JSON.
-    if kinds == {int} and all(cell is None or abs(cell) < _MOST for cell in cells):
+    if kinds == {int} and all(cell is None or abs(cell) < _INT64_LIMIT for cell in cells):
         return pl.Series(name, cells, dtype=pl.Int64)
     if kinds and kinds <= {int, float}:
         return pl.Series(name, [None if cell is None else float(cell) for cell in cells], dtype=pl.Float64)
@@ -128,11 +128,11 @@ class Parts:
 
     def write_finished(self, finished: Sequence[Outcome], *, last: bool = False) -> None:
         """Write a part if enough points are finished or enough time has passed, or if it is the last one."""
-        new = finished[self._written :]
-        late = time.monotonic() > self._last + self._SECONDS
-        if new and (last or late or len(new) >= self._POINTS):
+        unwritten = finished[self._written :]
+        is_overdue = time.monotonic() > self._last + self._SECONDS
+        if unwritten and (last or is_overdue or len(unwritten) >= self._POINTS):
             name = f"{self._written:07}-{len(finished) - 1:07}.parquet"
-            write(results(self._points, self._hashes, new), self._folder / name)
+            write(results(self._points, self._hashes, unwritten), self._folder / name)
             self._written, self._last = len(finished), time.monotonic()
 
 

@@ -10,7 +10,7 @@ from cohkit.units import quantity
 
 Value = str | int | bool
 
-_MOST = 100_000
+_MAX_VALUES = 100_000
 _NUMBER = re.compile(r"([+-]?\d+(?:\.\d+)?)\s*([A-Za-z/]*)", re.ASCII)
 
 
@@ -29,24 +29,24 @@ def values(name: str, text: str) -> list[Value]:
     [1, 2, 3, 4, 8, 16, 32]
 
     """
-    found: list[Value] = []
+    parsed: list[Value] = []
     for part in text.split(","):
-        found += _range(name, part.strip()) if ".." in part else [parse_value(part.strip())]
-    return validate_unique(name, found)
+        parsed += _range(name, part.strip()) if ".." in part else [parse_value(part.strip())]
+    return validate_unique(name, parsed)
 
 
-def validate_unique(name: str, found: list[Value]) -> list[Value]:
+def validate_unique(name: str, axis_values: list[Value]) -> list[Value]:
     """Reject an axis without values, or with repeated values, whose points would be identical."""
-    shown = [str(value) for value in found]
-    for value in shown:
+    value_texts = [str(value) for value in axis_values]
+    for value in value_texts:
         if not value:
             raise InputError(f"`{name}` has an empty value; values look like `60ns..140ns/20ns` or `1,2,4`")
-    if len(set(shown)) < len(shown):
-        twice = next(value for value in shown if shown.count(value) > 1)
-        raise InputError(f"`{name}` has the value {twice} twice")
-    if not found:
+    if len(set(value_texts)) < len(value_texts):
+        repeated = next(value for value in value_texts if value_texts.count(value) > 1)
+        raise InputError(f"`{name}` has the value {repeated} twice")
+    if not axis_values:
         raise InputError(f"`{name}` has no values; values look like `60ns..140ns/20ns` or `1,2,4`")
-    return found
+    return axis_values
 
 
 def parse_value(text: str) -> Value:
@@ -55,12 +55,12 @@ def parse_value(text: str) -> Value:
 
 
 def _range(name: str, text: str) -> list[Value]:
-    ends, by, step_text = _split_range(text)
+    ends, operator, step_text = _split_range(text)
     low_text, _, high_text = ends.partition("..")
     low, unit = _number(name, low_text, text)
     high = _convert(name, _number(name, high_text, text), unit)
-    step, step_unit = _number(name, step_text, text) if step_text else (Decimal(1), "" if by == "*" else unit)
-    if by == "*":
+    step, step_unit = _number(name, step_text, text) if step_text else (Decimal(1), "" if operator == "*" else unit)
+    if operator == "*":
         if step_unit or step <= 1 or low <= 0:
             raise InputError(f"`{name}`: `{text}` needs a factor above 1 without a unit, and ends above 0")
     else:
@@ -69,38 +69,40 @@ def _range(name: str, text: str) -> list[Value]:
             raise InputError(f"`{name}`: the step of `{text}` has to be above 0")
     if high < low:
         raise InputError(f"`{name}`: `{text}` ends before it begins")
-    found: list[Value] = []
-    at = low
-    while at <= high:
-        if len(found) == _MOST:
-            raise InputError(f"`{name}`: `{text}` has more than {_MOST} values")
-        found.append(parse_value(f"{at.normalize():f}{unit}"))
-        at = at * step if by == "*" else at + step
-    return found
+    parsed: list[Value] = []
+    value = low
+    while value <= high:
+        if len(parsed) == _MAX_VALUES:
+            raise InputError(f"`{name}`: `{text}` has more than {_MAX_VALUES} values")
+        parsed.append(parse_value(f"{value.normalize():f}{unit}"))
+        value = value * step if operator == "*" else value + step
+    return parsed
 
 
 def _split_range(text: str) -> tuple[str, str, str]:
     """Split a range into bounds, operator and step; the `/` of a unit such as `GiB/s` is not an operator."""
     match = re.fullmatch(r"(.*?)(?:([/*])\s*([+-]?\d.*))?", text, re.DOTALL)
-    ends, by, step = match.groups() if match else (text, None, None)
-    return ends, by or "/", step or ""
+    ends, operator, step = match.groups() if match else (text, None, None)
+    return ends, operator or "/", step or ""
 
 
-def _number(name: str, text: str, whole: str) -> tuple[Decimal, str]:
+def _number(name: str, text: str, range_text: str) -> tuple[Decimal, str]:
     match = _NUMBER.fullmatch(text.strip())
     if not match:
-        raise InputError(f"`{name}`: `{whole}` is no range such as `60ns..140ns/20ns`: `{text.strip()}` is no number")
+        raise InputError(
+            f"`{name}`: `{range_text}` is no range such as `60ns..140ns/20ns`: `{text.strip()}` is no number"
+        )
     return Decimal(match[1]), match[2]
 
 
 def _convert(name: str, number: tuple[Decimal, str], unit: str) -> Decimal:
-    value, own = number
-    if own == unit:
+    value, own_unit = number
+    if own_unit == unit:
         return value
-    if not own or not unit:
-        raise InputError(f"`{name}`: use a unit on all numbers of a range or none: {value:f}{own} beside `{unit}`")
+    if not own_unit or not unit:
+        raise InputError(f"`{name}`: use a unit on all numbers of a range or none: {value:f}{own_unit} beside `{unit}`")
     try:
-        factor = quantity(f"1{own}", key=name).to(unit)
+        factor = quantity(f"1{own_unit}", key=name).to(unit)
     except InputError as error:
         raise InputError(f"`{name}`: {error}") from None
     return (value * Decimal(repr(factor))).normalize()

@@ -27,8 +27,8 @@ pub(super) struct SequenceBuilder<'s> {
     names: AgentNames,
     sequence: Sequence,
     /// Messages in flight, oldest first, with their numbers.
-    under_way: Vec<(MessageHeader, u32)>,
-    flights: u32,
+    in_flight: Vec<(MessageHeader, u32)>,
+    sent_messages: u32,
 }
 
 impl<'s> SequenceBuilder<'s> {
@@ -59,8 +59,8 @@ impl<'s> SequenceBuilder<'s> {
                 agents,
                 steps: Vec::new(),
             },
-            under_way: Vec::new(),
-            flights: 0,
+            in_flight: Vec::new(),
+            sent_messages: 0,
         }
     }
 
@@ -102,8 +102,8 @@ impl<'s> SequenceBuilder<'s> {
             Step::Hit(line, remote) => self.record_action(remote.into(), line, "store"),
             Step::Arrives(arrival) | Step::Chooses(arrival, _) => {
                 if let Some(flight) = before.network.at(arrival) {
-                    let letter = self.letter(flight);
-                    self.record_receive(&letter);
+                    let message_header = self.message_header(flight);
+                    self.record_receive(&message_header);
                 }
             }
             Step::Blocks(order) => {
@@ -145,7 +145,7 @@ impl<'s> SequenceBuilder<'s> {
         self.record_state_changes(before, after);
     }
 
-    fn letter(&self, flight: &InFlightMessage<Current>) -> MessageHeader {
+    fn message_header(&self, flight: &InFlightMessage<Current>) -> MessageHeader {
         let agent_of = |end: Option<u8>| end.map_or(self.home(flight.line), usize::from);
         MessageHeader {
             line: flight.line,
@@ -157,44 +157,47 @@ impl<'s> SequenceBuilder<'s> {
     }
 
     /// Records the receipt of a message; of equal messages, the oldest.
-    fn record_receive(&mut self, letter: &MessageHeader) {
+    fn record_receive(&mut self, message_header: &MessageHeader) {
         let Some(index) = self
-            .under_way
+            .in_flight
             .iter()
-            .position(|(header, _)| header == letter)
+            .position(|(header, _)| header == message_header)
         else {
             return;
         };
-        let (letter, flight) = self.under_way.remove(index);
+        let (message_header, flight) = self.in_flight.remove(index);
         let action = Action::Receive {
-            message: self.words(&letter),
-            from: letter.from,
+            message: self.message_text(&message_header),
+            from: message_header.from,
             flight,
         };
-        self.step(letter.to, letter.line, action);
+        self.step(message_header.to, message_header.line, action);
     }
 
     /// Records messages that are in flight now and were not before as sent.
     fn record_sends(&mut self, after: &World<Current>) {
         let mut known_headers: Vec<MessageHeader> = self
-            .under_way
+            .in_flight
             .iter()
             .map(|(header, _)| header.clone())
             .collect();
         for flight in after.network.flights() {
-            let letter = self.letter(flight);
-            if let Some(index) = known_headers.iter().position(|header| *header == letter) {
+            let message_header = self.message_header(flight);
+            if let Some(index) = known_headers
+                .iter()
+                .position(|header| *header == message_header)
+            {
                 known_headers.swap_remove(index);
                 continue;
             }
             let action = Action::Send {
-                message: self.words(&letter),
-                to: letter.to,
-                flight: self.flights,
+                message: self.message_text(&message_header),
+                to: message_header.to,
+                flight: self.sent_messages,
             };
-            self.step(letter.from, letter.line, action);
-            self.under_way.push((letter, self.flights));
-            self.flights += 1;
+            self.step(message_header.from, message_header.line, action);
+            self.in_flight.push((message_header, self.sent_messages));
+            self.sent_messages += 1;
         }
     }
 
@@ -227,19 +230,19 @@ impl<'s> SequenceBuilder<'s> {
     }
 
     /// Text of a message with its fields.
-    fn words(&self, letter: &MessageHeader) -> String {
-        let message = self.system.protocol.message(letter.message);
-        self.names.message(message, &letter.fields)
+    fn message_text(&self, message_header: &MessageHeader) -> String {
+        let message = self.system.protocol.message(message_header.message);
+        self.names.message(message, &message_header.fields)
     }
 
     /// Messages in flight, oldest first: `GetS: cache 0 to directory`.
-    pub fn under_way(&self) -> Vec<String> {
+    pub fn in_flight(&self) -> Vec<String> {
         let agents = &self.sequence.agents;
-        let letters = self.under_way.iter().map(|(letter, _)| {
-            let (from, to) = (&agents[letter.from], &agents[letter.to]);
-            format!("{}: {from} to {to}", self.words(letter))
+        let messages = self.in_flight.iter().map(|(message_header, _)| {
+            let (from, to) = (&agents[message_header.from], &agents[message_header.to]);
+            format!("{}: {from} to {to}", self.message_text(message_header))
         });
-        letters.collect()
+        messages.collect()
     }
 
     /// For each line: its agents with states, permissions and currency of copies, its memory, and the device's lock.
@@ -249,7 +252,7 @@ impl<'s> SequenceBuilder<'s> {
                 let remote = line.remotes.get(agent);
                 let permission = remote.map(|remote| {
                     let state = usize::from(remote.configuration.state);
-                    self.system.protocol.remote.states[state].right
+                    self.system.protocol.remote.states[state].permission
                 });
                 json!({
                     "agent": self.sequence.agents[agent],

@@ -45,8 +45,8 @@ pub struct LitmusRequest {
     pub cores: Option<CoreModel>,
     /// Memory model to compare outcomes with; by default that of the protocol or of the cores.
     pub model: Option<MemoryModel>,
-    /// Maximum number of lines or permissions that caches give up on their own, in total.
-    pub gives_up: u8,
+    /// Maximum number of spontaneous evictions and downgrades in one run, of all caches together.
+    pub max_spontaneous_evictions: u8,
     /// Maximum number of states.
     pub max_states: usize,
     /// True to include the shortest path to the deciding outcome.

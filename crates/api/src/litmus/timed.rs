@@ -1,9 +1,9 @@
 //! Litmus tests in the simulator: an observed outcome decides, an outcome that was not observed does not.
 
 use super::{
-    cannot, cores_key, cores_text, home, kinds_text, observation, observation_text, outcome_list,
-    quantifier_key, relation, values, Expected, LitmusOptions, MemorySystem, NotJudged, Report,
-    Test,
+    comparison, cores_key, cores_text, home, kinds_text, observation, observation_text,
+    outcome_list, outcome_values, quantifier_key, unsupported_test, Expected, LitmusOptions,
+    MemorySystem, Report, Test, TestError,
 };
 use crate::outcome::{ExitStatus, Failure};
 use crate::shell_word::quoted;
@@ -27,7 +27,7 @@ pub(super) fn run(
     litmus_options: &LitmusOptions,
     (seed, runs): (u64, u64),
     should_continue: &mut dyn FnMut() -> bool,
-) -> Result<Report, NotJudged> {
+) -> Result<Report, TestError> {
     let Test {
         file,
         program,
@@ -37,7 +37,7 @@ pub(super) fn run(
     let level = |source, caches| {
         let home = home(source, caches)?;
         let protocol = &source.protocol;
-        Ok::<_, NotJudged>(Level {
+        Ok::<_, TestError>(Level {
             protocol,
             home,
             caches,
@@ -50,20 +50,20 @@ pub(super) fn run(
             lower: None,
         }],
         Some(lower) => {
-            let machine = |[caches, below]: [u16; 2]| {
-                Ok::<_, NotJudged>(Machine {
+            let machine = |[caches, lower_caches]: [u16; 2]| {
+                Ok::<_, TestError>(Machine {
                     upper: level(source, caches)?,
-                    lower: Some(level(lower, below)?),
+                    lower: Some(level(lower, lower_caches)?),
                 })
             };
-            let spreads = clusters(threads).into_iter();
-            spreads.map(machine).collect::<Result<_, _>>()?
+            let cluster_sizes = clusters(threads).into_iter();
+            cluster_sizes.map(machine).collect::<Result<_, _>>()?
         }
     };
     let allowed = litmus_options.allowed(program)?;
     let cores = litmus_options.cores;
     let runs = Runs { cores, runs, seed };
-    let (outcomes, not_run) =
+    let (outcomes, reason_not_run) =
         match observe(&machines, &test.kinds(), program, &runs, should_continue) {
             Ok(outcomes) => (outcomes, None),
             Err(ObserveError::Interrupted) => {
@@ -76,10 +76,10 @@ pub(super) fn run(
                 (SeedOutcomes::default(), Some(reason))
             }
             Err(ObserveError::Lacks(reason) | ObserveError::Cannot(reason)) => {
-                return Err(cannot(source, program, &reason).into())
+                return Err(unsupported_test(source, program, &reason).into())
             }
         };
-    let timed = Timed {
+    let simulated_test = SimulatedTest {
         protocol: &source.protocol.name,
         path: memory_system.file,
         file: file.as_deref(),
@@ -90,17 +90,18 @@ pub(super) fn run(
         expected: Expected::of(test, litmus_options, true),
         seed,
         outcomes,
-        not_run,
+        reason_not_run,
         allowed,
     };
     Ok(Report {
-        outcome: timed.outcome(),
-        text: timed.text(),
-        json: timed.json(),
+        outcome: simulated_test.outcome(),
+        text: simulated_test.text(),
+        json: simulated_test.json(),
     })
 }
 
-struct Timed<'t> {
+/// Result of a test that was run in the simulator.
+struct SimulatedTest<'t> {
     protocol: &'t str,
     /// Path of the protocol file.
     path: Option<&'t Path>,
@@ -115,11 +116,11 @@ struct Timed<'t> {
     seed: u64,
     outcomes: SeedOutcomes,
     /// Reason why nothing was run, if nothing was.
-    not_run: Option<String>,
+    reason_not_run: Option<String>,
     allowed: BTreeSet<Outcome>,
 }
 
-impl Timed<'_> {
+impl SimulatedTest<'_> {
     /// First seed with a deciding outcome, and true if this outcome is expected; `None` if no deciding outcome was
     /// observed.
     fn deciding_seed(&self) -> Option<(u64, bool)> {
@@ -164,8 +165,8 @@ impl Timed<'_> {
         let decisive_seed = || self.deciding_seed().map(|(seed, _)| seed);
         let seed = failure.map(|(_, seed)| *seed).or_else(decisive_seed)?;
         let name = &self.program.name;
-        let without_variant = |stores: &str| name.strip_suffix(stores).map(str::trim_end);
-        let name = self.stores.and_then(without_variant).unwrap_or(name);
+        let strip_variants = |stores: &str| name.strip_suffix(stores).map(str::trim_end);
+        let name = self.stores.and_then(strip_variants).unwrap_or(name);
         let test = self.file.unwrap_or(name);
         let cores = cores_key(self.options.cores).replace('_', "-");
         let path = &self.path?.display().to_string();
@@ -197,7 +198,7 @@ impl Timed<'_> {
         );
         let mut text =
             format!("{name} on {protocol}{kinds} in the simulator, cores {cores}: {verdict}");
-        if let Some(reason) = &self.not_run {
+        if let Some(reason) = &self.reason_not_run {
             return text + reason + "\n";
         }
         let ends = &self.outcomes.ends;
@@ -224,8 +225,8 @@ impl Timed<'_> {
             (end, format!(": {times}, first with seed {seed}"))
         });
         text.push_str(&outcome_list(program, rows, &self.options, &self.allowed));
-        let relation = relation(ends.keys(), &self.options, &self.allowed);
-        let _ = writeln!(text, "  {relation}");
+        let comparison = comparison(ends.keys(), &self.options, &self.allowed);
+        let _ = writeln!(text, "  {comparison}");
         if let Some(command) = self.reproduce_command() {
             let _ = writeln!(text, "  again: {command}");
         }
@@ -244,12 +245,17 @@ impl Timed<'_> {
             (None, ExitStatus::Violated) => ("no", None),
             (None, _) => (
                 "undecided",
-                Some(self.not_run.as_deref().unwrap_or("not_seen").to_string()),
+                Some(
+                    self.reason_not_run
+                        .as_deref()
+                        .unwrap_or("not_seen")
+                        .to_string(),
+                ),
             ),
         };
         let ends = self.outcomes.ends.iter().map(|(end, (count, seed))| {
             json!({
-                "values": values(program, end),
+                "values": outcome_values(program, end),
                 "fulfils": program.holds(end),
                 "allowed": self.allowed.contains(end),
                 "seen": count,
@@ -278,7 +284,7 @@ impl Timed<'_> {
         if let Some(kinds) = &self.kinds {
             value["kinds"] = json!(kinds);
         }
-        if let Some(expected) = self.options.as_expected(self.outcome()) {
+        if let Some(expected) = self.options.expectation_json(self.outcome()) {
             value["expected"] = expected;
         }
         value

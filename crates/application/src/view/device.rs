@@ -1,18 +1,18 @@
 //! The device's side of the view: it takes written lines, reads the base table and writes the view.
 
-use super::{add, Layout, Order, Sums, View, ADDRESSES};
+use super::{add_order, Layout, Order, Sums, View, SYNC_LINES};
 use crate::interface::{Actions, Application, Event, Line, Operation, Placement, Words};
-use cohkit_protocol::protocol::Right;
+use cohkit_protocol::protocol::Permission;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 /// Lines per memory burst, and the maximum distance of fetches ahead of the scan, in bursts: enough to keep memory
 /// busy.
-const BURST: Line = 64;
-const BURSTS: Line = 8;
+const BURST_LINES: Line = 64;
+const MAX_BURSTS_AHEAD: Line = 8;
 
 /// Tags of memory reads: answers to the CPU, or lines to be summed.
-const ANSWER: u32 = 0;
+const CPU_READ: u32 = 0;
 const SCAN: u32 = 1;
 
 /// Activity of the device.
@@ -21,7 +21,7 @@ enum Phase {
     /// Writes the initial rows to memory: the next line, and the number of outstanding writes.
     Load { next: Line, in_flight: usize },
     /// Waits for a read of a synchronisation address.
-    Rest,
+    Idle,
     /// Takes lines from the CPU.
     Take {
         remaining: VecDeque<Line>,
@@ -71,7 +71,7 @@ pub struct Maintainer {
     /// True once memory is initialised and the view of the initial rows is written.
     is_initialised: bool,
     /// Reads of the CPU that wait for the initialisation.
-    deferred_reads: Vec<(Line, Right)>,
+    deferred_reads: Vec<(Line, Permission)>,
     /// Outstanding reads of synchronisation addresses.
     waiting: VecDeque<Line>,
     /// Lines of the base table for which the CPU acquired write permission since they were last taken.
@@ -88,9 +88,9 @@ impl Maintainer {
         let layout = view.layout();
         let initial_rows = view.initial_rows();
         Maintainer {
-            end: ADDRESSES + layout.lines(2 * initial_rows as u64),
+            end: SYNC_LINES + layout.lines(2 * initial_rows as u64),
             phase: Phase::Load {
-                next: ADDRESSES,
+                next: SYNC_LINES,
                 in_flight: 0,
             },
             layout,
@@ -113,7 +113,7 @@ impl Maintainer {
         self.rows
     }
 
-    /// Builds a line whose words are those of the range that starts at line `initial_rows`; missing words are zero.
+    /// Builds a line whose words are those of the range that starts at line `first`; missing words are zero.
     fn build_line(&self, word: impl Fn(u64) -> Option<u64>, line: Line, first: Line) -> Words {
         let used = self.layout.words;
         let begin = u64::from(line - first) * used;
@@ -128,8 +128,8 @@ impl Maintainer {
     fn advance(&mut self, actions: &mut Actions) {
         loop {
             let has_advanced = match &mut self.phase {
-                Phase::Load { .. } => self.load(actions),
-                Phase::Rest => self.start_synchronisation(actions),
+                Phase::Load { .. } => self.initialise(actions),
+                Phase::Idle => self.start_synchronisation(actions),
                 Phase::Take {
                     remaining,
                     in_flight,
@@ -148,9 +148,9 @@ impl Maintainer {
                     is_over
                 }
                 Phase::Scan(scan) => {
-                    let limit = scan.next.saturating_add(BURST * BURSTS);
-                    while scan.next_request < scan.end && scan.next_request + BURST <= limit {
-                        let lines = BURST.min(scan.end - scan.next_request);
+                    let limit = scan.next.saturating_add(BURST_LINES * MAX_BURSTS_AHEAD);
+                    while scan.next_request < scan.end && scan.next_request + BURST_LINES <= limit {
+                        let lines = BURST_LINES.min(scan.end - scan.next_request);
                         actions.fetch(SCAN, scan.next_request, lines);
                         scan.next_request += lines;
                     }
@@ -187,7 +187,7 @@ impl Maintainer {
 
     /// Continues the initialisation of memory. Returns true once it is complete and the scan for the first view has
     /// started.
-    fn load(&mut self, actions: &mut Actions) -> bool {
+    fn initialise(&mut self, actions: &mut Actions) -> bool {
         let Phase::Load {
             mut next,
             mut in_flight,
@@ -195,8 +195,8 @@ impl Maintainer {
         else {
             return false;
         };
-        let base = self.layout.base();
-        while next < self.layout.view().end && in_flight < self.outstanding {
+        let base = self.layout.base_table();
+        while next < self.layout.view_table().end && in_flight < self.outstanding {
             let word = |index: u64| {
                 let order = self.orders[..self.initial_rows].get((index / 2) as usize)?;
                 Some([order.customer, order.price][(index % 2) as usize])
@@ -222,7 +222,7 @@ impl Maintainer {
         let Some(&line) = self.waiting.front() else {
             return false;
         };
-        let other_address = ADDRESSES - 1 - line;
+        let other_address = SYNC_LINES - 1 - line;
         let written_lines = std::mem::take(&mut self.written_lines);
         actions.count("lines taken", written_lines.len() as u64);
         let remaining = std::iter::once(other_address)
@@ -242,7 +242,9 @@ impl Maintainer {
             self.sums.clear();
         }
         let word_index = 2 * self.rows;
-        let (first, _) = self.layout.line_and_word(self.layout.base(), word_index);
+        let (first, _) = self
+            .layout
+            .line_and_word(self.layout.base_table(), word_index);
         self.phase = Phase::Scan(Scan {
             next_request: first,
             end: self.end.max(first),
@@ -281,7 +283,7 @@ impl Maintainer {
                     );
                 }
                 let price = word;
-                add(&mut self.sums, Order { customer, price });
+                add_order(&mut self.sums, Order { customer, price });
                 scan.changed.insert(customer);
                 self.rows += 1;
             }
@@ -296,7 +298,7 @@ impl Maintainer {
         let Phase::Scan(scan) = &self.phase else {
             return;
         };
-        let first = self.layout.view().start;
+        let first = self.layout.view_table().start;
         let mut lines = BTreeSet::new();
         for (position, customer) in self.sums.keys().enumerate() {
             // A new customer shifts all sums that follow.
@@ -316,18 +318,18 @@ impl Maintainer {
     }
 
     /// Writes a line of the view, which is locked.
-    fn write(&mut self, line: Line, actions: &mut Actions) {
+    fn write_view_line(&mut self, line: Line, actions: &mut Actions) {
         let Phase::Write { column, .. } = &self.phase else {
             return;
         };
         let word = |index: u64| column.get(index as usize).copied();
-        let words = self.build_line(word, line, self.layout.view().start);
+        let words = self.build_line(word, line, self.layout.view_table().start);
         actions.store(line, line, words);
     }
 
     /// Answers the synchronisation with the number of sums, or the early reads after initialisation.
     fn respond(&mut self, actions: &mut Actions) {
-        self.phase = Phase::Rest;
+        self.phase = Phase::Idle;
         if !std::mem::replace(&mut self.is_initialised, true) {
             for (line, wants) in std::mem::take(&mut self.deferred_reads) {
                 self.read(line, wants, actions);
@@ -341,29 +343,29 @@ impl Maintainer {
     }
 
     /// Handles a read of the CPU.
-    fn read(&mut self, line: Line, wants: Right, actions: &mut Actions) {
+    fn read(&mut self, line: Line, wants: Permission, actions: &mut Actions) {
         if !self.is_initialised {
             return self.deferred_reads.push((line, wants));
         }
-        if line < ADDRESSES {
+        if line < SYNC_LINES {
             self.waiting.push_back(line);
-            if self.phase == Phase::Rest {
+            if self.phase == Phase::Idle {
                 self.advance(actions);
             }
             return;
         }
-        if self.layout.base().contains(&line) && wants == Right::Write {
+        if self.layout.base_table().contains(&line) && wants == Permission::Write {
             self.written_lines.insert(line);
             self.end = self.end.max(line + 1);
         }
-        actions.fetch(ANSWER, line, 1);
+        actions.fetch(CPU_READ, line, 1);
     }
 
     /// Handles the completion of a memory write.
     fn handle_stored_line(&mut self, line: Line, actions: &mut Actions) {
         match &mut self.phase {
             Phase::Load { in_flight, .. } => *in_flight -= 1,
-            Phase::Write { in_flight, .. } if self.layout.view().contains(&line) => {
+            Phase::Write { in_flight, .. } if self.layout.view_table().contains(&line) => {
                 *in_flight -= 1;
                 actions.unlock(line);
             }
@@ -379,7 +381,7 @@ impl Application for Maintainer {
     }
 
     fn placement(&self) -> Placement {
-        Placement::Between(0..self.layout.view().end)
+        Placement::Between(0..self.layout.view_table().end)
     }
 
     fn handle(&mut self, event: Event, actions: &mut Actions) {
@@ -389,7 +391,7 @@ impl Application for Maintainer {
                 self.advance(actions);
             }
             Event::Read { line, wants, .. } => self.read(line, wants, actions),
-            Event::Write { line, words, .. } if self.layout.base().contains(&line) => {
+            Event::Write { line, words, .. } if self.layout.base_table().contains(&line) => {
                 actions.store(line, line, words);
             }
             // The CPU writes nothing in the other ranges.
@@ -404,7 +406,7 @@ impl Application for Maintainer {
                     *in_flight -= 1;
                     self.advance(actions);
                 }
-                _ => self.write(line, actions),
+                _ => self.write_view_line(line, actions),
             },
             _ => {}
         }

@@ -1,8 +1,8 @@
 //! A materialised view: sums per customer over a table of orders, maintained by the device.
 //!
 //! Base table and view are two ranges of coherent memory. The CPU appends rows to the base table and then reads a
-//! synchronisation address. The device withholds the answer: it takes the lines that the CPU may have written by
-//! clean-invalidates, reads the base table or only its new rows, updates the view and answers.
+//! synchronisation address. The device delays the response: it clean-invalidates the lines that the CPU may have
+//! written, reads the base table or only its new rows, updates the view, and responds.
 //! The CPU then reads the view: `SELECT SUM(O_TOTALPRICE) FROM ORDERS GROUP BY O_CUSTKEY ORDER BY O_CUSTKEY`.
 
 mod device;
@@ -65,19 +65,19 @@ struct Layout {
 
 /// Number of synchronisation addresses. Transactions alternate between them, because each read must miss in the CPU's
 /// cache.
-const ADDRESSES: Line = 2;
+const SYNC_LINES: Line = 2;
 
 impl Layout {
     fn lines(&self, words: u64) -> Line {
         words.div_ceil(self.words) as Line
     }
 
-    fn base(&self) -> Range<Line> {
-        ADDRESSES..ADDRESSES + self.lines(2 * self.rows)
+    fn base_table(&self) -> Range<Line> {
+        SYNC_LINES..SYNC_LINES + self.lines(2 * self.rows)
     }
 
-    fn view(&self) -> Range<Line> {
-        let first = self.base().end;
+    fn view_table(&self) -> Range<Line> {
+        let first = self.base_table().end;
         first..first + self.lines(self.groups)
     }
 
@@ -91,7 +91,8 @@ impl Layout {
 /// Sums of prices by customer.
 type Sums = BTreeMap<u64, u64>;
 
-fn add(sums: &mut Sums, order: Order) {
+/// Adds the price of an order to the sum of its customer.
+fn add_order(sums: &mut Sums, order: Order) {
     let sum = sums.entry(order.customer).or_default();
     *sum = sum.wrapping_add(order.price);
 }
@@ -99,19 +100,26 @@ fn add(sums: &mut Sums, order: Order) {
 /// Next step of the thread.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 enum Phase {
-    Rest,
+    /// Starts the time measurement of the appended rows.
+    StartAppend,
     /// Writes this word of the base table.
     Append(u64),
+    /// Waits until the rows are written.
     Fence,
-    Appended,
-    Respond,
+    /// Ends the time measurement of the appended rows.
+    EndAppend,
+    /// Starts the time measurement of the synchronisation.
+    StartSync,
     /// Loads a synchronisation address.
-    Synchronise,
-    Answered,
-    Look,
+    LoadSync,
+    /// Takes the number of sums, and ends the time measurement of the synchronisation.
+    EndSync,
+    /// Starts the time measurement of the view's read.
+    StartRead,
     /// Loads this word of the view; the preceding word is in `result`.
-    Read(u64),
-    Seen,
+    ReadView(u64),
+    /// Counts the rows of the transaction.
+    CountRows,
 }
 
 /// The thread that appends rows and reads the view.
@@ -125,9 +133,9 @@ pub struct Client {
     /// Expected sums over the rows of the base table, computed by the thread.
     sums: Sums,
     /// The view as last read.
-    read: Vec<u64>,
+    last_view: Vec<u64>,
     /// Number of sums reported by the device.
-    groups: u64,
+    reported_groups: u64,
     /// Transactions after which the view was wrong.
     mismatches: u64,
 }
@@ -139,8 +147,8 @@ impl Client {
     }
 
     /// Compares the view that was read with the expected sums.
-    fn judge(&mut self) {
-        let is_correct = self.read.iter().eq(self.sums.values());
+    fn check_view(&mut self) {
+        let is_correct = self.last_view.iter().eq(self.sums.values());
         self.mismatches += u64::from(!is_correct);
         self.completed += 1;
     }
@@ -149,8 +157,8 @@ impl Client {
 impl Thread for Client {
     fn step(&mut self, result: u64) -> Step {
         let (next, step) = match self.phase {
-            Phase::Rest if self.completed == self.view.transactions => return Step::Stop,
-            Phase::Rest => (Phase::Append(2 * self.rows(self.completed)), Step::Begin),
+            Phase::StartAppend if self.completed == self.view.transactions => return Step::Stop,
+            Phase::StartAppend => (Phase::Append(2 * self.rows(self.completed)), Step::Begin),
             Phase::Append(word) if word == 2 * self.rows(self.completed + 1) => {
                 self.phase = Phase::Fence;
                 return self.step(0);
@@ -158,44 +166,48 @@ impl Thread for Client {
             Phase::Append(word_index) => {
                 let order = self.view.orders[(word_index / 2) as usize];
                 if word_index % 2 == 1 {
-                    add(&mut self.sums, order);
+                    add_order(&mut self.sums, order);
                 }
-                let (line, word) = self.layout.line_and_word(self.layout.base(), word_index);
+                let (line, word) = self
+                    .layout
+                    .line_and_word(self.layout.base_table(), word_index);
                 let value = [order.customer, order.price][(word_index % 2) as usize];
                 (
                     Phase::Append(word_index + 1),
                     Step::Store { line, word, value },
                 )
             }
-            Phase::Fence => (Phase::Appended, Step::Fence),
-            Phase::Appended => (Phase::Respond, Step::End { what: "append" }),
-            Phase::Respond => (Phase::Synchronise, Step::Begin),
-            Phase::Synchronise => {
-                let line = (self.completed % u64::from(ADDRESSES)) as Line;
-                (Phase::Answered, Step::Load { line, word: 0 })
+            Phase::Fence => (Phase::EndAppend, Step::Fence),
+            Phase::EndAppend => (Phase::StartSync, Step::End { name: "append" }),
+            Phase::StartSync => (Phase::LoadSync, Step::Begin),
+            Phase::LoadSync => {
+                let line = (self.completed % u64::from(SYNC_LINES)) as Line;
+                (Phase::EndSync, Step::Load { line, word: 0 })
             }
-            Phase::Answered => {
-                self.groups = result;
-                self.read.clear();
-                (Phase::Look, Step::End { what: "response" })
+            Phase::EndSync => {
+                self.reported_groups = result;
+                self.last_view.clear();
+                (Phase::StartRead, Step::End { name: "response" })
             }
-            Phase::Look => (Phase::Read(0), Step::Begin),
-            Phase::Read(word_index) => {
+            Phase::StartRead => (Phase::ReadView(0), Step::Begin),
+            Phase::ReadView(word_index) => {
                 if word_index > 0 {
-                    self.read.push(result);
+                    self.last_view.push(result);
                 }
                 // Limits a wrong count from the device to the size of the view.
-                if word_index >= self.groups.min(self.layout.groups) {
-                    self.judge();
-                    self.phase = Phase::Seen;
-                    return Step::End { what: "view read" };
+                if word_index >= self.reported_groups.min(self.layout.groups) {
+                    self.check_view();
+                    self.phase = Phase::CountRows;
+                    return Step::End { name: "view read" };
                 }
-                let (line, word) = self.layout.line_and_word(self.layout.view(), word_index);
-                (Phase::Read(word_index + 1), Step::Load { line, word })
+                let (line, word) = self
+                    .layout
+                    .line_and_word(self.layout.view_table(), word_index);
+                (Phase::ReadView(word_index + 1), Step::Load { line, word })
             }
-            Phase::Seen => {
-                let (what, by) = ("rows appended", self.view.updates);
-                (Phase::Rest, Step::Count { what, by })
+            Phase::CountRows => {
+                let (name, by) = ("rows appended", self.view.updates);
+                (Phase::StartAppend, Step::Count { name, by })
             }
         };
         self.phase = next;
@@ -208,7 +220,7 @@ impl Scenario for View {
     type Thread = Client;
 
     fn lines(&self) -> Line {
-        self.layout().view().end
+        self.layout().view_table().end
     }
 
     fn words(&self) -> u64 {
@@ -220,7 +232,7 @@ impl Scenario for View {
     }
 
     fn requested_operations(&self) -> Vec<(Operation, bool)> {
-        // Appended rows are taken without a lock; lines of the view are locked while they are written.
+        // The device reads appended rows without a lock, and locks lines of the view while it writes them.
         match self.updates == 0 || self.transactions == 0 {
             true => Vec::new(),
             false => vec![
@@ -237,16 +249,16 @@ impl Scenario for View {
     fn threads(&self) -> Vec<Client> {
         let mut sums = Sums::new();
         for &order in &self.orders[..self.initial_rows()] {
-            add(&mut sums, order);
+            add_order(&mut sums, order);
         }
         vec![Client {
             layout: self.layout(),
             view: self.clone(),
-            phase: Phase::Rest,
+            phase: Phase::StartAppend,
             completed: 0,
             sums,
-            read: Vec::new(),
-            groups: 0,
+            last_view: Vec::new(),
+            reported_groups: 0,
             mismatches: 0,
         }]
     }
@@ -262,12 +274,14 @@ impl Scenario for View {
             if thread.mismatches > 0 {
                 let (mismatches, completed) = (thread.mismatches, thread.completed);
                 return Err(format!(
-                    "after {mismatches} of {completed} transactions the view was wrong"
+                    "the view was wrong after {mismatches} of {completed} transactions"
                 ));
             }
             let (device_rows, rows) = (application.rows(), thread.rows(thread.completed));
             if device_rows < rows {
-                return Err(format!("the device knows {device_rows} rows of {rows}"));
+                return Err(format!(
+                    "the device has processed {device_rows} of {rows} rows"
+                ));
             }
         }
         Ok(())
@@ -282,7 +296,7 @@ impl Scenario for View {
                 .collect()
         };
         let tables = threads.iter().flat_map(|thread| {
-            let view = thread.read.iter().map(|&sum| vec![sum]).collect();
+            let view = thread.last_view.iter().map(|&sum| vec![sum]).collect();
             [("orders", orders(thread)), ("view", view)]
         });
         tables.map(|(name, rows)| Table { name, rows }).collect()

@@ -5,14 +5,14 @@ use cohkit_chart::{json, svg, text, Text};
 use expect_test::{expect, expect_file, Expect};
 
 /// Builder for sequences.
-struct Story {
+struct SequenceBuilder {
     sequence: Sequence,
     line: Option<u32>,
 }
 
-impl Story {
-    fn new(agents: &[&str]) -> Story {
-        Story {
+impl SequenceBuilder {
+    fn new(agents: &[&str]) -> SequenceBuilder {
+        SequenceBuilder {
             sequence: Sequence {
                 agents: agents.iter().map(ToString::to_string).collect(),
                 steps: Vec::new(),
@@ -21,7 +21,7 @@ impl Story {
         }
     }
 
-    fn step(mut self, agent: usize, action: Action) -> Story {
+    fn step(mut self, agent: usize, action: Action) -> SequenceBuilder {
         self.sequence.steps.push(Step {
             agent,
             action,
@@ -32,16 +32,16 @@ impl Story {
         self
     }
 
-    fn line(mut self, line: u32) -> Story {
+    fn line(mut self, line: u32) -> SequenceBuilder {
         self.line = Some(line);
         self
     }
 
-    fn does(self, agent: usize, what: &str) -> Story {
+    fn does(self, agent: usize, what: &str) -> SequenceBuilder {
         self.step(agent, Action::Does { what: what.into() })
     }
 
-    fn becomes(self, agent: usize, state: &str) -> Story {
+    fn becomes(self, agent: usize, state: &str) -> SequenceBuilder {
         self.step(
             agent,
             Action::Becomes {
@@ -50,7 +50,7 @@ impl Story {
         )
     }
 
-    fn send(self, agent: usize, message: &str, to: usize, flight: u32) -> Story {
+    fn send(self, agent: usize, message: &str, to: usize, flight: u32) -> SequenceBuilder {
         let message = message.into();
         self.step(
             agent,
@@ -62,7 +62,7 @@ impl Story {
         )
     }
 
-    fn receive(self, agent: usize, message: &str, from: usize, flight: u32) -> Story {
+    fn receive(self, agent: usize, message: &str, from: usize, flight: u32) -> SequenceBuilder {
         let message = message.into();
         self.step(
             agent,
@@ -77,7 +77,7 @@ impl Story {
 
 /// A forward that overtakes a grant.
 fn overtaken() -> Sequence {
-    Story::new(&["home", "cpu"])
+    SequenceBuilder::new(&["home", "cpu"])
         .does(1, "store")
         .send(1, "Upgrade", 0, 0)
         .becomes(1, "SE")
@@ -98,7 +98,7 @@ fn overtaken() -> Sequence {
 
 /// Three caches and two lines, with messages between caches and across lifelines.
 fn three_caches() -> Sequence {
-    Story::new(&["directory", "cache 0", "cache 1", "cache 2"])
+    SequenceBuilder::new(&["directory", "cache 0", "cache 1", "cache 2"])
         .line(0)
         .does(3, "store")
         .send(3, "GetM", 0, 0)
@@ -132,7 +132,7 @@ fn assert_drawn(sequence: &Sequence, options: Text, expected: Expect) {
 }
 
 #[test]
-fn a_message_that_others_pass_is_drawn_in_flight() {
+fn overtaken_message_is_drawn_in_flight() {
     assert_drawn(
         &overtaken(),
         Text::default(),
@@ -265,8 +265,8 @@ fn names_are_shortened_to_fit_and_listed() {
 }
 
 #[test]
-fn an_arrival_without_departure_comes_from_nowhere() {
-    let sequence = Story::new(&["home", "cpu"])
+fn unmatched_receive_is_drawn_with_unknown_origin() {
+    let sequence = SequenceBuilder::new(&["home", "cpu"])
         .receive(1, "Data", 0, 7)
         .receive(0, "AckNone", 1, 8)
         .send(1, "Data", 1, 9)
@@ -291,7 +291,7 @@ fn an_arrival_without_departure_comes_from_nowhere() {
 fn empty_sequence_draws_lifelines_only() {
     assert_drawn(&Sequence::default(), Text::default(), expect![[""]]);
     assert_drawn(
-        &Story::new(&["home", "cpu"]).sequence,
+        &SequenceBuilder::new(&["home", "cpu"]).sequence,
         Text::default(),
         expect![[r#"
              home   cpu
@@ -309,7 +309,7 @@ fn svg_matches_the_recorded_files() {
 
 #[test]
 fn json_lists_the_sequence_steps() {
-    let sequence = Story::new(&["home", "cpu"])
+    let sequence = SequenceBuilder::new(&["home", "cpu"])
         .line(0)
         .does(1, "load")
         .send(1, "ReadShared", 0, 0)

@@ -15,7 +15,7 @@ use cohkit_testing::random_protocols::generate;
 use cohkit_testing::random_protocols::judge;
 use cohkit_testing::rumur;
 
-use judge::{Agreed, Trouble};
+use judge::{AgreedVerdict, JudgeError};
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -104,36 +104,36 @@ fn check_seed(seed: u64, reference: &str, folder: &Path, tally: &Tally) {
             rumur::rumur(
                 model,
                 cohkit_murphi::Style::Plain,
-                rumur::Compiled::Fast,
+                rumur::Compiled::Unoptimised,
                 folder,
             )
         }),
-        _ => judge::ours(&text, seed).map(|result| {
-            let safe = matches!(result.agreed, Agreed::Verified(_));
+        _ => judge::compare_engines(&text, seed).map(|result| {
+            let safe = matches!(result.agreed, AgreedVerdict::Verified(_));
             add(&tally.stopping, (safe && !result.makes_progress).into());
             add(&tally.simulated, result.simulated.into());
             add(&tally.programs, result.programs);
             result.agreed
         }),
     }));
-    let result = result.unwrap_or_else(|_| Err(Trouble::Differ("a panic".into())));
+    let result = result.unwrap_or_else(|_| Err(JudgeError::Disagreement("a panic".into())));
     match result {
-        Ok(Agreed::Verified(states)) => {
+        Ok(AgreedVerdict::Verified(states)) => {
             add(&tally.verified, 1);
             add(&tally.states, states as u64);
         }
-        Ok(Agreed::Violated) => {
+        Ok(AgreedVerdict::Violated) => {
             add(&tally.violated, 1);
         }
-        Ok(Agreed::Undecided) => {
+        Ok(AgreedVerdict::Undecided) => {
             add(&tally.undecided, 1);
         }
-        Err(Trouble::Refused(reason)) => {
+        Err(JudgeError::Rejected(reason)) => {
             if add(&tally.refused, 1) < SHOWN {
                 println!("refused: text {seed}\n{reason}");
             }
         }
-        Err(Trouble::Differ(reason)) => {
+        Err(JudgeError::Disagreement(reason)) => {
             if add(&tally.failures, 1) >= SHOWN {
                 return;
             }

@@ -4,7 +4,7 @@ use cohkit_protocol::protocol::MessageId;
 use cohkit_system::plan::CompletionEffect;
 use cohkit_system::stores::StoreSend;
 
-use super::expressions::Context;
+use super::context::Context;
 use super::tickets::ConsumedStore;
 use cohkit_engine::model::Expr;
 

@@ -1,99 +1,32 @@
 //! Lowering of controllers' expressions.
 //!
-//! Values are numbers (see [`super::layout::largest`]), except sets of remotes, which are arrays in variables. A set is
+//! Values are numbers (see [`super::agents::largest`]), except sets of remotes, which are arrays in variables. A set is
 //! never built: an expression tests its members.
 
+use cohkit_engine::model::{Expr, Place};
 use cohkit_protocol::controller::{Expression, Operator, Set, Value};
 use cohkit_protocol::protocol::{Type, VariableId as Name};
 use cohkit_protocol::terms::IndexDomain;
 use cohkit_protocol::unroll::Homes;
 
-use super::layout::{Side, System};
-use cohkit_engine::model::{Expr, Place};
+use super::agents::Agents;
+use super::context::Context;
 
-/// Values that the expressions of a row may read.
-#[derive(Clone)]
-pub(super) struct Context {
-    /// True if the row belongs to the home.
-    pub home: bool,
-    /// The line of the event.
-    pub line: Expr,
-    /// Index of the remote that executes the row.
-    pub remote: Option<Expr>,
-    /// Index of the remote that sent the current message.
-    pub sender: Option<Expr>,
-    /// Field values of the current message.
-    pub fields: Vec<Expr>,
-    /// Index of the remote in the current iteration of a loop or quantifier.
-    pub each: Option<Expr>,
-    /// Index of the remote that the row chooses, if it chooses one.
-    pub chosen: Option<Expr>,
-}
-
-impl Context {
-    /// The context inside a loop or quantifier.
-    pub fn with_each(&self, each: Expr) -> Context {
-        Context {
-            each: Some(each),
-            ..self.clone()
-        }
-    }
-
-    /// This agent's part of a variable.
-    pub fn part(&self, variable: cohkit_engine::model::VariableId) -> Place {
-        let place = variable.at(&self.line);
-        match &self.remote {
-            Some(remote) => place.at(remote),
-            None => place,
-        }
-    }
-
-    /// The index of a remote that needs no computation.
-    pub fn known(&self, e: &Expression) -> Option<Expr> {
-        match e {
-            Expression::Own => self.remote.clone(),
-            Expression::Sender => self.sender.clone(),
-            Expression::Each => self.each.clone(),
-            _ => None,
-        }
-    }
-}
-
-impl<'p> System<'p> {
-    /// The kind of agent that executes the row.
-    pub fn side_of(&self, context: &Context) -> &Side<'p> {
-        self.side(context.home)
-    }
-
-    /// The place of a variable.
-    pub fn variable(&self, context: &Context, name: Name) -> Place {
-        let side = self.side_of(context);
-        let variable = side.variables[name.index()];
-        match (
-            side.controller.variables[name.index()].register,
-            &context.remote,
-        ) {
-            (false, _) => context.part(variable),
-            (true, Some(remote)) => variable.at(remote),
-            (true, None) if self.protocol.homes == 1 => variable.into(),
-            (true, None) => variable.at(self.home_of(&context.line)),
-        }
-    }
-
+impl Agents<'_> {
     /// The value of a message's field as a number.
-    pub fn sent_value(&mut self, context: &Context, value: &Value) -> Expr {
+    pub fn sent_value(&self, context: &Context, value: &Value) -> Expr {
         match value {
             Value::Single(value, _) => self.number(context, value),
             // Sum of the members' powers of two.
-            Value::Set(set) => self.sum(|system, i| {
-                let member = system.member(context, set, i.into());
+            Value::Set(set) => self.sum(|i| {
+                let member = self.member(context, set, i.into());
                 member.then(1 << i, 0)
             }),
         }
     }
 
     /// The value of an expression as a number.
-    pub fn number(&mut self, context: &Context, e: &Expression) -> Expr {
+    pub fn number(&self, context: &Context, e: &Expression) -> Expr {
         use Expression as E;
         match e {
             E::Constant(c) => Expr::Int((*c).into()),
@@ -106,21 +39,21 @@ impl<'p> System<'p> {
             E::Sender => context.known(e).map_or(Expr::Int(0), |index| index + 1),
             E::State => {
                 let positions = self.positions(context.home);
-                positions.of(context.part(self.side_of(context).state))
+                positions.of(self.state(context))
             }
             E::Variable(name) => self.variable(context, *name).into(),
             E::Element(name, at) => self.element(context, *name, at).into(),
-            E::Home => self.home_of(&context.line),
+            E::Home => self.frame.home_of(&context.line),
             E::Field(i) => self.field(context, *i),
             E::Table(table, index) => {
                 let index = self.number(context, index);
                 self.side_of(context).tables[usize::from(*table)].of(index)
             }
-            E::Count(set) => self.sum(|system, i| {
-                let member = system.member(context, set, i.into());
+            E::Count(set) => self.sum(|i| {
+                let member = self.member(context, set, i.into());
                 member.as_number()
             }),
-            E::Round(number, size) => self.number(context, number) % i32::from(*size),
+            E::Modulo(number, size) => self.number(context, number) % i32::from(*size),
             E::Binary(operator, a, b) => match operator {
                 Operator::Add => self.number(context, a) + self.number(context, b),
                 Operator::Subtract => self.number(context, a) - self.number(context, b),
@@ -134,7 +67,7 @@ impl<'p> System<'p> {
                 | Operator::Or => self.truth(context, e).as_number(),
             },
             E::Homes(expression) => {
-                let written_out = Homes(self.protocol.homes).expression(expression);
+                let written_out = Homes(self.frame.protocol.homes).expression(expression);
                 self.number(context, &written_out)
             }
             E::In(..)
@@ -147,7 +80,7 @@ impl<'p> System<'p> {
     }
 
     /// A field of the current message.
-    fn field(&mut self, context: &Context, field: u8) -> Expr {
+    fn field(&self, context: &Context, field: u8) -> Expr {
         match context.fields.get(usize::from(field)) {
             Some(value) => value.clone(),
             None => self.unsupported(context, "reads a field that its event does not have"),
@@ -155,13 +88,13 @@ impl<'p> System<'p> {
     }
 
     /// Sum over all remotes.
-    fn sum(&mut self, mut term: impl FnMut(&mut Self, i32) -> Expr) -> Expr {
-        let first = term(self, 0);
-        (1..self.remotes).fold(first, |sum, i| sum + term(self, i))
+    fn sum(&self, term: impl Fn(i32) -> Expr) -> Expr {
+        let first = term(0);
+        (1..self.frame.remotes).fold(first, |sum, i| sum + term(i))
     }
 
     /// Truth value of a condition.
-    pub fn truth(&mut self, context: &Context, e: &Expression) -> Expr {
+    pub fn truth(&self, context: &Context, e: &Expression) -> Expr {
         use Expression as E;
         match e {
             E::Constant(c) => Expr::Bool(*c != 0),
@@ -174,14 +107,14 @@ impl<'p> System<'p> {
                     self.number(context, remote).gt(0).and(member)
                 }
             },
-            E::All(claim) => self.with_bound(self.remote_type, |system, each| {
-                each.all(system.truth(&context.with_each(each.into()), claim))
+            E::All(claim) => self.frame.scope.with_bound(self.frame.remote_type, |each| {
+                each.all(self.truth(&context.with_each(each.into()), claim))
             }),
-            E::Any(claim) => self.with_bound(self.remote_type, |system, each| {
-                each.any(system.truth(&context.with_each(each.into()), claim))
+            E::Any(claim) => self.frame.scope.with_bound(self.frame.remote_type, |each| {
+                each.any(self.truth(&context.with_each(each.into()), claim))
             }),
             E::Homes(expression) => {
-                let written_out = Homes(self.protocol.homes).expression(expression);
+                let written_out = Homes(self.frame.protocol.homes).expression(expression);
                 self.truth(context, &written_out)
             }
             E::SetsEqual(a, b) => self.same_members(context, a, b),
@@ -218,24 +151,24 @@ impl<'p> System<'p> {
             | E::Element(..)
             | E::Field(_)
             | E::Table(..)
-            | E::Round(..)
+            | E::Modulo(..)
             | E::Count(_) => self.number(context, e).is_not(0),
         }
     }
 
-    fn same_members(&mut self, context: &Context, a: &Set, b: &Set) -> Expr {
-        self.with_bound(self.remote_type, |system, each| {
-            let a = system.member(context, a, each.into());
-            let b = system.member(context, b, each.into());
+    fn same_members(&self, context: &Context, a: &Set, b: &Set) -> Expr {
+        self.frame.scope.with_bound(self.frame.remote_type, |each| {
+            let a = self.member(context, a, each.into());
+            let b = self.member(context, b, each.into());
             each.all(a.is(b))
         })
     }
 
     /// True if the remote with this index is a member of a set.
-    pub fn member(&mut self, context: &Context, set: &Set, remote: Expr) -> Expr {
+    pub fn member(&self, context: &Context, set: &Set, remote: Expr) -> Expr {
         match set {
             Set::Empty => Expr::Bool(false),
-            Set::All(_) if !self.protocol.several_tables() => Expr::Bool(true),
+            Set::All(_) if !self.frame.protocol.several_tables() => Expr::Bool(true),
             // The kind of a remote follows from its state, so remotes stay symmetric.
             Set::All(kind) => {
                 let state = self.remote.state.at(&context.line).at(remote);
@@ -263,7 +196,7 @@ impl<'p> System<'p> {
     }
 
     /// An element of an array.
-    pub fn element(&mut self, context: &Context, array: Name, indices: &[Expression]) -> Place {
+    pub fn element(&self, context: &Context, array: Name, indices: &[Expression]) -> Place {
         let mut place = self.variable(context, array);
         let Type::Array {
             first_domain,
@@ -286,18 +219,9 @@ impl<'p> System<'p> {
         place
     }
 
-    /// Number of a line's home. A message about no line has the home's number in place of the line.
-    pub fn home_of(&self, line: &Expr) -> Expr {
-        match i32::from(self.protocol.homes) {
-            1 => Expr::Int(0),
-            homes if homes == self.lines => line.clone(),
-            homes => line.clone() % homes,
-        }
-    }
-
     /// The index of the remote that an expression names. If it names none, the index is outside every array, which the
     /// search reports.
-    pub fn remote_index(&mut self, context: &Context, e: &Expression) -> Expr {
+    pub fn remote_index(&self, context: &Context, e: &Expression) -> Expr {
         match context.known(e) {
             Some(index) => index,
             None => self.number(context, e) - 1,

@@ -61,152 +61,76 @@
 //! behaves as below a cache of another protocol, and the outer level takes the place of the device.
 //! [`cohkit_system::world`] defines its steps.
 //!
+//! ## Parts
+//!
+//! Each part uses only those above it in this list:
+//!
+//! - the model under construction (`scope`), and the fixed parts of a system (`frame`, with `notes` for charts);
+//! - components that own state variables: states and variables of the agents (`agents`, `expressions`, `agent_words`),
+//!   `memory`, the `device`, the `backing_permission`, messages in flight (`channels`, `flows`, `in_flight`, `transfers`,
+//!   `input_queues`), pending stores (`stores`, `store_order`, `tickets`), the `copies` of a line, and the `watch` of an
+//!   access (`access_flow`). `layout` is all of them;
+//! - effects of a row on these components: statements (`effects`), `sends`, and those of a whole case (`answers`, `room`);
+//! - rules: one event at an agent (`reactions`, with its `cases`), and all events (`accesses`, `deliveries`,
+//!   `memory_steps`, `device_steps`, `lender`);
+//! - invariants and quiescence (`properties`), and descriptions of what waits (`wait_for`);
+//! - `assembly` makes a model of them, and [`progress`] the models that watch an access.
+//!
 //! Not modelled: fairness among requests, the bytes of a line, the difference between reads of one copy at different
 //! times, and a device that never unlocks.
 
+mod access_flow;
+mod accesses;
+mod agent_words;
+mod agents;
+mod answers;
+mod assembly;
 mod backing_permission;
+mod cases;
+mod channels;
+mod context;
+mod copies;
+mod deliveries;
+mod device;
+mod device_steps;
 mod effects;
 mod execution;
 mod expressions;
+mod flows;
+mod frame;
+mod in_flight;
 mod input_queues;
 mod layout;
 mod lender;
-mod message_rules;
-mod networks;
+mod memory;
+mod memory_steps;
+mod modelled;
+mod notes;
+mod options;
 mod prior_values;
 pub mod progress;
 mod properties;
+mod reactions;
+mod room;
+mod scope;
 mod sends;
+mod store_order;
 mod stores;
 mod story;
 mod tickets;
-mod triggers;
+mod transfers;
+mod trigger;
 mod wait_for;
 mod watch;
 
-use std::fmt;
+pub use modelled::{Mark, Modelled};
+pub use options::{Options, SystemError};
 
 use cohkit_base::words::counted;
-use cohkit_protocol::controller::{Controller, Event};
-use cohkit_protocol::protocol::{ChannelId, Protocol, System as Sized};
+use cohkit_engine::model::Model;
+use cohkit_protocol::controller::Controller;
+use cohkit_protocol::protocol::{ChannelId, Protocol};
 use cohkit_protocol::remotes::Remotes;
-
-use cohkit_engine::coverage::Coverage;
-use cohkit_engine::explain::Remark;
-use cohkit_engine::model::{Model, ModelError};
-
-/// Options of a model.
-#[derive(Clone, Debug)]
-pub struct Options {
-    /// Channel capacity: of equal messages in an unordered channel, and of messages per line in one ordered queue. It
-    /// is no assumption: exceeding it leaves the verdict undecided ([`cohkit_engine::Outcome::Exceeded`]).
-    pub capacity: u16,
-    /// A smaller capacity, to be tried first: states are smaller, and the verdict is the same unless it is undecided.
-    pub trial: Option<u16>,
-    /// True if the device may request its next local operation as soon as the home has accepted the previous one.
-    /// Otherwise it waits for the acknowledgement.
-    pub overlaps_requests: bool,
-    /// True if an outer level grants the home's permission to its memory, see [`cohkit_system::world`].
-    pub parent_any: bool,
-}
-
-impl Default for Options {
-    fn default() -> Options {
-        Options {
-            capacity: 7,
-            trial: None,
-            overlaps_requests: true,
-            parent_any: false,
-        }
-    }
-}
-
-impl Options {
-    /// Channel capacity for messages without a bound in the protocol file.
-    fn room(&self) -> u16 {
-        self.trial
-            .map_or(self.capacity, |trial| trial.min(self.capacity))
-    }
-}
-
-/// Reason why a system cannot be modelled.
-#[derive(Clone, PartialEq, Debug)]
-pub enum SystemError {
-    /// The number of remotes or lines is out of range.
-    Size(String),
-    /// A controller does something that has no meaning in its place.
-    Meaningless(String),
-    /// The model is not well formed: a defect of the lowering or of a constructed controller.
-    Model(Vec<ModelError>),
-}
-
-impl fmt::Display for SystemError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            SystemError::Size(message) | SystemError::Meaningless(message) => f.write_str(message),
-            SystemError::Model(errors) => {
-                write!(f, "the model is not well formed")?;
-                errors.iter().try_for_each(|e| write!(f, "; {e}"))
-            }
-        }
-    }
-}
-
-impl std::error::Error for SystemError {}
-
-/// A model and the data for reports on it.
-#[derive(Clone, Debug)]
-pub struct Modelled {
-    /// The model.
-    pub model: Model,
-    /// Rows of each group of its [`cohkit_engine::model::Note::Marks`].
-    pub marks: Vec<Mark>,
-    /// Descriptions of waiting agents and messages.
-    pub remarks: Vec<Remark>,
-}
-
-/// Rows for one event that are one case of the model. The members of the mark's group are their states.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Mark {
-    /// True for rows of the home.
-    pub home: bool,
-    /// Event of the rows.
-    pub event: Event,
-    /// Index of the rows among the rows of this event and their state.
-    pub case: usize,
-    /// States of the rows.
-    pub states: Vec<usize>,
-}
-
-impl Modelled {
-    /// Number of times that each row of one agent's controller was taken, by its index in [`Controller::rules`]. `None`
-    /// for rows that are no step of the model: rows that stall or never occur, and accesses without effect.
-    pub fn taken(
-        &self,
-        home: bool,
-        controller: &Controller,
-        coverage: &Coverage,
-    ) -> Vec<Option<u128>> {
-        let rows = controller.rules.iter().enumerate();
-        let counts = rows.map(|(index, row)| {
-            let earlier_rows = controller.rules[..index].iter();
-            let case = earlier_rows
-                .filter(|earlier| earlier.event == row.event && earlier.state == row.state)
-                .count();
-            let state = row.state.index();
-            let marks = self.marks.iter().enumerate().filter(|(_, mark)| {
-                let is_same_case = (mark.home, mark.event, mark.case) == (home, row.event, case);
-                is_same_case && mark.states.contains(&state)
-            });
-            let row_counts = marks.map(|(group, _)| {
-                let member = (group as u32, state as i64);
-                coverage.marks.get(&member).copied().unwrap_or(0)
-            });
-            row_counts.reduce(|a, b| a.saturating_add(b))
-        });
-        counts.collect()
-    }
-}
 
 /// Returns the model of a system of `remotes` caching agents and `lines` cache lines.
 ///
@@ -236,74 +160,10 @@ pub fn modelled(
     lines: u8,
     options: &Options,
 ) -> Result<Modelled, SystemError> {
-    let mut system = sized(protocol, home, remotes, lines, options)?;
-    system.triggers()?;
-    system.properties()?;
-    system.modelled()
-}
-
-/// Returns a system of this size that has variables and no rules yet.
-fn sized<'p>(
-    protocol: &'p Protocol,
-    home: &'p Controller,
-    remotes: impl Into<Remotes>,
-    lines: u8,
-    options: &'p Options,
-) -> Result<layout::System<'p>, SystemError> {
-    let of_each = remotes.into();
-    let (kinds, remotes) = (protocol.kinds.len(), of_each.total());
-    if of_each.kinds() != kinds && protocol.several_tables() {
-        let names: Vec<&str> = protocol
-            .kinds
-            .iter()
-            .map(|kind| kind.name.as_str())
-            .collect();
-        let names = names.join(", ");
-        return Err(SystemError::Size(format!(
-            "give the number of remotes of each kind: {names}"
-        )));
-    }
-    let max_lines = u16::from(Sized::MAX_LINES).max(progress::lines(protocol).into());
-    for (number, max, things) in [
-        (remotes, Sized::MAX_REMOTES.into(), "remotes"),
-        (lines.into(), max_lines, "lines"),
-    ] {
-        if !(1..=max).contains(&number) {
-            let error = format!("a system has 1 to {max} {things}, not {number}");
-            return Err(SystemError::Size(error));
-        }
-    }
-    if u16::from(lines) < protocol.homes {
-        let error = format!(
-            "{} share the lines and each needs at least one: {lines} is too few",
-            counted(protocol.homes, "home")
-        );
-        return Err(SystemError::Size(error));
-    }
-    if options.room() == 0 {
-        return Err(SystemError::Size(
-            "a channel has a capacity of at least 1".into(),
-        ));
-    }
-    layout::System::new(protocol, home, of_each, lines, options)
-}
-
-impl layout::System<'_> {
-    /// Returns the finished model, with the data for reports on it.
-    fn modelled(mut self) -> Result<Modelled, SystemError> {
-        self.describe_waits();
-        if let Some(error) = self.unsupported.take() {
-            return Err(error);
-        }
-        let marks = std::mem::take(&mut self.marks);
-        let remarks = std::mem::take(&mut self.remarks);
-        let model = self.finish().map_err(SystemError::Model)?;
-        Ok(Modelled {
-            model,
-            marks,
-            remarks,
-        })
-    }
+    let layout = assembly::sized(protocol, home, remotes, lines, options)?;
+    let reports = assembly::rules_of(&layout)?;
+    properties::add_properties(&layout);
+    assembly::assemble(layout, reports)
 }
 
 /// Returns the limit of a verdict on deadlocks: the channels that are assumed to share no buffers. `None` if there are

@@ -2,7 +2,7 @@
 
 use cohkit_base::sequence::{Action, Sequence, Step};
 use cohkit_engine::model::{Expr, Model, Note, Number, Phrase, Stmt, TraceRenderer};
-use cohkit_engine::trace_events::{Remark, TraceEvents};
+use cohkit_engine::trace_events::{NoteEvent, TraceEvents};
 
 /// An act of an agent, with phrases that are filled in during a trace.
 ///
@@ -51,13 +51,13 @@ pub(super) fn note(agent: Expr, act: Act, line: Option<Expr>, visible: bool) -> 
     };
     let line_flag = if line.is_some() { sort::HAS_LINE } else { 0 };
     let visible = if visible { sort::VISIBLE } else { 0 };
-    Stmt::Note(Note::Says {
-        sort: act | line_flag | visible,
+    Stmt::Note(Note::Event {
+        kind: act | line_flag | visible,
         values: [Some(agent), line, counterpart]
             .into_iter()
             .flatten()
             .collect(),
-        words,
+        phrase: words,
     })
 }
 
@@ -94,13 +94,13 @@ struct Flying {
 }
 
 impl TraceEvents for Chart<'_> {
-    fn add_event(&mut self, remark: Remark) {
-        let mut values = remark.values.into_iter();
+    fn add_event(&mut self, event: NoteEvent) {
+        let mut values = event.values.into_iter();
         let agent = values.next().unwrap_or(0) as usize;
-        let line = (remark.sort & sort::HAS_LINE != 0).then(|| values.next().unwrap_or(0) as u32);
+        let line = (event.kind & sort::HAS_LINE != 0).then(|| values.next().unwrap_or(0) as u32);
         let counterpart = values.next().map(|counterpart| counterpart as usize);
-        let words = remark.words;
-        let action = match remark.sort & 3 {
+        let words = event.text;
+        let action = match event.kind & 3 {
             sort::SEND => {
                 let to = counterpart.unwrap_or(agent);
                 let flight = self.next_flight();
@@ -144,7 +144,7 @@ impl TraceEvents for Chart<'_> {
             agent,
             action,
             line,
-            visible: remark.sort & sort::VISIBLE != 0,
+            visible: event.kind & sort::VISIBLE != 0,
         });
     }
 

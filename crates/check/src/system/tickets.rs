@@ -1,6 +1,9 @@
 //! The data of pending stores: tickets, the variables that hold them, and the store of the message being consumed.
 
 use cohkit_engine::model::{Expr, TableId, TypeId, VariableId};
+use cohkit_system::stores::AtomicRead;
+
+use super::frame::Frame;
 
 /// Range of the tickets that messages of one flow may carry.
 #[derive(Clone, Copy)]
@@ -12,7 +15,8 @@ pub(super) struct Tickets {
 }
 
 /// The variables of pending stores, each per line and remote. `None` for a variable that the protocol does not need.
-pub(super) struct Stores {
+#[derive(Clone, Copy)]
+pub(super) struct StoreVariables {
     /// Number of ranks.
     pub ranks: u8,
     /// True if the home has performed the store of the access in progress.
@@ -23,6 +27,28 @@ pub(super) struct Stores {
     pub read: Option<VariableId>,
     /// Per state, true if an atomic access that the home performs may be outstanding there.
     pub atomic_in: Option<TableId>,
+}
+
+impl StoreVariables {
+    /// Declares the variables that a protocol needs. `states` are the states of the remotes.
+    pub fn new(frame: &Frame, states: TypeId, ranks: u8) -> StoreVariables {
+        let (facts, scope) = (&frame.facts, &frame.scope);
+        let declare = |name: &str, element: TypeId| {
+            let ty = frame.per_remote(name, element);
+            scope.state(format!("{}_{name}", frame.protocol.remote.name), ty)
+        };
+        let counted = |name: &str, max: u8| declare(name, scope.range(name, 0, i32::from(max)));
+        StoreVariables {
+            ranks,
+            performed: (facts.awaits_stores()).then(|| declare("store_performed", TypeId::BOOL)),
+            posted: (facts.line_order).then(|| counted("posted_stores", ranks)),
+            read: (facts.atomics()).then(|| counted("atomic_read", AtomicRead::Outdated as u8)),
+            atomic_in: facts.atomics().then(|| {
+                let values = facts.atomic_in.iter().map(|&atomic| i32::from(atomic));
+                scope.table("atomic_in", states, TypeId::BOOL, values)
+            }),
+        }
+    }
 }
 
 /// A store whose message the home consumes.

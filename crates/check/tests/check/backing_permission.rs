@@ -16,7 +16,7 @@ use rumur::{require, rumur, Compiled};
 
 const INNER: &str = include_str!("../../../../protocols/mesi-l1.coh");
 
-fn read(text: &str) -> Protocol {
+fn parse_valid(text: &str) -> Protocol {
     parse(text).unwrap_or_else(|errors| {
         let messages = errors.iter().map(|e| e.render("text", text, false));
         panic!("{}", messages.collect::<String>())
@@ -32,7 +32,7 @@ fn backing_options() -> Options {
 
 /// The checker's report for this number of L1s and lines, with every state explored.
 fn check_text(text: &str, remotes: u16, lines: u8) -> Report {
-    let protocol = read(text);
+    let protocol = parse_valid(text);
     let home = construct::home(&protocol, remotes).unwrap();
     let lowered_model = model(&protocol, &home, remotes, lines, &backing_options()).unwrap();
     let search = Search {
@@ -45,7 +45,7 @@ fn check_text(text: &str, remotes: u16, lines: u8) -> Report {
 
 /// States, transitions and depth by execution, or the properties violated at the shortest distance.
 fn explore_text(text: &str, remotes: u16, lines: u8) -> Result<(u128, u128, u64), Vec<String>> {
-    let protocol = read(text);
+    let protocol = parse_valid(text);
     let home = construct::home(&protocol, remotes).unwrap();
     let system = System::new(&protocol, &home, remotes, lines, 7).with_backing_permission();
     match explore(&system, World::<Current>::new(&system), 50_000) {
@@ -84,7 +84,7 @@ fn inner_levels_are_verified_below_any_outer_protocol() {
 /// Accesses that begin can be performed, though the permission may be revoked before.
 #[test]
 fn accesses_below_backing_permission_can_be_performed() {
-    let protocol = read(INNER);
+    let protocol = parse_valid(INNER);
     let home = construct::home(&protocol, 2).unwrap();
     let report = progress(
         &protocol,
@@ -105,7 +105,7 @@ fn changed_text(from: &str, to: &str) -> String {
 
 /// Each fault violates the expected property in both engines.
 #[test]
-fn faults_below_lent_memory_are_refuted() {
+fn faults_below_a_backing_permission_are_refuted() {
     let faults = [
         // The home grants more permission than it has.
         (
@@ -153,7 +153,7 @@ fn faults_below_lent_memory_are_refuted() {
             Property::Drain => "drain".to_string(),
             other => format!("{other:?}"),
         };
-        let walk_error = walk_error.expect_err("a fault");
+        let walk_error = walk_error.expect_err("violation found by the walk");
         assert!(
             walk_error.contains(&violated),
             "{to}: {violated}, {walk_error:?}"
@@ -174,11 +174,12 @@ fn rumur_agrees_on_lent_memory() {
             false,
         ),
     ] {
-        let protocol = read(&text);
+        let protocol = parse_valid(&text);
         let home = construct::home(&protocol, 2).unwrap();
         let lowered = model(&protocol, &home, 2, 1, &backing_options()).unwrap();
         let folder = tempfile::tempdir().unwrap();
-        let (holds, states, output) = rumur(&lowered, Style::Plain, Compiled::Fast, folder.path());
+        let (holds, states, output) =
+            rumur(&lowered, Style::Plain, Compiled::Unoptimised, folder.path());
         assert_eq!(holds, expected, "{output}");
         if expected {
             assert_eq!(check_text(&text, 2, 1).states, u128::from(states));
@@ -188,7 +189,7 @@ fn rumur_agrees_on_lent_memory() {
 
 #[test]
 fn verdict_lists_backing_permission_assumptions() {
-    let protocol = read(INNER);
+    let protocol = parse_valid(INNER);
     let named = |name: &str| protocol.systems.iter().find(|s| s.name == name).unwrap();
     assert!(named("below_any").parent_any && !named("one_cluster").parent_any);
     assert_eq!(
@@ -196,7 +197,7 @@ fn verdict_lists_backing_permission_assumptions() {
         assumptions(&protocol, true).len()
     );
     // A home without local operations has no operation that revokes its memory.
-    let mesi = read(include_str!("../../../../protocols/mesi.coh"));
+    let mesi = parse_valid(include_str!("../../../../protocols/mesi.coh"));
     let home = construct::home(&mesi, 2).unwrap();
     let error = model(&mesi, &home, 2, 1, &backing_options())
         .unwrap_err()

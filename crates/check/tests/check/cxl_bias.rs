@@ -1,19 +1,18 @@
 //! A device's memory with bias: the purpose of its one order, and the reason that the host's own request goes first.
 //! Mistakes that have a chart are in `cohkit_testing::mutations`.
 
-use crate::changed;
+use crate::changed_protocols::with_changes;
+use crate::changed_protocols::{search, shipped};
 
-use changed::{search, shipped};
-
-/// The one order of the protocol.
-const ORDER: &str = "  ordered m2s_req per line                # of which nothing but a request behind MemRdFwd ever matters\n";
+/// Statement of the only order of the protocol.
+const ORDER_STATEMENT: &str = "  ordered m2s_req per line                # of which nothing but a request behind MemRdFwd ever matters\n";
 
 /// Response of a waiting device to a host whose upgrade it cannot grant yet.
-const AGAIN: &str = "  RD RI W CI TB | MemInv                                    | send CmpS ";
+const RETRY_ROW: &str = "  RD RI W CI TB | MemInv                                    | send CmpS ";
 
-/// The protocol with changes. Each replaced string occurs once.
-fn changed(changes: &[(&str, &str)]) -> String {
-    changed::changed("cxl-bias", changes)
+/// Returns the protocol with changes. Each replaced string occurs once.
+fn changed_protocol(changes: &[(&str, &str)]) -> String {
+    with_changes("cxl-bias", changes)
 }
 
 #[test]
@@ -30,15 +29,20 @@ fn hosts_share_device_memory_coherently() {
 /// mistaken for one that the host made before its response.
 #[test]
 fn unordered_host_response_confuses_two_requests() {
-    let found = search(&changed(&[(ORDER, "")]), 1, 1, true);
+    let found = search(&changed_protocol(&[(ORDER_STATEMENT, "")]), 1, 1, true);
     assert_eq!(found, Err("no unexpected message".into()));
     // An upgrade cannot arrive while the device asks the host for a copy that it alone has. This test adds a row for
     // it.
     let served = ("  RD W CI TB | MemInv if", "  RD W C CI TB | MemInv if");
-    let found = search(&changed(&[(ORDER, ""), served]), 1, 1, true);
+    let found = search(
+        &changed_protocol(&[(ORDER_STATEMENT, ""), served]),
+        1,
+        1,
+        true,
+    );
     assert_eq!(found, Err("single writer".into()));
     assert_eq!(
-        search(&changed(&[served]), 1, 1, true),
+        search(&changed_protocol(&[served]), 1, 1, true),
         Ok((708, 1807)),
         "it is never taken otherwise"
     );
@@ -47,7 +51,7 @@ fn unordered_host_response_confuses_two_requests() {
 /// A host cannot know whether the device has served its request, so it must not respond before the request completes.
 #[test]
 fn early_host_response_violates_single_writer() {
-    let early = changed(&[(
+    let early = changed_protocol(&[(
         "  IS IS_C IE IE_C IE_D SE XI | RdOwnNoData RdShared | stall     |",
         "  IS IS_C IE IE_C IE_D | RdOwnNoData RdShared | send MemRdFwdI | stay\n  SE XI | RdOwnNoData RdShared | stall |",
     )]);
@@ -57,7 +61,7 @@ fn early_host_response_violates_single_writer() {
 /// No order keeps MemRdFwd behind MemWr.
 #[test]
 fn early_host_response_leaves_memory_stale() {
-    let early = changed(&[("send MemWrI     | XI_F", "send MemWrI, send MemRdFwdI | XI")]);
+    let early = changed_protocol(&[("send MemWrI     | XI_F", "send MemWrI, send MemRdFwdI | XI")]);
     assert_eq!(search(&early, 1, 1, true), Err("data value".into()));
 }
 
@@ -65,7 +69,7 @@ fn early_host_response_leaves_memory_stale() {
 /// ever itself.
 #[test]
 fn device_that_stalls_the_host_request_deadlocks() {
-    let stalling = changed(&[
+    let stalling = changed_protocol(&[
         (
             "  RD RC W C CI TB | MemRdS MemRdA if hosts == { sender }    | send MemData, send CmpE ",
             "  RD RC W C CI TB | MemRdS MemRdA if hosts == { sender }    | stall | \n  RD | clean | stall # ",
@@ -81,7 +85,7 @@ fn device_that_stalls_the_host_request_deadlocks() {
 /// permission, and neither responds to the device before it has been served. A single host never has to give way.
 #[test]
 fn two_upgrading_hosts_deadlock_unless_one_yields() {
-    let without_yield = changed(&[(AGAIN, "  RD RI W CI TB | MemInv | stall | # ")]);
+    let without_yield = changed_protocol(&[(RETRY_ROW, "  RD RI W CI TB | MemInv | stall | # ")]);
     assert_eq!(search(&without_yield, 1, 1, false), Ok((708, 1807)));
     let found = search(&without_yield, 2, 1, true).unwrap_err();
     assert!(found.starts_with("no deadlock"), "{found}");
@@ -90,7 +94,7 @@ fn two_upgrading_hosts_deadlock_unless_one_yields() {
 /// In device bias the device asks no host. A host in host bias with a copy would violate this.
 #[test]
 fn device_bias_requires_a_request_to_hosts() {
-    let without_request = changed(&[(
+    let without_request = changed_protocol(&[(
         "  H          | take_bias                                    | send RdOwnNoData to hosts                                       | TB",
         "  H          | take_bias                                    | acknowledge take_bias, hosts := {}, alone := false              | L",
     )]);

@@ -1,28 +1,27 @@
 //! CXL.mem with back-invalidate: the purpose of its order and of its conflict handshake. Mistakes in the handshake that
 //! have a chart are in `cohkit_testing::mutations`.
 
-use crate::changed;
+use crate::changed_protocols::with_changes;
+use crate::changed_protocols::{search, shipped};
 
-use changed::{search, shipped};
+/// Statement of the only order of the protocol.
+const ORDER_STATEMENT: &str = "  ordered BIConflictAck behind Cmp CmpS CmpE\n";
 
-/// The one order of the protocol.
-const ORDER: &str = "  ordered BIConflictAck behind Cmp CmpS CmpE\n";
+/// States in which a request is still assumed to wait, of a row that takes the acknowledgement.
+const EARLY_ACKNOWLEDGEMENT_STATES: &str = "  I IS IE IR IW  ";
 
-/// The acknowledgement, in states where a request is still assumed to wait.
-const EARLY: &str = "  I IS IE IR IW  ";
-
-/// The protocol with changes. Each replaced string occurs once.
-fn changed(changes: &[(&str, &str)]) -> String {
-    changed::changed("cxl-mem", changes)
+/// Returns the protocol with changes. Each replaced string occurs once.
+fn changed_protocol(changes: &[(&str, &str)]) -> String {
+    with_changes("cxl-mem", changes)
 }
 
-/// The property that two hosts violate with the changed protocol.
-fn violated(changes: &[(&str, &str)]) -> String {
-    search(&changed(changes), 2, 1, true).expect_err("it is wrong")
+/// Returns the property that two hosts violate with the changed protocol.
+fn violated_property(changes: &[(&str, &str)]) -> String {
+    search(&changed_protocol(changes), 2, 1, true).expect_err("violated property")
 }
 
 #[test]
-fn hosts_share_a_device_s_memory() {
+fn hosts_share_device_memory_coherently_with_conflicts() {
     let text = shipped("cxl-mem");
     assert_eq!(search(&text, 1, 1, false), Ok((1420, 3774)));
     assert_eq!(search(&text, 2, 1, false), Ok((54_432, 204_664)));
@@ -43,19 +42,36 @@ fn lines_are_independent() {
 #[test]
 fn unordered_host_mistakes_a_served_request_for_a_waiting_one() {
     // Data have arrived: the acknowledgement cannot arrive before the completion, and so has no row.
-    assert_eq!(violated(&[(ORDER, "")]), "no unexpected message");
-    let early_rows = EARLY.replace("IE", "IE IS_C IE_C");
-    assert_eq!(violated(&[(ORDER, ""), (EARLY, &early_rows)]), "data value");
+    assert_eq!(
+        violated_property(&[(ORDER_STATEMENT, "")]),
+        "no unexpected message"
+    );
+    let early_rows = EARLY_ACKNOWLEDGEMENT_STATES.replace("IE", "IE IS_C IE_C");
+    assert_eq!(
+        violated_property(&[
+            (ORDER_STATEMENT, ""),
+            (EARLY_ACKNOWLEDGEMENT_STATES, &early_rows)
+        ]),
+        "data value"
+    );
     // The rows alone change nothing, as they are never taken.
     let size = search(&shipped("cxl-mem"), 2, 1, true);
-    assert_eq!(search(&changed(&[(EARLY, &early_rows)]), 2, 1, true), size);
+    assert_eq!(
+        search(
+            &changed_protocol(&[(EARLY_ACKNOWLEDGEMENT_STATES, &early_rows)]),
+            2,
+            1,
+            true
+        ),
+        size
+    );
 }
 
 /// More order does no harm. A device that sends all messages without data through one queue is among those that the
 /// protocol allows.
 #[test]
 fn one_ordered_queue_for_responses_is_sufficient() {
-    let text = changed(&[(ORDER, "  ordered s2m_ndr\n")]);
+    let text = changed_protocol(&[(ORDER_STATEMENT, "  ordered s2m_ndr\n")]);
     assert!(search(&text, 2, 1, true).is_ok());
 }
 
@@ -63,20 +79,29 @@ fn one_ordered_queue_for_responses_is_sufficient() {
 #[test]
 fn acknowledgement_is_ordered_after_each_grant() {
     let behind = |completions| format!("  ordered BIConflictAck behind {completions}\n");
-    let early_rows = EARLY.replace("IE", "IE IS_C IE_C");
+    let early_rows = EARLY_ACKNOWLEDGEMENT_STATES.replace("IE", "IE IS_C IE_C");
     for (completions, expected) in [("Cmp CmpS", "data value"), ("Cmp CmpE", "single writer")] {
-        let violation = violated(&[(ORDER, &behind(completions)), (EARLY, &early_rows)]);
+        let violation = violated_property(&[
+            (ORDER_STATEMENT, &behind(completions)),
+            (EARLY_ACKNOWLEDGEMENT_STATES, &early_rows),
+        ]);
         assert_eq!(violation, expected, "{completions}");
     }
     // The order behind completions of writes and evictions has no effect: the host responds alike before and after
     // them.
-    assert!(search(&changed(&[(ORDER, &behind("CmpS CmpE"))]), 2, 1, true).is_ok());
+    assert!(search(
+        &changed_protocol(&[(ORDER_STATEMENT, &behind("CmpS CmpE"))]),
+        2,
+        1,
+        true
+    )
+    .is_ok());
 }
 
 /// BIRsp carries no data, and no order keeps it behind MemWr.
 #[test]
 fn early_snoop_response_leaves_memory_stale() {
-    let violation = violated(&[(
+    let violation = violated_property(&[(
         "| BISnpInv                 | send MemWrI                  | XI_B",
         "| BISnpInv                 | send MemWrI, send BIRspI     | XI",
     )]);
@@ -89,14 +114,14 @@ fn early_snoop_response_leaves_memory_stale() {
 fn owner_is_recorded_after_eviction_during_snoop() {
     let row = "holders := { asker }, alone := true, asker := none | N\n  RD          | BIRspS";
     let changed_row = row.replace("alone := true, ", "");
-    assert_eq!(violated(&[(row, &changed_row)]), "single writer");
+    assert_eq!(violated_property(&[(row, &changed_row)]), "single writer");
 }
 
 /// The reason that there is no BISnpCur: between its response and the read of memory the owner may write. The read may
 /// return this value, as it began earlier, but memory must be current when it is read.
 #[test]
 fn snoop_that_keeps_write_permission_exposes_stale_memory() {
-    let violation = violated(&[
+    let violation = violated_property(&[
         ("BISnpInv, BISnpData\n", "BISnpInv, BISnpData, BISnpCur\n"),
         ("BIRspI, BIRspS\n", "BIRspI, BIRspS, BIRspE\n"),
         (
@@ -120,7 +145,7 @@ fn snoop_that_keeps_write_permission_exposes_stale_memory() {
 /// Device bias is a lock: a request that is served under it gives a host a permission besides the device's.
 #[test]
 fn device_bias_excludes_hosts() {
-    let violation = violated(&[
+    let violation = violated_property(&[
         (
             "  D           | unlock ",
             "  D | MemRdS | send MemData, send CmpE, holders := { sender }, alone := true | stay\n  D           | unlock ",
@@ -132,7 +157,7 @@ fn device_bias_excludes_hosts() {
     ]);
     assert_eq!(violation, "single writer");
     // Bias is taken before the snooped hosts have responded.
-    let violation = violated(&[(
+    let violation = violated_property(&[(
         "send BISnpInv to holders                                       | TB",
         "acknowledge take_bias | D",
     )]);

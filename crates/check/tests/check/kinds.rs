@@ -222,23 +222,27 @@ system one { remotes 1; lines 1 }
 system two { remotes 2; lines 1; turns 2 }
 ";
 
-fn read(text: &str) -> Protocol {
+fn parse_valid(text: &str) -> Protocol {
     parse(text).unwrap_or_else(|errors| {
         let messages = errors.iter().map(|e| e.render("text", text, false));
         panic!("{}", messages.collect::<String>())
     })
 }
 
-/// The protocol with the parameters of one of its systems.
-fn sized(protocol: &Protocol, system: &str) -> Protocol {
+/// Returns the protocol with the parameters of one of its systems.
+fn with_sizes_of(protocol: &Protocol, system: &str) -> Protocol {
     let system = protocol.systems.iter().find(|s| s.name == system).unwrap();
-    system.sized.as_deref().unwrap_or(protocol).clone()
+    system
+        .resized_protocol
+        .as_deref()
+        .unwrap_or(protocol)
+        .clone()
 }
 
 /// Searches a system of a protocol, and checks that the executed rows, a search of orbits and Rumur agree with the
 /// report.
-fn judged(text: &str, system: &str) -> Report {
-    let protocol = sized(&read(text), system);
+fn search_report(text: &str, system: &str) -> Report {
+    let protocol = with_sizes_of(&parse_valid(text), system);
     let home = construct::home(&protocol, 2).unwrap();
     let system = protocol.systems.iter().find(|s| s.name == system).unwrap();
     let (remotes, lines) = (system.remotes, system.lines);
@@ -305,8 +309,12 @@ fn judged(text: &str, system: &str) -> Report {
     }
     if require("rumur") {
         let folder = tempfile::tempdir().unwrap();
-        let (holds, states, output) =
-            rumur(&checked_model, Style::Plain, Compiled::Fast, folder.path());
+        let (holds, states, output) = rumur(
+            &checked_model,
+            Style::Plain,
+            Compiled::Unoptimised,
+            folder.path(),
+        );
         assert_eq!(report.outcome == Outcome::Verified, holds, "{output}");
         if holds {
             assert_eq!(report.states, u128::from(states));
@@ -315,10 +323,11 @@ fn judged(text: &str, system: &str) -> Report {
     report
 }
 
-fn verified(text: &str, system: &str) -> Report {
-    let report = judged(text, system);
+/// Checks that a system and its progress are verified; returns the report.
+fn verify(text: &str, system: &str) -> Report {
+    let report = search_report(text, system);
     assert_eq!(report.outcome, Outcome::Verified);
-    let protocol = sized(&read(text), system);
+    let protocol = with_sizes_of(&parse_valid(text), system);
     let home = construct::home(&protocol, 2).unwrap();
     let system = protocol.systems.iter().find(|s| s.name == system).unwrap();
     let system_options = Options::default();
@@ -334,14 +343,15 @@ fn verified(text: &str, system: &str) -> Report {
     report
 }
 
-fn violated(text: &str, system: &str, from: &str, to: &str) -> String {
+/// Returns the property that a protocol violates after one change.
+fn violated_after_change(text: &str, system: &str, from: &str, to: &str) -> String {
     assert_eq!(text.matches(from).count(), 1, "`{from}`");
-    refuted(&text.replace(from, to), system)
+    violated_property(&text.replace(from, to), system)
 }
 
-/// The property that a protocol violates.
-fn refuted(text: &str, system: &str) -> String {
-    match judged(text, system).outcome {
+/// Returns the property that a protocol violates.
+fn violated_property(text: &str, system: &str) -> String {
+    match search_report(text, system).outcome {
         Outcome::Violated {
             property: Property::Assertion(name) | Property::Invariant(name),
             ..
@@ -354,14 +364,14 @@ fn refuted(text: &str, system: &str) -> String {
 #[test]
 fn each_kind_of_remotes_has_its_own_rows() {
     for system in ["one", "two", "many"] {
-        verified(KINDS, system);
+        verify(KINDS, system);
     }
 }
 
 /// Two CPUs and a device are not symmetric like three CPUs: only the two CPUs may be permuted.
 #[test]
 fn only_agents_of_one_kind_are_symmetric() {
-    let protocol = read(KINDS);
+    let protocol = parse_valid(KINDS);
     let home = construct::home(&protocol, 2).unwrap();
     let states = |name: &str, symmetry| {
         let system = protocol.systems.iter().find(|s| s.name == name).unwrap();
@@ -382,22 +392,22 @@ fn only_agents_of_one_kind_are_symmetric() {
 }
 
 #[test]
-fn the_set_of_a_kind_holds_all_its_remotes_and_no_other() {
+fn set_of_a_kind_has_exactly_its_remotes() {
     let drops = "send Drop to device, left := count(device)";
-    let name = violated(
+    let name = violated_after_change(
         KINDS,
         "many",
         drops,
         "send Drop to device, left := count(device - { wants })",
     );
     assert_eq!(name, "single writer");
-    let name = violated(KINDS, "two", "if wants in device", "if wants in cpu");
+    let name = violated_after_change(KINDS, "two", "if wants in device", "if wants in cpu");
     assert_eq!(name, "no unexpected message");
 }
 
 #[test]
 fn system_size_requires_a_count_per_kind() {
-    let protocol = read(KINDS);
+    let protocol = parse_valid(KINDS);
     let home = construct::home(&protocol, 2).unwrap();
     let refused = model(&protocol, &home, 2, 1, &Options::default());
     let Err(SystemError::Size(message)) = refused else {
@@ -416,18 +426,21 @@ fn kinds_with_equal_rows_behave_as_one_kind() {
             "system s { left 1; right 2; lines 1 }",
         )
         .replace("system two_lines    { remotes 2; lines 2 }", "");
-    let report = verified(&two, "s");
+    let report = verify(&two, "s");
     assert_eq!((report.states, report.transitions), (24_981, 84_984));
 }
 
 #[test]
 fn ordered_message_arrives_after_its_predecessor() {
     for system in ["one", "two"] {
-        verified(BEHIND, system);
+        verify(BEHIND, system);
     }
     // Without that order the farewell arrives first.
     let order = "  ordered Last behind Data\n";
-    assert_eq!(violated(BEHIND, "one", order, ""), "no unexpected message");
+    assert_eq!(
+        violated_after_change(BEHIND, "one", order, ""),
+        "no unexpected message"
+    );
 }
 
 /// Only earlier messages go before. A farewell that is requested first does not wait for the response that is sent
@@ -443,7 +456,7 @@ fn later_message_does_not_delay_an_ordered_one() {
         .replace("  G | Last       |                    | I\n", "");
     let description = "a farewell";
     assert_eq!(
-        violated(&overtakes, "one", description, description),
+        violated_after_change(&overtakes, "one", description, description),
         "no unexpected message"
     );
     let either = first
@@ -452,24 +465,24 @@ fn later_message_does_not_delay_an_ordered_one() {
             "  F | Data ",
             "  N | Data       | done               | G\n  F | Data ",
         );
-    verified(&either, "one");
-    verified(&either, "two");
+    verify(&either, "one");
+    verify(&either, "two");
 }
 
 #[test]
 fn variables_start_with_declared_initial_values() {
     let text = include_str!("../../../../protocols/token.coh");
-    let report = verified(text, "two_caches");
+    let report = verify(text, "two_caches");
     assert_eq!((report.states, report.transitions), (4_873, 13_960));
     // One token more than there are caches, or one less.
     let initial_tokens = "held:   count = count(cache)";
     assert_eq!(
-        violated(text, "two_caches", initial_tokens, "held:   count"),
+        violated_after_change(text, "two_caches", initial_tokens, "held:   count"),
         "no deadlock"
     );
     let owner = "owns:   bool = true";
     assert_eq!(
-        violated(text, "two_caches", owner, "owns:   bool = false"),
+        violated_after_change(text, "two_caches", owner, "owns:   bool = false"),
         "no deadlock"
     );
 }
@@ -477,7 +490,7 @@ fn variables_start_with_declared_initial_values() {
 #[test]
 fn per_line_order_covers_only_messages_of_one_line() {
     let shared_order = LETTERS.replace(" per line", "");
-    let states = |text: &str, system: &str| verified(text, system).states;
+    let states = |text: &str, system: &str| verify(text, system).states;
     for system in ["one", "two"] {
         assert_eq!(states(LETTERS, system), states(&shared_order, system));
     }
@@ -489,19 +502,19 @@ fn per_line_order_covers_only_messages_of_one_line() {
     assert_eq!(states(LETTERS, "both"), two_remotes * two_remotes);
     // Without an order the farewell may arrive first.
     for system in ["one", "lines"] {
-        let name = violated(LETTERS, system, "; ordered ask per line", "");
+        let name = violated_after_change(LETTERS, system, "; ordered ask per line", "");
         assert_eq!(name, "no unexpected message");
     }
 }
 
 #[test]
 fn wrapping_counters_distinguish_messages_if_large_enough() {
-    let states = |size: &str| verified(&NUMBERED.replace("cycle 3", size), "one").states;
+    let states = |size: &str| verify(&NUMBERED.replace("cycle 3", size), "one").states;
     // All numbers are equivalent.
     let three = states("cycle 3");
     assert_eq!(three % 3, 0);
     assert_eq!(states("cycle 6"), 2 * three);
-    verified(NUMBERED, "two");
+    verify(NUMBERED, "two");
     for faulty in [
         NUMBERED.replace("cycle 3", "cycle 2"),
         // One note may then stay behind while each other note is that of the previous read.
@@ -511,30 +524,31 @@ fn wrapping_counters_distinguish_messages_if_large_enough() {
             .replace("cycle 3", "cycle 4")
             .replace("now += 1", "now += 2"),
     ] {
-        assert_eq!(refuted(&faulty, "one"), "no unexpected message");
+        assert_eq!(violated_property(&faulty, "one"), "no unexpected message");
     }
 }
 
 #[test]
 fn arrays_are_indexed_by_remote_and_loops_cover_sets() {
     for (system, states) in [("one", 23), ("two", 613)] {
-        assert_eq!(verified(COUNTED, system).states, states);
+        assert_eq!(verify(COUNTED, system).states, states);
     }
     let reset = "room := most";
-    let property = violated(COUNTED, "two", reset, "room[sender] := most");
+    let property = violated_after_change(COUNTED, "two", reset, "room[sender] := most");
     assert_eq!(property, "no unexpected message");
     let initial_value = "per remote = most";
-    let property = violated(COUNTED, "one", initial_value, "per remote = 1");
+    let property = violated_after_change(COUNTED, "one", initial_value, "per remote = 1");
     assert_eq!(property, "no unexpected message");
     let loop_set = "for r in sharers {";
-    let property = violated(COUNTED, "two", loop_set, "for r in sharers - { sender } {");
+    let property =
+        violated_after_change(COUNTED, "two", loop_set, "for r in sharers - { sender } {");
     assert_eq!(property, "no deadlock");
     // Without its guard a number falls below its range.
     let guard = "GetS if room[sender] > 0";
-    let property = violated(COUNTED, "one", guard, "GetS if room[sender] >= 0");
+    let property = violated_after_change(COUNTED, "one", guard, "GetS if room[sender] >= 0");
     assert_eq!(property, "values in range");
     // The message names the variable as in the protocol file.
-    let below = judged(&COUNTED.replace(guard, "GetS if room[sender] >= 0"), "one");
+    let below = search_report(&COUNTED.replace(guard, "GetS if room[sender] >= 0"), "one");
     let Outcome::Violated { message, .. } = below.outcome else {
         panic!("{:?}", below.outcome);
     };
@@ -543,10 +557,10 @@ fn arrays_are_indexed_by_remote_and_loops_cover_sets() {
 }
 
 #[test]
-fn a_system_may_take_other_sizes_than_the_text() {
-    let short = verified(COUNTED, "short");
+fn system_overrides_sizes_of_the_file() {
+    let short = verify(COUNTED, "short");
     let text = COUNTED.replace("size most 2", "size most 1");
-    let resized = verified(&text, "two");
+    let resized = verify(&text, "two");
     assert_eq!(
         (short.states, short.transitions),
         (resized.states, resized.transitions)
@@ -555,9 +569,9 @@ fn a_system_may_take_other_sizes_than_the_text() {
 }
 
 #[test]
-fn an_array_may_have_a_value_for_each_number() {
+fn arrays_are_indexed_by_numbers() {
     for system in ["one", "two"] {
-        verified(NOTED, system);
+        verify(NOTED, system);
     }
     for (from, to) in [
         // A number is reused while its note is outstanding.
@@ -568,7 +582,7 @@ fn an_array_may_have_a_value_for_each_number() {
         // The index is out of range.
         ("at: 0..1", "at: 0..2 = 2"),
     ] {
-        let property = violated(NOTED, "one", from, to);
+        let property = violated_after_change(NOTED, "one", from, to);
         assert_eq!(property, "values in range", "{to}");
     }
 }

@@ -1,18 +1,20 @@
 //! Tests of `cohkit-check` through its public interface and against independent references, in one binary.
 
 mod backing_permission;
-mod changed;
+mod changed_protocols;
 mod cxl_bias;
 mod cxl_mem;
 mod faults;
+mod fingerprints;
 mod kinds;
 mod mutation;
 mod operators;
+mod permissions;
 mod progress;
 mod random_protocols;
 mod reports;
-mod rights;
 mod rumur_systems;
+mod structure;
 mod system;
 mod text_mutations;
 mod traces;

@@ -20,6 +20,7 @@ struct Mutant {
     home: Controller,
 }
 
+/// Returns all mutants of a home.
 fn mutants(protocol: &Protocol, home: &Controller) -> Vec<Mutant> {
     let mut mutants = Vec::new();
     for (index, rule) in home.rules.iter().enumerate() {
@@ -38,12 +39,12 @@ fn mutants(protocol: &Protocol, home: &Controller) -> Vec<Mutant> {
                 });
             };
         for (position, statement) in body.iter().enumerate() {
-            let mut shorter = body.clone();
-            shorter.remove(position);
+            let mut without_statement = body.clone();
+            without_statement.remove(position);
             change(
                 "action dropped",
                 format!("{statement:?} dropped"),
-                shorter,
+                without_statement,
                 *next,
             );
             let Statement::Send {
@@ -73,17 +74,17 @@ fn mutants(protocol: &Protocol, home: &Controller) -> Vec<Mutant> {
             }
         }
         let target = next.unwrap_or(rule.state);
-        let different = StateId((target.0 + 1) % home.states.len() as u16);
+        let other_state = StateId((target.0 + 1) % home.states.len() as u16);
         let description = format!(
             "to {} instead of {}",
-            home.states[different.index()].name,
+            home.states[other_state.index()].name,
             home.states[target.index()].name
         );
         change(
             "another next state",
             description,
             body.clone(),
-            Some(different),
+            Some(other_state),
         );
     }
     mutants

@@ -11,8 +11,8 @@ use cohkit_protocol::controller::{Access, Controller};
 use cohkit_protocol::protocol::{Home, Protocol};
 use cohkit_protocol::text::parse;
 
-/// One copy of the line, recalled when another cache requests it. `AT_I`, `AT_V` and `MEANWHILE` are rows for requests,
-/// `LOCALS` those for the device.
+/// One copy of the line, recalled when another cache requests it. `ROWS_IN_I`, `ROWS_IN_V` and `ROWS_WHILE_BUSY` are
+/// rows for requests, `LOCALS` those for the device.
 const ONE_COPY: &str = "
 protocol one_copy
 line 64 bytes
@@ -40,11 +40,11 @@ home directory {
   states { I; V; R waits Put; L waits Put }
   variables { owner: remote; next: remote; flag: bool; banned: set of remote }
   local recall { ensure all == I }
-AT_I
+ROWS_IN_I
   I   | Get    | send Data, owner := sender                                | V
-AT_V
+ROWS_IN_V
   V   | Get    | send Recall to owner, next := sender                      | R
-MEANWHILE
+ROWS_WHILE_BUSY
   R   | Put    | write, send Data to next, owner := next, next := none     | V
   L   | Put    | write, acknowledge recall, owner := none                  | I
 LOCALS
@@ -58,9 +58,12 @@ const LOCALS: &str = "
   R L | recall | stall
 ";
 
-fn one_copy(at_i: &str, at_v: &str, meanwhile: &str, locals: &str) -> String {
-    let text = ONE_COPY.replace("AT_I", at_i).replace("AT_V", at_v);
-    let text = text.replace("MEANWHILE", meanwhile);
+/// Returns the protocol with these rows.
+fn one_copy(rows_in_i: &str, rows_in_v: &str, rows_while_busy: &str, locals: &str) -> String {
+    let text = ONE_COPY
+        .replace("ROWS_IN_I", rows_in_i)
+        .replace("ROWS_IN_V", rows_in_v);
+    let text = text.replace("ROWS_WHILE_BUSY", rows_while_busy);
     let text = text.replace("LOCALS", locals);
     match text.contains("send Nack") {
         true => text,
@@ -90,8 +93,8 @@ fn shipped(name: &str) -> String {
     std::fs::read_to_string(format!("{root}/../../protocols/{name}.coh")).unwrap()
 }
 
-/// The result of the progress check, after everything else is verified.
-fn judged(text: &str, remotes: u16, search: &Search) -> Progress {
+/// Returns the result of the progress check, after everything else is verified.
+fn check_progress(text: &str, remotes: u16, search: &Search) -> Progress {
     let protocol = protocol(text);
     let home = home(&protocol);
     let system_options = Options {
@@ -104,15 +107,16 @@ fn judged(text: &str, remotes: u16, search: &Search) -> Progress {
     progress(&protocol, &home, (remotes, 1), &system_options, search).unwrap()
 }
 
-/// The violation, for any number of threads, and with every state explored instead of orbits.
-fn violated(text: &str, remotes: u16) -> String {
+/// Returns the message of the violation, which is the same for any number of threads, and with every state explored
+/// instead of orbits.
+fn violation_text(text: &str, remotes: u16) -> String {
     let search = |threads, symmetry| {
         let search = Search {
             threads,
             symmetry,
             ..Search::default()
         };
-        match judged(text, remotes, &search).outcome {
+        match check_progress(text, remotes, &search).outcome {
             Outcome::Violated {
                 property,
                 message,
@@ -130,8 +134,9 @@ fn violated(text: &str, remotes: u16) -> String {
     message
 }
 
-fn verified(text: &str, remotes: u16) {
-    let found = judged(text, remotes, &Search::default());
+/// Checks that progress is verified and that every access begins in some state.
+fn assert_verified(text: &str, remotes: u16) {
+    let found = check_progress(text, remotes, &Search::default());
     assert_eq!(found.outcome, Outcome::Verified);
     assert!(found.never.is_empty());
 }
@@ -152,7 +157,7 @@ fn permanent_rejection_of_stores_violates_progress() {
             "  S_D     | GetS GetM ",
             "  I S M | GetM | send Nack | stay\n  S_D     | GetS GetM ",
         );
-    let message = violated(&text, 2);
+    let message = violation_text(&text, 2);
     assert_eq!(
         message,
         "a store of cache 0, which is in IM_AD, can never be performed"
@@ -160,12 +165,12 @@ fn permanent_rejection_of_stores_violates_progress() {
 }
 
 #[test]
-fn an_operation_that_is_refused_in_every_state_is_violated() {
+fn operation_refused_in_every_state_violates_progress() {
     let always_refused = "
   I     | recall if flag | acknowledge recall | stay
   I V R L | recall | refuse
 ";
-    let message = violated(&one_copy("", "", "  R L | Get | stall", always_refused), 2);
+    let message = violation_text(&one_copy("", "", "  R L | Get | stall", always_refused), 2);
     assert_eq!(
         message,
         "the device's recall can never be performed; the directory is in I"
@@ -174,7 +179,7 @@ fn an_operation_that_is_refused_in_every_state_is_violated() {
 
 /// A row is only without effect on progress if its guard can never hold: `mode` begins with the value that it requires.
 #[test]
-fn an_operation_that_an_initial_value_refuses_is_violated() {
+fn operation_refused_by_an_initial_value_violates_progress() {
     let refused_initially = "
   I     | recall if mode == 1 | refuse
   I     | recall              | acknowledge recall | stay
@@ -183,7 +188,7 @@ fn an_operation_that_an_initial_value_refuses_is_violated() {
     let text = one_copy("", "", "  R L | Get | stall", refused_initially);
     let variables = "banned: set of remote }";
     let text = text.replace(variables, "banned: set of remote; mode: 0..1 = 1 }");
-    let message = violated(&text, 2);
+    let message = violation_text(&text, 2);
     assert_eq!(
         message,
         "the device's recall can never be performed; the directory is in I"
@@ -191,14 +196,14 @@ fn an_operation_that_an_initial_value_refuses_is_violated() {
 }
 
 #[test]
-fn a_refusal_that_passes_is_verified() {
+fn temporary_refusal_is_verified() {
     // Refused while the home waits for a copy to be put back, which the device can wait for.
     let refused_while_waiting = "
   I     | recall      | acknowledge recall   | stay
   V     | recall      | send Recall to owner | L
   R L   | recall      | refuse
 ";
-    verified(
+    assert_verified(
         &one_copy("", "", "  R L | Get | stall", refused_while_waiting),
         2,
     );
@@ -208,7 +213,7 @@ fn a_refusal_that_passes_is_verified() {
 fn permanent_rejection_in_one_state_violates_progress() {
     // A request during a recall sets a flag that no row clears.
     let rejection = "  I   | Get if flag | send Nack | stay";
-    let message = violated(
+    let message = violation_text(
         &one_copy(
             rejection,
             &rejection.replace("I  ", "V  "),
@@ -230,7 +235,7 @@ fn permanent_ban_of_a_remote_violates_progress() {
         LOCALS,
     );
     for remotes in [2, 3] {
-        let message = violated(&text, remotes);
+        let message = violation_text(&text, remotes);
         assert!(message.starts_with("a load of cache 0"), "{message}");
     }
 }
@@ -240,31 +245,31 @@ fn unfair_but_always_possible_service_is_verified() {
     // Each request during a recall is rejected: unfair, but no violation.
     let text = one_copy("", "", "  R L | Get | send Nack | stay", LOCALS);
     for remotes in [1, 2, 3] {
-        verified(&text, remotes);
+        assert_verified(&text, remotes);
     }
     let protocol = protocol(&text);
     // This needs a search: drain alone does not imply it.
-    let doubts = unproven_kinds(&protocol, &home(&protocol));
+    let unproven = unproven_kinds(&protocol, &home(&protocol));
     assert_eq!(
-        doubts,
+        unproven,
         [Kind::Access(Access::Load), Kind::Access(Access::Store)]
     );
 }
 
 #[test]
-fn a_search_that_is_given_up_is_undecided() {
+fn limited_progress_search_is_undecided() {
     let text = one_copy("", "", "  R L | Get | send Nack | stay", LOCALS);
     let search = Search {
         max_states: Some(5),
         ..Search::default()
     };
     let reason = Reason::MaxStates;
-    let found = judged(&text, 2, &search);
+    let found = check_progress(&text, 2, &search);
     assert_eq!(found.outcome, Outcome::Undecided { reason });
 }
 
 #[test]
-fn an_access_that_begins_nowhere_is_named() {
+fn access_that_never_begins_is_listed() {
     // The state in which the access would begin is behind a guard that is never true.
     let text = one_copy("", "", "  R L | Get | stall", LOCALS)
         .replace(
@@ -276,7 +281,7 @@ fn an_access_that_begins_nowhere_is_named() {
             "IV | Data if n > 0 | | X\n  IV | Data |",
         )
         .replace("V  | Recall ", "X | demote | send Put | I\n  V X | Recall ");
-    let found = judged(&text, 2, &Search::default());
+    let found = check_progress(&text, 2, &Search::default());
     assert_eq!(found.outcome, Outcome::Verified);
     assert_eq!(found.never, ["demote"]);
 }
@@ -344,7 +349,7 @@ fn drain_agrees_with_progress_search_per_access() {
 }
 
 #[test]
-fn a_store_that_is_only_ever_tried_again_is_violated() {
+fn endlessly_retried_store_violates_progress() {
     // No row leads on: no row requests write permission, and no state has it.
     let text = one_copy("", "", "  R L | Get | stall", LOCALS)
         .replace(
@@ -354,20 +359,21 @@ fn a_store_that_is_only_ever_tried_again_is_violated() {
         .replace("V reads writes dirty", "V reads dirty");
     assert!(text.contains("retry") && !text.contains("writes"));
     assert_eq!(
-        violated(&text, 2),
+        violation_text(&text, 2),
         "a store of cache 0, which is in I, can never be performed"
     );
 }
 
 /// Checks only the progress of a protocol whose lines share registers, on as many lines as that needs.
-fn with_registers(text: &str, remotes: u16) -> Progress {
+fn check_coupled_progress(text: &str, remotes: u16) -> Progress {
     let protocol = protocol(text);
     let home = home(&protocol);
     let search = Search::default();
     progress(&protocol, &home, (remotes, 2), &Options::default(), &search).unwrap()
 }
 
-fn message_of(found: Progress) -> String {
+/// Returns the message of a progress violation.
+fn violation_message(found: Progress) -> String {
     match found.outcome {
         Outcome::Violated {
             property: PROGRESS,
@@ -380,7 +386,7 @@ fn message_of(found: Progress) -> String {
 
 /// One line of the directory keeps the only entry for ever, so requests of the other line are rejected for ever. This
 /// was once verified, as progress was checked on a single line, which always has an entry.
-const SLOT_KEPT: &str = include_str!("../verdicts/p01_slot_kept.coh");
+const LEAKED_ENTRY: &str = include_str!("../verdicts/p01_slot_kept.coh");
 
 /// A local operation is refused for ever once another line has the only entry. This was once verified for the same
 /// reason.
@@ -389,7 +395,7 @@ const LOCAL_REFUSED: &str = include_str!("../verdicts/r09_local_refused.coh");
 #[test]
 fn entry_leaked_by_another_line_violates_progress() {
     for remotes in [1, 2] {
-        let message = message_of(with_registers(SLOT_KEPT, remotes));
+        let message = violation_message(check_coupled_progress(LEAKED_ENTRY, remotes));
         let (begin, end) = (
             "a load of cache",
             " can never be performed on line 0 of 2 lines",
@@ -405,21 +411,21 @@ fn entry_leaked_by_another_line_violates_progress() {
 fn local_operation_blocked_by_another_line_violates_progress() {
     for remotes in [1, 2] {
         assert_eq!(
-            message_of(with_registers(LOCAL_REFUSED, remotes)),
+            violation_message(check_coupled_progress(LOCAL_REFUSED, remotes)),
             "the device's clean can never be performed on line 0 of 2 lines; the dir is in I"
         );
     }
 }
 
 #[test]
-fn an_entry_that_is_given_back_lets_the_other_line_progress() {
-    let text = SLOT_KEPT
+fn returned_entry_lets_the_other_line_progress() {
+    let text = LEAKED_ENTRY
         .replace("recall: Recall", "recall: Recall, Done")
         .replace("back: Back", "back: Put (line), Back")
         .replace("W | Nack", "V | evict | send Put | P\n  P | Recall | | stay\n  P | Done | | I\n  W | Nack")
         .replace("W waits Data Nack", "W waits Data Nack; P waits Done")
         .replace("B | Get ", "V | Put | write, send Done, free += 1, owner := none | I\n  B | Put | write, send Done, send Data to next, owner := next, next := none | V\n  B | Get ");
-    let found = with_registers(&text, 1);
+    let found = check_coupled_progress(&text, 1);
     assert_eq!(found.outcome, Outcome::Verified);
     assert!(found.notes.is_empty(), "{:?}", found.notes);
 }
@@ -427,7 +433,7 @@ fn an_entry_that_is_given_back_lets_the_other_line_progress() {
 #[test]
 fn permanently_inaccessible_line_is_noted_with_its_path() {
     // The cache counts its own entries, and never frees one: no access begins, so none is rejected.
-    let text = SLOT_KEPT
+    let text = LEAKED_ENTRY
         .replace(
             "remote cache {",
             "remote cache {\n  registers { room: 0..1 = 1 }",
@@ -443,7 +449,7 @@ fn permanently_inaccessible_line_is_noted_with_its_path() {
         .replace("waits Data Nack", "waits Data")
         .replace("  W | Nack       |           | I\n", "")
         .replace(", Nack;", ";");
-    let found = with_registers(&text, 1);
+    let found = check_coupled_progress(&text, 1);
     assert_eq!(found.outcome, Outcome::Verified);
     let [note] = &found.notes[..] else {
         panic!("{:?}", found.notes);
@@ -459,7 +465,7 @@ fn permanently_inaccessible_line_is_noted_with_its_path() {
             "V | evict | send Back, room += 1 | I\n  I W | Recall | | stay\n  V | Recall | send Back, room += 1 | I",
         )
         .replace("  B | Get ", "  V | Back | write, owner := none | I\n  B | Get ");
-    let found = with_registers(&freed, 1);
+    let found = check_coupled_progress(&freed, 1);
     assert_eq!(found.outcome, Outcome::Verified);
     assert!(found.notes.is_empty(), "{:?}", found.notes);
 }
@@ -517,7 +523,7 @@ fn home_that_picks_any_sharer_is_verified() {
 }
 
 #[test]
-fn choice_from_an_empty_set_is_violated() {
+fn choice_from_an_empty_set_is_a_violation() {
     let text = PICK_SHARER.replace("one := any sharers", "one := any sharers - sharers");
     let Outcome::Violated { property, .. } = outcome(&text, 2, 1) else {
         panic!("a message is sent to none");
@@ -543,7 +549,7 @@ fn choice_uses_values_assigned_earlier_in_its_row() {
 const BACK_PRESSURE: &str = include_str!("../../../../tests/networks/back-pressure.coh");
 
 #[test]
-fn full_input_queues_that_wait_for_each_other_deadlock() {
+fn cyclic_wait_of_full_input_queues_deadlocks() {
     assert_eq!(outcome(BACK_PRESSURE, 1, 2), Outcome::Verified);
     let small_queues = BACK_PRESSURE.replace("capacity 2", "capacity 1");
     let verdict = outcome(&small_queues, 1, 2);

@@ -9,47 +9,54 @@ use cohkit_testing::rumur;
 use cohkit_murphi::Style;
 use cohkit_protocol::controller::Effect;
 use faults::FAULTS;
-use generate::{ARRAYS, ASIDE, COMBINED, JOINED, POSTED};
-use judge::{case, home, modelled_as, rumur, safety, Agreed, Found, Judged, Trouble};
+use generate::{ARRAYS, COMBINED, COUPLED_LINES, DEFERRED_STORES, POSTED};
+use judge::{
+    case, check_model, home, rumur, safety, AgreedVerdict, EngineComparison, Found, JudgeError,
+};
 use std::collections::BTreeSet;
 
-const TEXTS: u64 = 200;
+/// Number of protocols of the basic generator.
+const PROTOCOL_COUNT: u64 = 200;
 
+/// Returns the command that repeats a comparison.
 fn rerun_command(seed: u64, against: &str) -> String {
     format!("cargo run -p cohkit-check --example fuzz_protocols -- --seed {seed} --count 1 --against {against}")
 }
 
 #[test]
-fn execution_and_every_form_of_the_model_agree_on_random_texts() {
+fn execution_and_all_model_forms_agree_on_random_protocols() {
     let mut agreed = Vec::new();
     // The invariant of the last one has a sum of so many counters that the printed model was nested too deeply to be
     // read.
-    for seed in (0..TEXTS)
+    for seed in (0..PROTOCOL_COUNT)
         .chain([13_269])
         .chain(ARRAYS..ARRAYS + 40)
-        .chain(JOINED..JOINED + 40)
-        .chain(ASIDE..ASIDE + 40)
+        .chain(COUPLED_LINES..COUPLED_LINES + 40)
+        .chain(DEFERRED_STORES..DEFERRED_STORES + 40)
         .chain(POSTED..POSTED + 60)
     {
-        match judge::ours(&generate::protocol(seed), seed) {
+        match judge::compare_engines(&generate::protocol(seed), seed) {
             Ok(judged) => agreed.push(judged.agreed),
             // A row of this protocol was made wrong, and the front end rejects it.
-            Err(Trouble::Refused(reason)) => assert!(reason.starts_with("error"), "{reason}"),
-            Err(Trouble::Differ(reason)) => panic!("{}\n{reason}", rerun_command(seed, "ours")),
+            Err(JudgeError::Rejected(reason)) => assert!(reason.starts_with("error"), "{reason}"),
+            Err(JudgeError::Disagreement(reason)) => {
+                panic!("{}\n{reason}", rerun_command(seed, "ours"))
+            }
         }
     }
     // The sample is significant: most protocols are accepted, and there are large ones of either verdict.
-    let count =
-        |predicate: fn(&Agreed) -> bool| agreed.iter().filter(|verdict| predicate(verdict)).count();
+    let count = |predicate: fn(&AgreedVerdict) -> bool| {
+        agreed.iter().filter(|verdict| predicate(verdict)).count()
+    };
     assert!(agreed.len() > 180, "{}", agreed.len());
-    assert!(count(|v| matches!(v, Agreed::Verified(states) if *states > 100)) > 50);
-    assert!(count(|v| *v == Agreed::Violated) > 20);
+    assert!(count(|v| matches!(v, AgreedVerdict::Verified(states) if *states > 100)) > 50);
+    assert!(count(|v| *v == AgreedVerdict::Violated) > 20);
 }
 
 /// Number of states of a verified protocol, otherwise 0.
-fn verified(judged: &Judged) -> usize {
+fn verified(judged: &EngineComparison) -> usize {
     match judged.agreed {
-        Agreed::Verified(states) => states,
+        AgreedVerdict::Verified(states) => states,
         _ => 0,
     }
 }
@@ -61,29 +68,36 @@ fn all_engines_agree_on_random_designs() {
     let mut verdicts = Vec::new();
     let mut rejected = 0;
     let mut networks = 0;
-    for seed in COMBINED..COMBINED + TEXTS {
+    for seed in COMBINED..COMBINED + PROTOCOL_COUNT {
         let text = generate::protocol(seed);
-        match judge::ours(&text, seed) {
+        match judge::compare_engines(&text, seed) {
             Ok(judged) => {
                 networks += usize::from(verified(&judged) > 0 && text.contains("network "));
                 verdicts.push(judged);
             }
-            Err(Trouble::Refused(reason)) => {
+            Err(JudgeError::Rejected(reason)) => {
                 assert!(reason.starts_with("error"), "{reason}");
                 rejected += 1;
             }
-            Err(Trouble::Differ(reason)) => panic!("{}\n{reason}", rerun_command(seed, "ours")),
+            Err(JudgeError::Disagreement(reason)) => {
+                panic!("{}\n{reason}", rerun_command(seed, "ours"))
+            }
         }
     }
-    let count =
-        |predicate: fn(&Judged) -> bool| verdicts.iter().filter(|judged| predicate(judged)).count();
+    let count = |predicate: fn(&EngineComparison) -> bool| {
+        verdicts.iter().filter(|judged| predicate(judged)).count()
+    };
     assert!(rejected < 60, "{rejected}");
     // Enough protocols of each kind are judged.
     let counts = [
         ("verified with networks", networks, 30),
         ("verified", count(|j| verified(j) > 0), 90),
         ("verified and large", count(|j| verified(j) > 100), 30),
-        ("violated", count(|j| j.agreed == Agreed::Violated), 15),
+        (
+            "violated",
+            count(|j| j.agreed == AgreedVerdict::Violated),
+            15,
+        ),
         (
             "verified and stopping",
             count(|j| verified(j) > 0 && !j.makes_progress),
@@ -98,7 +112,7 @@ fn all_engines_agree_on_random_designs() {
 }
 
 #[test]
-fn an_independent_checker_agrees_on_random_texts() {
+fn rumur_agrees_on_random_protocols() {
     if !rumur::require("rumur") {
         return;
     }
@@ -107,25 +121,33 @@ fn an_independent_checker_agrees_on_random_texts() {
     for seed in (0..20)
         .chain([27])
         .chain(ARRAYS..ARRAYS + 4)
-        .chain(JOINED..JOINED + 4)
-        .chain(ASIDE..ASIDE + 4)
+        .chain(COUPLED_LINES..COUPLED_LINES + 4)
+        .chain(DEFERRED_STORES..DEFERRED_STORES + 4)
         .chain(POSTED..POSTED + 8)
         .chain(COMBINED..COMBINED + 12)
     {
-        let checker =
-            |model: &_| rumur::rumur(model, Style::Plain, rumur::Compiled::Fast, folder.path());
+        let checker = |model: &_| {
+            rumur::rumur(
+                model,
+                Style::Plain,
+                rumur::Compiled::Unoptimised,
+                folder.path(),
+            )
+        };
         match rumur(&generate::protocol(seed), checker) {
-            Ok(_) | Err(Trouble::Refused(_)) => {}
-            Err(Trouble::Differ(reason)) => panic!("{}\n{reason}", rerun_command(seed, "rumur")),
+            Ok(_) | Err(JudgeError::Rejected(_)) => {}
+            Err(JudgeError::Disagreement(reason)) => {
+                panic!("{}\n{reason}", rerun_command(seed, "rumur"))
+            }
         }
     }
 }
 
 /// The first fault was real: the lowering lost the set in `x += e`.
 #[test]
-fn random_texts_notice_faults_that_are_seeded_into_the_lowering() {
+fn random_protocols_detect_seeded_lowering_faults() {
     let mut undetected: Vec<&faults::Fault> = FAULTS.iter().collect();
-    for seed in (0..TEXTS).chain(COMBINED..COMBINED + TEXTS) {
+    for seed in (0..PROTOCOL_COUNT).chain(COMBINED..COMBINED + PROTOCOL_COUNT) {
         let Ok(case) = case(&generate::protocol(seed)) else {
             continue;
         };
@@ -136,10 +158,10 @@ fn random_texts_notice_faults_that_are_seeded_into_the_lowering() {
             continue;
         }
         undetected.retain(|fault| {
-            let seeded = fault.seeded(&case.protocol);
-            let model = safety(&seeded, home(&seeded), case.remotes);
+            let faulty = fault.apply(&case.protocol);
+            let model = safety(&faulty, home(&faulty), case.remotes);
             let model = model.unwrap_or_else(|reason| panic!("{}: {reason:?}", fault.name));
-            modelled_as(&case, &model).is_ok()
+            check_model(&case, &model).is_ok()
         });
     }
     let undetected: Vec<&str> = undetected.iter().map(|fault| fault.name).collect();
@@ -149,7 +171,7 @@ fn random_texts_notice_faults_that_are_seeded_into_the_lowering() {
 #[test]
 fn random_protocols_use_every_row_construct() {
     let mut covered: BTreeSet<&str> = BTreeSet::new();
-    let words = [
+    let constructs = [
         ":=",
         "+=",
         "-=",
@@ -215,25 +237,29 @@ fn random_protocols_use_every_row_construct() {
         "one := any sharers",
         "write deferred, send Written to wants",
     ];
-    for seed in (0..TEXTS)
+    for seed in (0..PROTOCOL_COUNT)
         .chain(ARRAYS..ARRAYS + 40)
-        .chain(ASIDE..ASIDE + 40)
+        .chain(DEFERRED_STORES..DEFERRED_STORES + 40)
         .chain(POSTED..POSTED + 40)
-        .chain(COMBINED..COMBINED + TEXTS)
+        .chain(COMBINED..COMBINED + PROTOCOL_COUNT)
     {
         let text = generate::protocol(seed);
-        covered.extend(words.iter().filter(|word| text.contains(**word)));
+        covered.extend(
+            constructs
+                .iter()
+                .filter(|construct| text.contains(**construct)),
+        );
     }
-    let missing: Vec<&&str> = words
+    let missing: Vec<&&str> = constructs
         .iter()
-        .filter(|word| !covered.contains(*word))
+        .filter(|construct| !covered.contains(*construct))
         .collect();
     assert!(missing.is_empty(), "{missing:?}");
 }
 
-/// The controllers of a protocol, without source positions.
-fn effects(text: &str) -> Vec<Effect> {
-    let protocol = cohkit_protocol::text::parse(text).expect("a sound text");
+/// Returns the effects of all rows of a protocol, which have no source positions.
+fn row_effects(text: &str) -> Vec<Effect> {
+    let protocol = cohkit_protocol::text::parse(text).expect("protocol without errors");
     let rules = [&protocol.remote, home(&protocol)].map(|agent| agent.rules.clone());
     rules
         .into_iter()
@@ -242,10 +268,12 @@ fn effects(text: &str) -> Vec<Effect> {
         .collect()
 }
 
-fn ours(text: &str) -> Agreed {
+fn engine_verdict(text: &str) -> AgreedVerdict {
     match judge::case(text).and_then(|case| judge::models(&case)) {
         Ok(agreed) => agreed,
-        Err(Trouble::Refused(reason) | Trouble::Differ(reason)) => panic!("{reason}\n{text}"),
+        Err(JudgeError::Rejected(reason) | JudgeError::Disagreement(reason)) => {
+            panic!("{reason}\n{text}")
+        }
     }
 }
 
@@ -253,25 +281,26 @@ fn ours(text: &str) -> Agreed {
 /// `crates/protocol/tests/execute.rs` tests execution itself.
 #[test]
 fn operators_agree_between_model_and_execution() {
-    for tried in &operators::TYPES {
-        let verdict = ours(&operators::values(tried));
+    for case in &operators::TYPES {
+        let verdict = engine_verdict(&operators::expression_protocol(case));
         assert!(
-            matches!(verdict, Agreed::Verified(_)),
+            matches!(verdict, AgreedVerdict::Verified(_)),
             "{}: {verdict:?}",
-            tried.words
+            case.name
         );
-        for &(operator, fits) in tried.changes {
-            let [short, long] =
-                [true, false].map(|short| operators::changes(tried, (operator, fits), short));
-            assert_eq!(effects(&short), effects(&long), "{short}");
-            let verdict = ours(&short);
+        for &(operator, range_condition) in case.assignments {
+            let [short, long] = [true, false].map(|short| {
+                operators::assignment_protocol(case, (operator, range_condition), short)
+            });
+            assert_eq!(row_effects(&short), row_effects(&long), "{short}");
+            let verdict = engine_verdict(&short);
             assert!(
-                matches!(verdict, Agreed::Verified(_)),
+                matches!(verdict, AgreedVerdict::Verified(_)),
                 "{verdict:?}\n{short}"
             );
-            if tried.words != "set of remote" {
-                for text in operators::too_much(tried, operator, true) {
-                    assert_eq!(ours(&text), Agreed::Violated, "{text}");
+            if case.name != "set of remote" {
+                for text in operators::out_of_range_protocols(case, operator, true) {
+                    assert_eq!(engine_verdict(&text), AgreedVerdict::Violated, "{text}");
                 }
             }
         }

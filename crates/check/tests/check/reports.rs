@@ -2,13 +2,13 @@
 
 use cohkit_testing::models;
 
-use cohkit_check::system::{modelled, Modelled, Options as Sized};
+use cohkit_check::system::{modelled, Modelled, Options as SystemOptions};
 use cohkit_engine::build::*;
 use cohkit_engine::coverage::coverage;
 use cohkit_engine::explain::{explain, Explanation};
 use cohkit_engine::graph::graph;
 use cohkit_engine::model::*;
-use cohkit_engine::replay::{replay_trace, Ending};
+use cohkit_engine::replay::{replay_trace, FinalVerdict};
 use cohkit_engine::report::Status;
 use cohkit_engine::trace::Trace;
 use cohkit_engine::{check, Options, Outcome, Property, Report};
@@ -32,7 +32,7 @@ fn system(protocol: &Protocol, remotes: u16, lines: u8) -> (Modelled, Controller
         Home::Policy(_) if remotes == 1 => construct(protocol).unwrap().flat(true),
         Home::Policy(_) => construct(protocol).unwrap().factored(true),
     };
-    let model = modelled(protocol, &home, remotes, lines, &Sized::default()).unwrap();
+    let model = modelled(protocol, &home, remotes, lines, &SystemOptions::default()).unwrap();
     (model, home)
 }
 
@@ -113,8 +113,8 @@ fn rows_of_protocol_tables_are_counted() {
     let options = Options::default();
     let report = check(model, &options).unwrap();
     let coverage = coverage(model, &report, &options).unwrap();
-    let rows = |of_home: bool, controller: &Controller| {
-        let counts = system.taken(of_home, controller, &coverage);
+    let rows = |is_home: bool, controller: &Controller| {
+        let counts = system.taken(is_home, controller, &coverage);
         counts
             .into_iter()
             .enumerate()
@@ -153,8 +153,8 @@ fn rows_of_protocol_tables_are_counted() {
     expect![[""]].assert_eq(&untaken_rows(&home_rows, &home));
 }
 
-/// The trace of a violation, as it comes back from JSON.
-fn recorded(report: &Report) -> (Property, Trace) {
+/// Returns the violated property and its trace, after a round trip through JSON.
+fn counterexample(report: &Report) -> (Property, Trace) {
     let Outcome::Violated {
         property, trace, ..
     } = &report.outcome
@@ -175,11 +175,11 @@ fn replay_reaches_recorded_violation() {
         copies(2, true),
     ] {
         let report = check(&model, &Options::default()).unwrap();
-        let (claim, recorded) = recorded(&report);
+        let (claim, recorded) = counterexample(&report);
         for claim in [Some(&claim), None] {
             let (trace, ending) = replay_trace(&model, &recorded, claim).unwrap();
             assert_eq!(trace, recorded);
-            let Ending::Violated { property, .. } = ending else {
+            let FinalVerdict::Violated { property, .. } = ending else {
                 panic!("{}: {ending:?}", model.name);
             };
             assert_eq!(Some(&property), claim.or(Some(&property)), "{}", model.name);
@@ -188,7 +188,7 @@ fn replay_reaches_recorded_violation() {
         let mut shorter = recorded.clone();
         if shorter.steps.pop().is_some() && recorded.fault.is_none() {
             let (_, ending) = replay_trace(&model, &shorter, Some(&claim)).unwrap();
-            let expected_ending = Ending::Violated {
+            let expected_ending = FinalVerdict::Violated {
                 property: claim,
                 message: String::new(),
             };
@@ -203,11 +203,11 @@ fn replay_reaches_recorded_violation() {
 }
 
 #[test]
-fn a_trace_that_does_not_fit_names_the_step() {
+fn mismatching_trace_is_rejected_with_its_step() {
     let model = dining(3);
-    let (_, good) = recorded(&check(&model, &Options::default()).unwrap());
+    let (_, valid_trace) = counterexample(&check(&model, &Options::default()).unwrap());
     let error_after = |change: &dyn Fn(&mut Trace)| {
-        let mut trace = good.clone();
+        let mut trace = valid_trace.clone();
         change(&mut trace);
         replay_trace(&model, &trace, None).unwrap_err()
     };
@@ -219,7 +219,7 @@ fn a_trace_that_does_not_fit_names_the_step() {
         error_after(&|t| t.steps[2] = t.steps[1].clone()),
         error_after(&|t| t.steps[1].changes[0].to = "7".into()),
         error_after(&|t| t.steps[1].changes.clear()),
-        replay_trace(&peterson(2), &good, None).unwrap_err(),
+        replay_trace(&peterson(2), &valid_trace, None).unwrap_err(),
     ];
     expect![[r#"
         there is no start state 9; the model has 1, counted from 0
@@ -262,7 +262,7 @@ fn lock() -> Model {
 }
 
 #[test]
-fn a_state_graph_has_every_state_and_every_transition() {
+fn state_graph_is_complete() {
     let peterson = peterson(3);
     let report = check(&peterson, &Options::default()).unwrap();
     let state_graph = graph(&peterson, 10_000, None).unwrap();
@@ -282,9 +282,9 @@ fn a_state_graph_has_every_state_and_every_transition() {
 }
 
 #[test]
-fn a_state_graph_shows_the_counterexample() {
+fn state_graph_marks_the_counterexample() {
     let lock = lock();
-    let (_, trace) = recorded(&check(&lock, &Options::default()).unwrap());
+    let (_, trace) = counterexample(&check(&lock, &Options::default()).unwrap());
     let graph = graph(&lock, 10, Some(&trace)).unwrap();
     let rules = |steps: Vec<&str>| steps.join(", ");
     let marked = graph.edges.iter().filter(|edge| edge.marked);
@@ -331,7 +331,7 @@ fn graphviz_reads_a_state_graph() {
     use std::io::Write;
     use std::process::{Command, Stdio};
     let lock = lock();
-    let (_, trace) = recorded(&check(&lock, &Options::default()).unwrap());
+    let (_, trace) = counterexample(&check(&lock, &Options::default()).unwrap());
     let graph = graph(&lock, 10, Some(&trace)).unwrap();
     let mut dot = Command::new("dot")
         .arg("-Tcanon")
@@ -345,10 +345,10 @@ fn graphviz_reads_a_state_graph() {
     assert!(dot.wait().unwrap().success());
 }
 
-/// The explanation of a counterexample's end.
-fn explained(model: &Model, remarks: &[cohkit_engine::explain::Remark]) -> String {
+/// Returns the property and the explanation of a counterexample, as JSON.
+fn explanation_text(model: &Model, remarks: &[cohkit_engine::explain::Remark]) -> String {
     let report = check(model, &Options::default()).unwrap();
-    let (property, trace) = recorded(&report);
+    let (property, trace) = counterexample(&report);
     let explanation = explain(
         model,
         remarks,
@@ -407,7 +407,7 @@ fn deadlock_report_lists_failed_conditions() {
           "still": null
         }
     "#]]
-    .assert_eq(&explained(&dining(2), &[]));
+    .assert_eq(&explanation_text(&dining(2), &[]));
 }
 
 #[test]
@@ -439,10 +439,13 @@ fn deadlock_report_uses_source_expressions() {
         .unwrap()
         .model;
     let report = check(&model, &Options::default()).unwrap();
-    let (property, trace) = recorded(&report);
+    let (property, trace) = counterexample(&report);
     let explanation = explain(&model, &[], &property, &trace, &cohkit_murphi::expression).unwrap();
     let lines = explanation.blocked.iter().map(|blocked| {
-        let reason = blocked.why.clone().unwrap_or(blocked.fails.join("; "));
+        let reason = blocked
+            .reason
+            .clone()
+            .unwrap_or(blocked.failed_conditions.join("; "));
         format!("{}: {reason}\n", blocked.rule)
     });
     expect![[r#"
@@ -472,15 +475,15 @@ fn deadlock_report_truncates_blocked_rules() {
         .unwrap()
         .model;
     let report = check(&model, &Options::default()).unwrap();
-    let (property, trace) = recorded(&report);
+    let (property, trace) = counterexample(&report);
     let explanation = explain(&model, &[], &property, &trace, &cohkit_murphi::expression).unwrap();
     let Explanation {
-        blocked, unlisted, ..
+        blocked, omitted, ..
     } = explanation;
-    assert_eq!((blocked.len(), unlisted), (1000, 999_000));
-    assert_eq!(blocked[0].fails, ["x = 1"]);
+    assert_eq!((blocked.len(), omitted), (1000, 999_000));
+    assert_eq!(blocked[0].failed_conditions, ["x = 1"]);
     assert_eq!(blocked[1].rule, "go (i=0, j=1)");
-    assert_eq!(blocked[1].fails, ["x = 1", "i = j"]);
+    assert_eq!(blocked[1].failed_conditions, ["x = 1", "i = j"]);
 }
 
 #[test]
@@ -528,7 +531,10 @@ fn livelock_report_lists_enabled_rules() {
           }
         }
     "#]]
-    .assert_eq(&explained(&models::drain(models::Ending::Stuck), &[]));
+    .assert_eq(&explanation_text(
+        &models::drain(models::Ending::Stuck),
+        &[],
+    ));
     expect![[r#"
         every request can still complete: {
           "waits": [],
@@ -543,31 +549,34 @@ fn livelock_report_lists_enabled_rules() {
           }
         }
     "#]]
-    .assert_eq(&explained(&models::drain(models::Ending::Retried), &[]));
+    .assert_eq(&explanation_text(
+        &models::drain(models::Ending::Retried),
+        &[],
+    ));
 }
 
-/// A directory that does not answer readers, and the message that a reader then waits for in vain.
+/// A directory that does not answer readers, and the message that a reader then waits for.
 #[test]
 fn protocol_deadlock_report_shows_the_wait_for_chain() {
     let root = env!("CARGO_MANIFEST_DIR");
     let text = std::fs::read_to_string(format!("{root}/../../protocols/msi.coh")).unwrap();
     let protocol = parse(&text).unwrap();
     let Home::Controller(home) = &protocol.home else {
-        panic!("the home is written out");
+        panic!("hand-written home");
     };
     // In M, requests stall.
-    let mut forgetful = home.clone();
-    for row in &mut forgetful.rules {
+    let mut silent_home = home.clone();
+    for row in &mut silent_home.rules {
         let state = &home.states[row.state.index()].name;
         let Event::Message(message) = row.event else {
             continue;
         };
         if state == "M" && protocol.message(message).name.starts_with("Get") {
-            row.effect = Effect::Leave;
+            row.effect = Effect::Stall;
         }
     }
-    let size = Sized::default();
-    let system = modelled(&protocol, &forgetful, 2, 2, &size).unwrap();
+    let size = SystemOptions::default();
+    let system = modelled(&protocol, &silent_home, 2, 2, &size).unwrap();
     expect![[r#"
         every request can still complete: {
           "waits": [
@@ -581,11 +590,11 @@ fn protocol_deadlock_report_shows_the_wait_for_chain() {
             "rules": []
           }
         }
-    "#]].assert_eq(&explained(&system.model, &system.remarks));
+    "#]].assert_eq(&explanation_text(&system.model, &system.remarks));
 }
 
-/// A shipped Murphi model, and true if its first lines declare a violation.
-fn library(file: &std::path::Path) -> (Model, bool) {
+/// Reads a shipped Murphi model; the flag is true if its first lines declare a violation.
+fn read_library_model(file: &std::path::Path) -> (Model, bool) {
     let text = std::fs::read_to_string(file).unwrap();
     let name = file.file_stem().unwrap().to_string_lossy();
     let read = cohkit_murphi::read(&name, &text, Default::default());
@@ -612,7 +621,7 @@ fn library_counterexamples_replay() {
         .iter()
         .filter(|file| file.extension().is_some_and(|e| e == "m"))
     {
-        let (model, violated) = library(file);
+        let (model, violated) = read_library_model(file);
         // For models without a violation, the first states suffice.
         let options = Options {
             max_states: Some(if violated { 200_000 } else { 2_000 }),
@@ -628,12 +637,12 @@ fn library_counterexamples_replay() {
         if matches!(property, Property::Cover(_)) {
             continue;
         }
-        let (property, recorded) = recorded(&report);
+        let (property, recorded) = counterexample(&report);
         let (trace, ending) = replay_trace(&model, &recorded, Some(&property))
             .unwrap_or_else(|reason| panic!("{}: {reason}", model.name));
         assert_eq!(trace, recorded, "{}", model.name);
         match ending {
-            Ending::Violated {
+            FinalVerdict::Violated {
                 property: replayed_property,
                 ..
             } => assert_eq!(replayed_property, property),

@@ -88,7 +88,8 @@ fn search(text: &str, remotes: u16, lines: u8, options: &Options, merge: bool) -
     every_state
 }
 
-fn verified(report: &Report) -> (u128, u128) {
+/// Returns the states and transitions of a verified system.
+fn verified_size(report: &Report) -> (u128, u128) {
     if let Outcome::Violated {
         property, message, ..
     } = &report.outcome
@@ -99,8 +100,8 @@ fn verified(report: &Report) -> (u128, u128) {
     (report.states, report.transitions)
 }
 
-/// The property that a changed protocol violates.
-fn violated(text: &str, remotes: u16, from: &str, to: &str) -> String {
+/// Returns the property that a protocol violates after one change.
+fn violated_after_change(text: &str, remotes: u16, from: &str, to: &str) -> String {
     assert_eq!(text.matches(from).count(), 1, "`{from}`");
     let report = search(
         &text.replace(from, to),
@@ -109,10 +110,11 @@ fn violated(text: &str, remotes: u16, from: &str, to: &str) -> String {
         &Options::default(),
         false,
     );
-    name_of(report, to)
+    violated_property(report, to)
 }
 
-fn name_of(report: Report, change: &str) -> String {
+/// Returns the violated property of a report.
+fn violated_property(report: Report, change: &str) -> String {
     match report.outcome {
         Outcome::Violated {
             property, trace, ..
@@ -132,7 +134,8 @@ const BASE: &str = include_str!("../../../../tests/construction/base.coh");
 
 #[test]
 fn textbook_protocols_with_three_caches() {
-    let size = |name: &str| verified(&search(&shipped(name), 3, 1, &Options::default(), false));
+    let size =
+        |name: &str| verified_size(&search(&shipped(name), 3, 1, &Options::default(), false));
     assert_eq!(size("msi"), (24_981, 84_984));
     assert_eq!(size("mesi"), (36_853, 125_565));
     assert_eq!(size("moesi"), (65_317, 209_319));
@@ -178,7 +181,7 @@ fn textbook_protocols_with_two_lines() {
     let size = |name: &str| {
         let report = search(&shipped(name), 2, 2, &Options::default(), false);
         assert_eq!(report.components.len(), 1);
-        verified(&report)
+        verified_size(&report)
     };
     assert_eq!(size("msi"), (704_457, 3_203_536));
     assert_eq!(size("mesi"), (1_081_033, 4_869_088));
@@ -186,21 +189,21 @@ fn textbook_protocols_with_two_lines() {
 }
 
 #[test]
-fn a_policy_home_with_three_remotes() {
+fn policy_home_with_three_remotes_is_verified() {
     let text = shipped("msi-policy");
-    let size = |remotes| verified(&search(&text, remotes, 1, &Options::default(), false));
+    let size = |remotes| verified_size(&search(&text, remotes, 1, &Options::default(), false));
     assert_eq!(size(1), (42, 62));
     assert_eq!(size(3), (21_159, 82_629));
 }
 
 #[test]
-fn a_device_that_takes_lines_back_with_snoops() {
+fn back_invalidate_is_verified_and_its_faults_detected() {
     let text = shipped("back-invalidate");
     let report = search(&text, 1, 1, &Options::default(), true);
-    assert_eq!(verified(&report), (1077, 3112));
+    assert_eq!(verified_size(&report), (1077, 3112));
     // When the host replaces a line, the home does not learn that its data is newer than memory.
     assert_eq!(
-        violated(
+        violated_after_change(
             &text,
             1,
             "MemDirtyEvct (line, dirty)",
@@ -210,7 +213,7 @@ fn a_device_that_takes_lines_back_with_snoops() {
     );
     // An owner is not informed of sharers that remain.
     assert_eq!(
-        violated(
+        violated_after_change(
             &text,
             2,
             "on MemRdOwn(r)    { ensure others(r) == I;",
@@ -225,29 +228,29 @@ fn a_device_that_takes_lines_back_with_snoops() {
 fn unordered_lines_are_independent() {
     let text = shipped("eci");
     let one_line = search(&text, 1, 1, &Options::default(), true);
-    let (states, transitions) = verified(&one_line);
+    let (states, transitions) = verified_size(&one_line);
     assert_eq!((states, transitions), (15_475, 56_177));
     let two_lines = search(&text, 1, 2, &Options::default(), true);
     assert_eq!(two_lines.components, [states as u64; 2]);
     assert_eq!(two_lines.different, 1);
     assert_eq!(
-        verified(&two_lines),
+        verified_size(&two_lines),
         (states * states, 2 * states * transitions)
     );
 }
 
 #[test]
-fn a_policy_home_with_a_device_and_two_remotes() {
+fn policy_home_with_a_device_and_two_remotes_is_verified() {
     let report = search(&shipped("eci"), 2, 1, &Options::default(), true);
-    assert_eq!(verified(&report), (973_500, 4_553_136));
+    assert_eq!(verified_size(&report), (973_500, 4_553_136));
 }
 
 #[test]
-fn faults_of_non_caching_accesses_are_found() {
+fn faults_of_non_caching_accesses_are_detected() {
     let text = shipped("eci");
     // Memory is written while another processor reads its copy.
     assert_eq!(
-        violated(
+        violated_after_change(
             &text,
             2,
             "on WriteLine(r)      { ensure others(r) == I;",
@@ -257,7 +260,7 @@ fn faults_of_non_caching_accesses_are_found() {
     );
     // Memory is read while another processor holds the line.
     let report = search(UNCACHED, 2, 1, &Options::default(), false);
-    assert_eq!(name_of(report, "a read of memory"), "data value");
+    assert_eq!(violated_property(report, "a read of memory"), "data value");
 }
 
 /// A home that answers a non-caching read from memory, even if a cache holds the line.
@@ -317,31 +320,37 @@ home memory {
 ";
 
 #[test]
-fn a_store_that_the_home_drops_is_found() {
-    verified(&search(STORES, 2, 1, &Options::default(), false));
+fn store_dropped_by_the_home_is_detected() {
+    verified_size(&search(STORES, 2, 1, &Options::default(), false));
     let whole_row = "WriteLine           | write, send Written";
     let part_row = "odd      | WritePart           | write, send Written";
     for row in [whole_row, part_row] {
         let dropping_row = row.replace("write, ", "");
-        assert_eq!(violated(STORES, 2, row, &dropping_row), "data value");
+        assert_eq!(
+            violated_after_change(STORES, 2, row, &dropping_row),
+            "data value"
+        );
     }
 }
 
 #[test]
-fn a_write_performed_with_a_shared_copy_is_found() {
+fn write_in_a_shared_copy_is_detected() {
     // Performed without write permission: other copies are stale from then on.
     let text = shipped("msi").replace(
         "  S              | store                   | send GetM                                      | SM_AD\n",
         "  S              | store                   | send GetM                                      | SM_AD\n  I | write_line | send GetS | IW_D\n  IW_D | Data | done | S\n  IW_D | Inv | stall |\n",
     ).replace("    IM_AD  waits", "    IW_D   waits Data\n    IM_AD  waits");
     let report = search(&text, 2, 1, &Options::default(), false);
-    assert_eq!(name_of(report, "a write to a shared copy"), "data value");
+    assert_eq!(
+        violated_property(report, "a write to a shared copy"),
+        "data value"
+    );
 }
 
 #[test]
-fn msi_faults_are_found() {
+fn msi_faults_are_detected() {
     let text = shipped("msi");
-    let violation = |from, to| violated(&text, 3, from, to);
+    let violation = |from, to| violated_after_change(&text, 3, from, to);
     // No invalidation is sent, and none is announced.
     assert_eq!(
         violation(
@@ -379,9 +388,9 @@ fn msi_faults_are_found() {
 }
 
 #[test]
-fn mesi_faults_are_found() {
+fn mesi_faults_are_detected() {
     let text = shipped("mesi");
-    let violation = |from, to| violated(&text, 3, from, to);
+    let violation = |from, to| violated_after_change(&text, 3, from, to);
     // A forward may overtake the exclusive data.
     assert_eq!(
         violation(
@@ -409,9 +418,9 @@ fn mesi_faults_are_found() {
 }
 
 #[test]
-fn moesi_faults_are_found() {
+fn moesi_faults_are_detected() {
     let text = shipped("moesi");
-    let violation = |from, to| violated(&text, 3, from, to);
+    let violation = |from, to| violated_after_change(&text, 3, from, to);
     // The line of an owner that evicts while there are sharers does not reach memory.
     assert_eq!(
         violation(
@@ -436,9 +445,9 @@ fn moesi_faults_are_found() {
 }
 
 #[test]
-fn faults_beside_a_policy_are_found() {
+fn remote_faults_with_a_policy_home_are_detected() {
     let text = shipped("msi-policy");
-    let violation = |from, to| violated(&text, 3, from, to);
+    let violation = |from, to| violated_after_change(&text, 3, from, to);
     // Sharers are not invalidated when another cache writes.
     assert_eq!(
         violation(
@@ -458,7 +467,7 @@ fn violated_by_home(change: impl Fn(&mut Controller)) -> String {
     change(&mut home);
     let model = model(&protocol, &home, 1, 1, &Options::default()).unwrap();
     let report = check(&model, &Search::default()).unwrap();
-    name_of(report, "the changed home")
+    violated_property(report, "the changed home")
 }
 
 /// The first row with a statement like this one, which must exist.
@@ -479,7 +488,7 @@ fn row_with(
 }
 
 #[test]
-fn faults_of_a_home_are_found() {
+fn faults_of_a_constructed_home_are_detected() {
     let base = protocol(BASE);
     let message = |name: &str| {
         let mut ids = base.message_ids();
@@ -529,7 +538,7 @@ fn faults_of_a_home_are_found() {
     let stray = |home: &mut Controller| {
         for row in &mut home.rules {
             if row.event == Event::Unlock && row.effect == Effect::Refuse {
-                let body = vec![Statement::Unlocked];
+                let body = vec![Statement::AcknowledgeUnlock];
                 row.effect = Effect::Take { body, next: None };
             }
         }
@@ -538,7 +547,7 @@ fn faults_of_a_home_are_found() {
 }
 
 #[test]
-fn a_counterexample_is_a_message_sequence() {
+fn counterexample_is_a_message_sequence() {
     let text = shipped("msi");
     let changed = text.replace("  SI_A           | Inv                     | send InvAck to requestor                       | II_A\n", "");
     let report = search(&changed, 2, 1, &Options::default(), false);
@@ -590,7 +599,7 @@ fn exceeded_channel_capacity_is_undecided() {
         ..Options::default()
     };
     let report = search(&shipped("msi"), 3, 1, &large_capacity, false);
-    assert_eq!(verified(&report).0, 24_981);
+    assert_eq!(verified_size(&report).0, 24_981);
 }
 
 #[test]
@@ -605,7 +614,7 @@ fn exceeded_stated_bound_is_violated_by_name() {
     };
     let name = "more than 1 message in flight";
     assert_eq!(property, Property::Invariant(name.into()));
-    verified(&bounded(8));
+    verified_size(&bounded(8));
 }
 
 #[test]
@@ -615,7 +624,7 @@ fn shared_queue_has_capacity_for_each_line() {
         ..Options::default()
     };
     let text = STORES.replace("home -> remote }", "home -> remote; ordered reply }");
-    let lines = [1, 2].map(|lines| verified(&search(&text, 1, lines, &options, false)).0);
+    let lines = [1, 2].map(|lines| verified_size(&search(&text, 1, lines, &options, false)).0);
     assert!(lines[0] < lines[1]);
 }
 
@@ -633,11 +642,11 @@ fn stated_bounds_are_assumptions() {
         ]
     );
     assert!(assumptions(&protocol(BASE), false).is_empty());
-    verified(&search(&text, 1, 1, &Options::default(), false));
+    verified_size(&search(&text, 1, 1, &Options::default(), false));
 }
 
 #[test]
-fn sizes_out_of_range_are_refused() {
+fn sizes_out_of_range_are_rejected() {
     let protocol = protocol(&shipped("msi"));
     let home = home(&protocol, 2, false);
     for (remotes, lines) in [(0, 1), (9, 1), (1, 0), (1, 5)] {
@@ -686,7 +695,7 @@ fn short_and_long_set_assignments_are_equivalent() {
         3
     );
     assert_eq!(
-        verified(&search(&short, 3, 1, &Options::default(), true)),
+        verified_size(&search(&short, 3, 1, &Options::default(), true)),
         (24_981, 84_984)
     );
 }
@@ -709,8 +718,12 @@ fn remotes_of_systems_are_interchangeable() {
             ..Options::default()
         };
         let model = model(&protocol, &home, remotes, 1, &options);
-        let model = model.expect("the system can be modelled");
-        let names = model.interchangeable.as_ref().expect("remotes are").names;
+        let model = model.expect("model of the system");
+        let names = model
+            .interchangeable
+            .as_ref()
+            .expect("interchangeable remotes")
+            .names;
         orbits::assert_orbits(name, &model, names, remotes.into());
     }
 }

@@ -4,7 +4,7 @@
 use cohkit_testing::mutations::mistakes;
 
 use cohkit_check::system;
-use cohkit_engine::replay::{replay_trace, Ending};
+use cohkit_engine::replay::{replay_trace, FinalVerdict};
 use cohkit_engine::report::{check, Outcome};
 use cohkit_engine::search::Options;
 use cohkit_engine::trace::Trace;
@@ -32,7 +32,11 @@ fn consequence(mistake: &Mistake) -> (String, String) {
     let report_of = |kind: &str, text: &str, charts: Vec<String>| {
         (
             kind.to_string(),
-            format!("{}\n{kind}: {text}\n\n{}", mistake.story, charts.join("\n")),
+            format!(
+                "{}\n{kind}: {text}\n\n{}",
+                mistake.description,
+                charts.join("\n")
+            ),
         )
     };
     let system = protocol
@@ -98,7 +102,7 @@ fn consequence(mistake: &Mistake) -> (String, String) {
                 .unwrap_or_else(|reason| panic!("{}: {reason}", mistake.name));
             assert_eq!(replayed, *trace, "{}", mistake.name);
             match ending {
-                Ending::Violated {
+                FinalVerdict::Violated {
                     property: replayed_property,
                     ..
                 } => assert_eq!(replayed_property, property),
@@ -116,15 +120,15 @@ fn consequence(mistake: &Mistake) -> (String, String) {
 }
 
 #[test]
-fn every_mistake_is_found_and_shown() {
+fn every_mistake_is_detected_with_its_chart() {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/mutations");
     let mut failures = Vec::new();
     for mistake in MISTAKES {
         let (found, report) = consequence(mistake);
-        if found != mistake.found {
+        if found != mistake.expected_fault {
             failures.push(format!(
                 "{}: expected {}, found {found}",
-                mistake.name, mistake.found
+                mistake.name, mistake.expected_fault
             ));
             continue;
         }

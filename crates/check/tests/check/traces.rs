@@ -14,15 +14,16 @@ use cohkit_protocol::remotes::Remotes;
 use cohkit_protocol::text::{composes, parse};
 use cohkit_trace::Trace;
 
-fn modelled(protocol: &Protocol, remotes: Remotes, lines: u8) -> (Controller, Model) {
-    let home = construct::home(protocol, remotes.total()).expect("there is a home");
+/// Builds the home and the model of a system.
+fn build_model(protocol: &Protocol, remotes: Remotes, lines: u8) -> (Controller, Model) {
+    let home = construct::home(protocol, remotes.total()).expect("protocol with a home");
     let options = system::Options::default();
     let model = system::model(protocol, &home, remotes, lines, &options);
-    (home, model.expect("it is a system"))
+    (home, model.expect("model of the system"))
 }
 
-/// A random path of `steps` steps through a model.
-fn walk(model: &Model, graph: &Graph, steps: usize, seed: u64) -> Trace {
+/// Returns a random path of `steps` steps through a model.
+fn random_path(model: &Model, graph: &Graph, steps: usize, seed: u64) -> Trace {
     let (mut state, mut random, mut rules) = (0, seed, Vec::new());
     for _ in 0..steps {
         let first_edge = graph.edges.partition_point(|edge| edge.from < state);
@@ -40,39 +41,39 @@ fn walk(model: &Model, graph: &Graph, steps: usize, seed: u64) -> Trace {
         rules.push(rule);
         state = to;
     }
-    let walked = replay(model, 0, &rules).expect("the model goes there");
+    let trace = replay(model, 0, &rules).expect("replayable path of the model");
     Trace {
-        sequence: walked.sequence,
+        sequence: trace.sequence,
         at_rest: false,
     }
 }
 
-/// A system of each shipped protocol: two agents, or its smallest system if these have too many states.
-fn systems() -> Vec<(Protocol, Controller, Model, Graph)> {
+/// Returns a system of each shipped protocol: two agents, or its smallest system if these have too many states.
+fn shipped_systems() -> Vec<(Protocol, Controller, Model, Graph)> {
     let folder = format!("{}/../../protocols", env!("CARGO_MANIFEST_DIR"));
     let mut files: Vec<_> = std::fs::read_dir(folder)
-        .expect("the folder is there")
-        .map(|entry| entry.expect("it can be read").path())
+        .expect("folder of protocols")
+        .map(|entry| entry.expect("readable folder entry").path())
         .filter(|file| file.extension().is_some_and(|ending| ending == "coh"))
         .collect();
     files.sort();
     let mut systems = Vec::new();
     for file in files {
-        let text = std::fs::read_to_string(file).expect("it is text");
+        let text = std::fs::read_to_string(file).expect("protocol file");
         // A composition has the systems of its parts.
         if composes(&text) {
             continue;
         }
-        let protocol = parse(&text).expect("the text is right");
+        let protocol = parse(&text).expect("protocol without errors");
         let two_agents = (!protocol.several_tables()).then(|| Remotes::from(2));
         let declared = protocol.systems.iter().map(|system| system.remotes);
         let declared = declared.min_by_key(Remotes::total);
         let system = two_agents.into_iter().chain(declared).find_map(|remotes| {
-            let (home, model) = modelled(&protocol, remotes, 1);
+            let (home, model) = build_model(&protocol, remotes, 1);
             let graph = graph(&model, 30_000, None).ok()?;
             Some((home, model, graph))
         });
-        let (home, model, graph) = system.expect("some system is small");
+        let (home, model, graph) = system.expect("system small enough for a graph");
         systems.push((protocol, home, model, graph));
     }
     systems
@@ -80,19 +81,24 @@ fn systems() -> Vec<(Protocol, Controller, Model, Graph)> {
 
 #[test]
 fn trace_check_accepts_model_paths_and_rejects_faults() {
-    let (mut rows, mut refused) = (0, 0);
-    for (protocol, home, model, graph) in systems() {
+    let (mut rows, mut rejections) = (0, 0);
+    for (protocol, home, model, graph) in shipped_systems() {
         for seed in 0..3 {
             let context = format!("{} {seed}", protocol.name);
-            let trace = walk(&model, &graph, 150, seed);
-            rows += seeded_traces::sound(&protocol, &home, &trace, &context).rows;
-            refused +=
-                seeded_traces::faults_are_refused(&protocol, &home, &trace, (seed, 150), &context);
+            let trace = random_path(&model, &graph, 150, seed);
+            rows += seeded_traces::check_sound_trace(&protocol, &home, &trace, &context).rows;
+            rejections += seeded_traces::count_rejected_faults(
+                &protocol,
+                &home,
+                &trace,
+                (seed, 150),
+                &context,
+            );
         }
     }
     assert!(
-        rows > 3000 && refused > 3000,
-        "{rows} rows, {refused} faults"
+        rows > 3000 && rejections > 3000,
+        "{rows} rows, {rejections} faults"
     );
 }
 
@@ -100,7 +106,7 @@ fn trace_check_accepts_model_paths_and_rejects_faults() {
 #[test]
 fn trace_check_tracks_lineless_state_over_all_lines() {
     let root = format!("{}/../..", env!("CARGO_MANIFEST_DIR"));
-    let (mut sizes, mut refused) = (Vec::new(), 0);
+    let (mut sizes, mut rejections) = (Vec::new(), 0);
     for name in [
         "tests/homes/told",
         "tests/homes/budget",
@@ -110,21 +116,21 @@ fn trace_check_tracks_lineless_state_over_all_lines() {
         "ordering/mp",
         "ordering/seq",
     ] {
-        let text = std::fs::read_to_string(format!("{root}/{name}.coh")).expect("it is there");
-        let parsed = parse(&text).expect("the text is right");
+        let text = std::fs::read_to_string(format!("{root}/{name}.coh")).expect("ordering file");
+        let parsed = parse(&text).expect("protocol without errors");
         for system in &parsed.systems {
-            let protocol = system.sized.as_deref().unwrap_or(&parsed);
+            let protocol = system.resized_protocol.as_deref().unwrap_or(&parsed);
             assert!(protocol.line_coupling().is_some(), "{name}");
-            let (home, model) = modelled(protocol, system.remotes, system.lines);
+            let (home, model) = build_model(protocol, system.remotes, system.lines);
             let Ok(graph) = graph(&model, 60_000, None) else {
                 continue;
             };
             sizes.push((protocol.homes, system.lines));
             for seed in 0..4 {
                 let context = format!("{name} {} {seed}", system.name);
-                let trace = walk(&model, &graph, 200, seed);
-                seeded_traces::sound(protocol, &home, &trace, &context);
-                refused += seeded_traces::faults_are_refused(
+                let trace = random_path(&model, &graph, 200, seed);
+                seeded_traces::check_sound_trace(protocol, &home, &trace, &context);
+                rejections += seeded_traces::count_rejected_faults(
                     protocol,
                     &home,
                     &trace,
@@ -135,43 +141,48 @@ fn trace_check_tracks_lineless_state_over_all_lines() {
         }
     }
     assert!(sizes.contains(&(2, 2)) && sizes.len() > 9, "{sizes:?}");
-    assert!(refused > 2000, "{refused}");
+    assert!(rejections > 2000, "{rejections}");
 }
 
 /// Copies that are written in place, independently.
 #[test]
 fn trace_check_tracks_stale_copies_written_in_place() {
     let text = include_str!("../../../../tests/accesses/in-place.coh");
-    let protocol = parse(text).expect("the text is right");
-    let (home, model) = modelled(&protocol, Remotes::from(2), 1);
+    let protocol = parse(text).expect("protocol without errors");
+    let (home, model) = build_model(&protocol, Remotes::from(2), 1);
     let graph = graph(&model, 30_000, None).unwrap_or_else(|_| panic!("it is small"));
-    let mut refused = 0;
+    let mut rejections = 0;
     for seed in 0..6 {
-        let (trace, context) = (walk(&model, &graph, 150, seed), seed.to_string());
-        seeded_traces::sound(&protocol, &home, &trace, &context);
-        refused +=
-            seeded_traces::faults_are_refused(&protocol, &home, &trace, (seed, 60), &context);
+        let (trace, context) = (random_path(&model, &graph, 150, seed), seed.to_string());
+        seeded_traces::check_sound_trace(&protocol, &home, &trace, &context);
+        rejections +=
+            seeded_traces::count_rejected_faults(&protocol, &home, &trace, (seed, 60), &context);
     }
-    assert!(refused > 150, "{refused}");
+    assert!(rejections > 150, "{rejections}");
 }
 
-const OLD: &str = include_str!("../../../../protocols/self-invalidate.coh");
+const SELF_INVALIDATE: &str = include_str!("../../../../protocols/self-invalidate.coh");
 
 /// Rows that change every line are reported line by line, in their order.
 #[test]
 fn bulk_transitions_are_traced_line_by_line() {
-    let protocol = parse(OLD).expect("the text is right");
+    let protocol = parse(SELF_INVALIDATE).expect("protocol without errors");
     let mut rejections = 0;
     for (remotes, lines) in [(1, 2), (2, 2)] {
-        let (home, model) = modelled(&protocol, Remotes::from(remotes), lines);
+        let (home, model) = build_model(&protocol, Remotes::from(remotes), lines);
         let graph = graph(&model, 200_000, None).unwrap_or_else(|_| panic!("it is small"));
         let mut acquires = 0;
         for seed in 0..10 {
-            let trace = walk(&model, &graph, 200, seed);
+            let trace = random_path(&model, &graph, 200, seed);
             let context = format!("{remotes} and {lines}, {seed}");
-            seeded_traces::sound(&protocol, &home, &trace, &context);
-            rejections +=
-                seeded_traces::faults_are_refused(&protocol, &home, &trace, (seed, 100), &context);
+            seeded_traces::check_sound_trace(&protocol, &home, &trace, &context);
+            rejections += seeded_traces::count_rejected_faults(
+                &protocol,
+                &home,
+                &trace,
+                (seed, 100),
+                &context,
+            );
             let acquired =
                 |step: &Step| matches!(&step.action, Action::Does { what } if what == "acquired");
             acquires += trace
@@ -186,35 +197,36 @@ fn bulk_transitions_are_traced_line_by_line() {
     assert!(rejections > 300, "{rejections}");
 }
 
-/// The protocol with changes.
-fn changed(changes: &[(&str, &str)]) -> Protocol {
+/// Returns the protocol with changes.
+fn changed_protocol(changes: &[(&str, &str)]) -> Protocol {
     let change = |text: String, (from, to): &(&str, &str)| {
         assert_eq!(text.matches(from).count(), 1, "{from}");
         text.replace(from, to)
     };
-    let text = changes.iter().fold(OLD.to_string(), change);
+    let text = changes.iter().fold(SELF_INVALIDATE.to_string(), change);
     parse(&text).unwrap_or_else(|errors| panic!("{}", errors[0].render("text", &text, false)))
 }
 
 /// The shipped protocol rejects the trace of a cache that keeps a line which it should drop.
 #[test]
-fn a_copy_that_is_kept_when_its_core_acquires_is_noticed() {
-    let correct = parse(OLD).expect("the text is right");
-    let faulty = changed(&[(
+fn copy_kept_at_an_acquire_is_detected() {
+    let correct = parse(SELF_INVALIDATE).expect("protocol without errors");
+    let faulty = changed_protocol(&[(
         "every V becomes I, every IV becomes IN",
         "every IV becomes IN",
     )]);
-    let (home, model) = modelled(&faulty, Remotes::from(2), 1);
+    let (home, model) = build_model(&faulty, Remotes::from(2), 1);
     let graph = graph(&model, 200_000, None).unwrap_or_else(|_| panic!("it is small"));
     let mut detections = 0;
     for seed in 0..60 {
-        let trace = walk(&model, &graph, 300, seed);
+        let trace = random_path(&model, &graph, 300, seed);
         let rejection = |protocol: &Protocol| {
             cohkit_trace::judge(protocol, &home, &trace.sequence, false).err()
         };
         assert_eq!(rejection(&faulty), None, "{seed}");
         let error = rejection(&correct);
-        detections += usize::from(error.is_some_and(|r| r.reason.contains("has to become I now")));
+        detections +=
+            usize::from(error.is_some_and(|r| r.reason.contains("must enter I in this step")));
     }
     assert!(detections > 10, "{detections}");
 }
@@ -233,18 +245,18 @@ fn read_older_than_its_core_has_observed_is_rejected() {
             "    VW  holds, waits Ack\n    IW  waits Ack ",
         ),
     ];
-    let orderly = changed(&changes);
-    let loose = changed(&[
+    let ordered = changed_protocol(&changes);
+    let unordered = changed_protocol(&[
         changes[0],
         changes[1],
         ("guarantee none, rc", "guarantee none"),
     ]);
-    let (home, model) = modelled(&orderly, Remotes::from(2), 1);
+    let (home, model) = build_model(&ordered, Remotes::from(2), 1);
     let graph = graph(&model, 200_000, None).unwrap_or_else(|_| panic!("it is small"));
     let mut detections = 0;
     for seed in 0..20 {
-        let mut trace = walk(&model, &graph, 300, seed);
-        seeded_traces::sound(&orderly, &home, &trace, &format!("{seed}"));
+        let mut trace = random_path(&model, &graph, 300, seed);
+        seeded_traces::check_sound_trace(&ordered, &home, &trace, &format!("{seed}"));
         // Models leave out loads that hit. One is inserted where a store has just completed over a copy that is kept.
         let steps = &trace.sequence.steps;
         let state_after = |step: &Step, agent: usize| match &step.action {
@@ -270,7 +282,7 @@ fn read_older_than_its_core_has_observed_is_rejected() {
         let rejection = |protocol: &Protocol| {
             cohkit_trace::judge(protocol, &home, &trace.sequence, false).err()
         };
-        let error = rejection(&orderly).expect("it knows of its store");
+        let error = rejection(&ordered).expect("rejection by the protocol with a memory model");
         // The fault is reported at this step, or just behind it.
         assert!(
             (index + 2..=index + 3).contains(&error.step),
@@ -281,7 +293,7 @@ fn read_older_than_its_core_has_observed_is_rejected() {
             "{}",
             error.reason
         );
-        assert_eq!(rejection(&loose), None, "{seed}");
+        assert_eq!(rejection(&unordered), None, "{seed}");
         detections += 1;
     }
     assert!(detections > 5, "{detections}");

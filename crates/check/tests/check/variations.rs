@@ -41,7 +41,7 @@ fn check_construction(text: &str, merge: bool, factored: bool) -> Report {
 }
 
 #[test]
-fn products_have_the_sizes_of_the_study() {
+fn products_have_the_published_sizes() {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/construction");
     let mut compared = 0;
     let mut mismatches = Vec::new();

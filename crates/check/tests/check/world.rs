@@ -10,10 +10,10 @@ use cohkit_system::data::{Current, Words};
 use cohkit_system::world::{explore, Found, System, World};
 use std::path::Path;
 
-/// Maximum number of states; larger systems are left to the checker.
+/// Maximum number of states; too_large_systems systems are left to the checker.
 const MAX_STATES: usize = 50_000;
 
-fn read(path: &Path) -> Protocol {
+fn parse_file(path: &Path) -> Protocol {
     let text = std::fs::read_to_string(path).unwrap();
     parse(&text).unwrap_or_else(|errors| {
         let messages = errors.iter().map(|e| e.render("text", &text, false));
@@ -22,7 +22,7 @@ fn read(path: &Path) -> Protocol {
 }
 
 /// Visits all states of a system with both engines. Returns true if it was small enough.
-fn compare(protocol: &Protocol, remotes: Remotes, lines: u8) -> bool {
+fn compare_system(protocol: &Protocol, remotes: Remotes, lines: u8) -> bool {
     compare_engines(protocol, (remotes, lines, false))
 }
 
@@ -31,8 +31,8 @@ fn compare_engines(protocol: &Protocol, (remotes, lines, parent_any): (Remotes, 
     let total = remotes.total();
     let name = format!("{} {total}x{lines}", protocol.name);
     let home = construct::home(protocol, total).unwrap_or_else(|e| panic!("{name}: {e:?}"));
-    let room = system::Options::default().capacity;
-    let world = System::new(protocol, &home, remotes, lines, room);
+    let channel_capacity = system::Options::default().capacity;
+    let world = System::new(protocol, &home, remotes, lines, channel_capacity);
     let world = if parent_any {
         world.with_backing_permission()
     } else {
@@ -42,11 +42,11 @@ fn compare_engines(protocol: &Protocol, (remotes, lines, parent_any): (Remotes, 
     if matches!(found, Found::TooMany { .. }) {
         return false;
     }
-    let sized = system::Options {
+    let system_options = system::Options {
         parent_any,
         ..system::Options::default()
     };
-    let model = system::model(protocol, &home, remotes, lines, &sized);
+    let model = system::model(protocol, &home, remotes, lines, &system_options);
     let options = Options {
         decompose: false,
         symmetry: false,
@@ -84,8 +84,8 @@ fn compare_engines(protocol: &Protocol, (remotes, lines, parent_any): (Remotes, 
     true
 }
 
-/// The protocols of a folder, without compositions.
-fn texts(folder: &str) -> Vec<Protocol> {
+/// Returns the protocols of a folder, without compositions.
+fn protocols_in(folder: &str) -> Vec<Protocol> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let entries = std::fs::read_dir(root.join(folder)).unwrap();
     let mut paths: Vec<_> = entries
@@ -94,17 +94,17 @@ fn texts(folder: &str) -> Vec<Protocol> {
         .collect();
     paths.sort();
     paths.retain(|path| !cohkit_protocol::text::composes(&std::fs::read_to_string(path).unwrap()));
-    paths.iter().map(|path| read(path)).collect()
+    paths.iter().map(|path| parse_file(path)).collect()
 }
 
 /// Compares every system of a folder's protocols, and the further sizes of those with one kind of remote. Returns the
 /// number of compared systems, and the names of those that were too large.
-fn every_system(folder: &str, further_sizes: &[(u16, u8)]) -> (usize, Vec<String>) {
-    let (mut compared, mut larger) = (0, Vec::new());
-    for text in texts(folder) {
+fn compare_every_system(folder: &str, further_sizes: &[(u16, u8)]) -> (usize, Vec<String>) {
+    let (mut compared, mut too_large_systems) = (0, Vec::new());
+    for text in protocols_in(folder) {
         let mut sizes = Vec::new();
         for system in &text.systems {
-            let protocol = system.sized.as_deref().unwrap_or(&text);
+            let protocol = system.resized_protocol.as_deref().unwrap_or(&text);
             sizes.push((protocol, system.remotes, system.lines));
         }
         for &(remotes, lines) in further_sizes.iter().filter(|_| text.kinds.len() == 1) {
@@ -114,18 +114,20 @@ fn every_system(folder: &str, further_sizes: &[(u16, u8)]) -> (usize, Vec<String
             }
         }
         for (protocol, remotes, lines) in sizes {
-            match compare(protocol, remotes, lines) {
+            match compare_system(protocol, remotes, lines) {
                 true => compared += 1,
-                false => larger.push(format!("{} {}x{lines}", text.name, remotes.total())),
+                false => {
+                    too_large_systems.push(format!("{} {}x{lines}", text.name, remotes.total()))
+                }
             }
         }
     }
-    (compared, larger)
+    (compared, too_large_systems)
 }
 
 /// Registers, messages about no line, several homes and kinds of remotes couple the lines of a system.
 #[test]
-fn the_world_of_texts_that_join_lines_is_the_checkers_model() {
+fn execution_matches_the_model_for_coupled_lines() {
     let folders = [
         ("tests/homes", 9, &["in_order 2x2"][..]),
         ("tests/kinds", 2, &[]),
@@ -137,23 +139,24 @@ fn the_world_of_texts_that_join_lines_is_the_checkers_model() {
             &["cord_drained 1x2", "cord_modular 1x2"],
         ),
     ];
-    let found = folders.map(|(folder, ..)| (folder, every_system(folder, &[])));
+    let found = folders.map(|(folder, ..)| (folder, compare_every_system(folder, &[])));
     let expected = folders.map(|(folder, count, too_large)| {
-        let larger = too_large.iter().map(|name| (*name).to_string());
-        (folder, (count, larger.collect::<Vec<_>>()))
+        let too_large_systems = too_large.iter().map(|name| (*name).to_string());
+        (folder, (count, too_large_systems.collect::<Vec<_>>()))
     });
     assert_eq!(found, expected);
 }
 
 #[test]
-fn the_world_of_networks_and_choices_is_the_checkers_model() {
-    let (compared, larger) = every_system("tests/networks", &[]);
-    assert_eq!((compared, larger), (16, Vec::new()));
+fn execution_matches_the_model_for_networks_and_choices() {
+    let (compared, too_large_systems) = compare_every_system("tests/networks", &[]);
+    assert_eq!((compared, too_large_systems), (16, Vec::new()));
 }
 
 #[test]
-fn the_world_of_every_shipped_text_is_the_checkers_model() {
-    let (compared, larger) = every_system("protocols", &[(1, 1), (2, 1), (1, 2)]);
+fn execution_matches_the_model_for_shipped_protocols() {
+    let (compared, too_large_systems) =
+        compare_every_system("protocols", &[(1, 1), (2, 1), (1, 2)]);
     let too_large = [
         "back_invalidate 1x2",
         "back_invalidate 2x1",
@@ -176,14 +179,14 @@ fn the_world_of_every_shipped_text_is_the_checkers_model() {
         "write_through_two_step 2x2",
         "write_through 2x2",
     ];
-    assert_eq!(larger, too_large);
+    assert_eq!(too_large_systems, too_large);
     assert_eq!(compared, 50);
 }
 
 /// Tickets, ranks and the copies that atomic accesses read are the same in both engines, with and without an order of
 /// stores.
 #[test]
-fn the_world_of_texts_with_posted_stores_is_the_checkers_model() {
+fn execution_matches_the_model_for_posted_stores() {
     let own_store = include_str!("../../../../tests/stores/own-store.coh");
     let waiting = include_str!("../../../../tests/stores/waits.coh");
     let split_atomic = include_str!("../../../../tests/stores/split-atomic.coh");
@@ -204,7 +207,10 @@ fn the_world_of_texts_with_posted_stores_is_the_checkers_model() {
     for text in texts {
         let protocol = parse(&text).unwrap_or_else(|e| panic!("{e:?}\n{text}"));
         for remotes in [1, 2] {
-            assert!(compare(&protocol, Remotes::from(remotes), 1), "{text}");
+            assert!(
+                compare_system(&protocol, Remotes::from(remotes), 1),
+                "{text}"
+            );
         }
     }
 }
@@ -213,16 +219,16 @@ fn the_world_of_texts_with_posted_stores_is_the_checkers_model() {
 /// none with words. The number of words is unbounded, so only the states nearest to the initial one are visited.
 #[test]
 fn data_bits_are_as_exact_as_words() {
-    const NEAREST: usize = 3_000;
+    const MAX_VISITED_STATES: usize = 3_000;
     let folders = ["protocols", "tests/homes", "tests/kinds", "ordering"];
-    for text in folders.into_iter().flat_map(texts) {
+    for text in folders.into_iter().flat_map(protocols_in) {
         for declared in &text.systems {
-            let protocol = declared.sized.as_deref().unwrap_or(&text);
+            let protocol = declared.resized_protocol.as_deref().unwrap_or(&text);
             let (remotes, lines) = (declared.remotes, declared.lines);
             let home = construct::home(protocol, remotes.total()).unwrap();
-            let room = system::Options::default().capacity;
-            let world = System::new(protocol, &home, remotes, lines, room);
-            let found = explore(&world, World::<Words>::new(&world), NEAREST);
+            let channel_capacity = system::Options::default().capacity;
+            let world = System::new(protocol, &home, remotes, lines, channel_capacity);
+            let found = explore(&world, World::<Words>::new(&world), MAX_VISITED_STATES);
             if let Found::Wrong { errors, path } = found {
                 let name = &protocol.name;
                 panic!("{name} {remotes:?} {lines}: {errors:?} after {path:?}");

@@ -45,13 +45,13 @@ fn search(text: &str, remotes: u16, lines: u8) -> Result<(u128, u128), String> {
         };
         check(&model, &search).unwrap()
     };
-    let (full, orbits) = (
+    let (every_state, orbits) = (
         search(false, Engine::Interpreter),
         search(true, Engine::Native),
     );
-    assert_eq!(full.properties, orbits.properties);
-    match full.outcome {
-        Outcome::Verified => Ok((full.states, full.transitions)),
+    assert_eq!(every_state.properties, orbits.properties);
+    match every_state.outcome {
+        Outcome::Verified => Ok((every_state.states, every_state.transitions)),
         Outcome::Violated {
             property, trace, ..
         } => {
@@ -66,59 +66,66 @@ fn search(text: &str, remotes: u16, lines: u8) -> Result<(u128, u128), String> {
 }
 
 /// The property that a shipped protocol violates after one change.
-fn violated(name: &str, from: &str, to: &str) -> String {
+fn violated_property(name: &str, from: &str, to: &str) -> String {
     let text = shipped(name);
     assert_eq!(text.matches(from).count(), 1, "`{from}` in {name}");
     search(&text.replace(from, to), 3, 1).expect_err(to)
 }
 
 #[test]
-fn a_store_is_written_through_in_one_step() {
+fn one_step_write_through_is_verified() {
     let size = |remotes, lines| search(&shipped("write-through"), remotes, lines).unwrap();
     assert_eq!(size(3, 1), (6_357, 28_785));
     assert_eq!(size(1, 2), (241, 780));
 }
 
-/// Once `done` on the last response performed the store a second time, and no such protocol could be verified.
+/// In a former version, `done` on the last response performed the store a second time, and no such protocol could be
+/// verified.
 #[test]
-fn a_store_is_written_through_in_two_steps() {
+fn two_step_write_through_is_verified() {
     let size = |remotes, lines| search(&shipped("write-through-two-step"), remotes, lines).unwrap();
     assert_eq!(size(3, 1), (7_125, 31_089));
     assert_eq!(size(1, 2), (397, 1_140));
 }
 
 #[test]
-fn faults_of_stores_in_one_step_are_found() {
-    let violated = |from, to| violated("write-through", from, to);
+fn faults_of_one_step_stores_are_detected() {
+    let violated_property = |from, to| violated_property("write-through", from, to);
     // A reader keeps its copy while the store is performed.
     let guarded = "R       | Write WriteLine if count(readers - { sender }) == 0 | write";
     let unguarded = "R       | Write WriteLine if count(readers) <= 1 | write";
-    assert_eq!(violated(guarded, unguarded), "data value");
+    assert_eq!(violated_property(guarded, unguarded), "data value");
     // The writer gets its acknowledgement before memory has its bytes.
     let deferral = "defer, send Inv to readers - { sender }";
     let early_acknowledgement = "defer, send Ack, send Inv to readers - { sender }";
-    assert_eq!(violated(deferral, early_acknowledgement), "data value");
+    assert_eq!(
+        violated_property(deferral, early_acknowledgement),
+        "data value"
+    );
     // A second store is deferred over the first.
     let stalled = "W       | Read ReadOnce Write WriteLine                       | stall                                              |";
     let overwriting =
         "W | Read ReadOnce | stall | \n  W | Write WriteLine | defer, writer := sender | stay";
     assert_eq!(
-        violated(stalled, overwriting),
+        violated_property(stalled, overwriting),
         "one deferred store at a time"
     );
     // The deferred store is written after every response, though only the first time there is one.
     let count_down = "owed := owed - 1                                   | stay";
     let repeated_write = "owed := owed - 1, write deferred | stay";
-    assert_eq!(violated(count_down, repeated_write), "data value");
+    assert_eq!(violated_property(count_down, repeated_write), "data value");
 }
 
 #[test]
-fn faults_of_stores_in_two_steps_are_found() {
-    let violated = |from, to| violated("write-through-two-step", from, to);
+fn faults_of_two_step_stores_are_detected() {
+    let violated_property = |from, to| violated_property("write-through-two-step", from, to);
     // The bytes are not written, or are written twice.
     let write = "| write, send Ack ";
-    assert_eq!(violated(write, "| send Ack "), "data value");
-    assert_eq!(violated(write, "| write, write, send Ack "), "data value");
+    assert_eq!(violated_property(write, "| send Ack "), "data value");
+    assert_eq!(
+        violated_property(write, "| write, write, send Ack "),
+        "data value"
+    );
     // The store ends when its bytes are sent, not when they are written.
     let go = "IG               | Go                  | send Bytes     | IW";
     let early_done = "IG | Go | send Bytes, done | IA\n  IA | Ack | | I\n  I V IV IR IG IL IW IA | Inv | send InvAck | I\n";
@@ -135,7 +142,7 @@ fn faults_of_stores_in_two_steps_are_found() {
     assert_eq!(search(&text, 2, 1), Err("data value".into()));
     // The home lets a writer proceed while a reader still has its copy.
     let owed = "W       | InvAck if owed > 1                                  | owed := owed - 1                                   | stay\n";
-    assert_eq!(violated(owed, ""), "no unexpected message");
+    assert_eq!(violated_property(owed, ""), "no unexpected message");
 }
 
 /// A returning line does not contain the deferred store, and is written before it. Once the current bytes counted as
@@ -183,7 +190,7 @@ system two { remotes 2; lines 1 }
 
 /// A home written as goals behaves alike: the bytes after `Go` are a request of their own.
 #[test]
-fn a_policy_may_ask_for_the_bytes_of_a_store() {
+fn policy_may_request_the_bytes_of_a_store() {
     let text = "
 protocol asks
 line 64 bytes
@@ -216,9 +223,9 @@ system pair { remotes 2; lines 1 }
 /// A device that may write memory under its lock, and caches that have no copies.
 const LOCKED: &str = include_str!("../../../../tests/accesses/locked.coh");
 
-/// Once a lock excluded permissions only, and a non-caching access has none.
+/// A lock once excluded permissions only, and a non-caching access has none.
 #[test]
-fn a_lock_at_a_row_home_excludes_non_caching_accesses() {
+fn lock_at_a_row_home_excludes_non_caching_accesses() {
     search(LOCKED, 2, 1).unwrap();
     let changed = |from: &str, to: &str| {
         assert_eq!(LOCKED.matches(from).count(), 1, "{from}");
@@ -242,7 +249,7 @@ fn a_lock_at_a_row_home_excludes_non_caching_accesses() {
 
 /// A read may complete with a copy that the cache has always held, if that copy is still current.
 #[test]
-fn a_read_that_ends_with_an_old_copy_is_found() {
+fn read_completed_with_a_stale_copy_is_detected() {
     let text = "
 protocol probe
 line 64 bytes
@@ -272,7 +279,7 @@ home directory {
 /// The second remote's copy is sent while the first may still store, and the second remote's store would undo that. It
 /// was once verified: a store in any copy made that copy current.
 #[test]
-fn a_store_in_an_old_copy_is_found() {
+fn store_in_a_stale_copy_is_detected() {
     let text = include_str!("../../../../tests/accesses/early.coh");
     assert_eq!(search(text, 2, 1), Err("data value".into()));
     // One remote alone is never too early, and a write of the whole line keeps no earlier bytes.
@@ -285,7 +292,7 @@ fn a_store_in_an_old_copy_is_found() {
 /// A response that is kept for the next read may be stale before that read begins. It was once verified: bytes that are
 /// used without being kept were checked when they were sent, for any requester.
 #[test]
-fn an_answer_that_is_older_than_its_read_is_found() {
+fn response_older_than_its_read_is_detected() {
     let text = include_str!("../../../../tests/accesses/answered.coh");
     assert_eq!(search(text, 2, 1), Err("data value".into()));
     // As long as no agent writes, a response for the next read is as good as one for this read.
@@ -299,8 +306,8 @@ fn an_answer_that_is_older_than_its_read_is_found() {
     assert_eq!(search(&ordered, 2, 1), Err("data value".into()));
 }
 
-/// Acts of the agents on a shortest path to a state that violates `invariant`, in the notes of its chart.
-fn marks(text: &str, remotes: u16, invariant: &str) -> Vec<String> {
+/// Returns the notes of the chart of a shortest path to a state that violates `invariant`.
+fn chart_notes(text: &str, remotes: u16, invariant: &str) -> Vec<String> {
     let text = format!("{text}\ninvariant never_here: {invariant}\n");
     let protocol = parse(&text).unwrap_or_else(|errors| panic!("{errors:?}"));
     let home = home(&protocol, remotes);
@@ -310,10 +317,10 @@ fn marks(text: &str, remotes: u16, invariant: &str) -> Vec<String> {
         ..Search::default()
     };
     let Outcome::Violated { trace, .. } = check(&model, &search).unwrap().outcome else {
-        panic!("it never happens");
+        panic!("the invariant holds");
     };
     let sequence = &trace.sequence;
-    let marks = sequence.steps.iter().filter_map(|step| {
+    let notes = sequence.steps.iter().filter_map(|step| {
         let agent = &sequence.agents[step.agent];
         match &step.action {
             Action::Does { what } => Some(format!("{agent}: {what}")),
@@ -321,25 +328,25 @@ fn marks(text: &str, remotes: u16, invariant: &str) -> Vec<String> {
             _ => None,
         }
     });
-    marks.collect()
+    notes.collect()
 }
 
 /// A chart once showed where a store began, but not where it was performed.
 #[test]
-fn charts_mark_the_moment_at_which_a_write_is_performed() {
+fn charts_mark_where_a_write_is_performed() {
     // In place.
-    let eci = marks(&shipped("eci"), 1, "count(M) == 0");
-    let [.., performed, next_mark] = &eci[..] else {
+    let eci = chart_notes(&shipped("eci"), 1, "count(M) == 0");
+    let [.., performed, next_note] = &eci[..] else {
         panic!("{eci:?}")
     };
     assert_eq!(performed, "cpu: performs a store", "{eci:?}");
-    assert_eq!(next_mark, "cpu is M");
-    let marked = |marks: &[String], mark: &str| marks.iter().any(|m| m == mark);
+    assert_eq!(next_note, "cpu is M");
+    let has_note = |notes: &[String], note: &str| notes.iter().any(|m| m == note);
     // By the home: at once, or when it writes the deferred store.
     let text = shipped("write-through");
-    let at_once = marks(&text, 2, "in_flight(Ack) == 0");
+    let at_once = chart_notes(&text, 2, "in_flight(Ack) == 0");
     let home_performs = "directory: performs the write";
-    assert!(marked(&at_once, home_performs), "{at_once:?}");
+    assert!(has_note(&at_once, home_performs), "{at_once:?}");
     let delayed = text
         .replace(
             "write deferred, send Ack to writer",
@@ -347,7 +354,7 @@ fn charts_mark_the_moment_at_which_a_write_is_performed() {
         )
         .replace("IW          | Ack  ", "IW          | Ack Late ")
         .replace("DataOnce (line), Ack", "DataOnce (line), Ack, Late");
-    let delayed = marks(&delayed, 2, "in_flight(Late) == 0");
+    let delayed = chart_notes(&delayed, 2, "in_flight(Late) == 0");
     let performed_at = delayed.iter().position(|m| m == home_performs);
     let deferred_at = delayed.iter().position(|m| m.starts_with("directory is W"));
     assert!(
@@ -365,12 +372,12 @@ fn charts_mark_the_moment_at_which_a_write_is_performed() {
             "  IR          | DataOnce",
             "  IX | Data | done | X\n  IX | Inv | send InvAck | stay\n  X | Inv | send InvAck | I\n  IR          | DataOnce",
         );
-    let in_copy = marks(&in_copy, 1, "count(X) == 0");
-    let [.., performed, next_mark] = &in_copy[..] else {
+    let in_copy = chart_notes(&in_copy, 1, "count(X) == 0");
+    let [.., performed, next_note] = &in_copy[..] else {
         panic!("{in_copy:?}")
     };
     assert_eq!(performed, "cache: performs the write", "{in_copy:?}");
-    assert_eq!(next_mark, "cache is X");
+    assert_eq!(next_note, "cache is X");
 }
 
 /// Results for systems of one and of two remotes on one line.
@@ -378,62 +385,69 @@ fn both_sizes(text: &str) -> [Result<(u128, u128), String>; 2] {
     [1, 2].map(|remotes| search(text, remotes, 1))
 }
 
-fn broken<T>(property: &str) -> Result<T, String> {
+fn violation_of<T>(property: &str) -> Result<T, String> {
     Err(property.to_string())
 }
 
-const DROPPED: &str = include_str!("../../../../tests/stores/dropped.coh");
-const WAITS: &str = include_str!("../../../../tests/stores/waits.coh");
-const TWICE: &str = include_str!("../../../../tests/stores/twice.coh");
-const TWICE_AWAITED: &str = include_str!("../../../../tests/stores/twice-awaited.coh");
+const DROPPED_STORE: &str = include_str!("../../../../tests/stores/dropped.coh");
+const STORE_THAT_WAITS: &str = include_str!("../../../../tests/stores/waits.coh");
+const STORE_PERFORMED_TWICE: &str = include_str!("../../../../tests/stores/twice.coh");
+const AWAITED_STORE_PERFORMED_TWICE: &str =
+    include_str!("../../../../tests/stores/twice-awaited.coh");
 const SPLIT_ATOMIC: &str = include_str!("../../../../tests/stores/split-atomic.coh");
 const OWN_STORE: &str = include_str!("../../../../tests/stores/own-store.coh");
 
 /// Once any posted store disabled the check for the whole protocol: a store that is acknowledged and dropped was
 /// verified.
 #[test]
-fn a_posted_store_that_is_acknowledged_and_dropped_is_found() {
-    let unordered = DROPPED.replace("line 64 bytes", "line 64 bytes\nguarantee none");
+fn acknowledged_but_dropped_posted_store_is_detected() {
+    let unordered = DROPPED_STORE.replace("line 64 bytes", "line 64 bytes\nguarantee none");
     let property = "every store is performed once";
-    assert_eq!(both_sizes(&unordered), [broken(property), broken(property)]);
+    assert_eq!(
+        both_sizes(&unordered),
+        [violation_of(property), violation_of(property)]
+    );
     // With program order of the line, a shorter counterexample violates that.
-    for found in both_sizes(DROPPED) {
+    for found in both_sizes(DROPPED_STORE) {
         assert!(found.is_err());
     }
-    for found in both_sizes(WAITS) {
+    for found in both_sizes(STORE_THAT_WAITS) {
         found.unwrap();
     }
     // Without deferral, the store is consumed and lost.
-    let without_deferral = WAITS.replace("defer, writer := sender", "writer := sender");
+    let without_deferral = STORE_THAT_WAITS.replace("defer, writer := sender", "writer := sender");
     let without_deferral = without_deferral.replace("write deferred, writer", "writer");
     assert_eq!(
         both_sizes(&without_deferral),
-        [broken(property), broken(property)]
+        [violation_of(property), violation_of(property)]
     );
 }
 
 /// Once a store of unknown identity counted as performed: one bit for each remote said that some store was.
 #[test]
-fn a_store_that_is_performed_twice_over_a_newer_one_is_found() {
-    assert_eq!(search(TWICE_AWAITED, 2, 1), broken("data value"));
-    let unordered = TWICE.replace("line 64 bytes", "line 64 bytes\nguarantee none");
+fn store_performed_twice_over_a_newer_one_is_detected() {
+    assert_eq!(
+        search(AWAITED_STORE_PERFORMED_TWICE, 2, 1),
+        violation_of("data value")
+    );
+    let unordered = STORE_PERFORMED_TWICE.replace("line 64 bytes", "line 64 bytes\nguarantee none");
     assert_eq!(
         search(&unordered, 2, 1),
-        broken("every store is performed once")
+        violation_of("every store is performed once")
     );
-    assert!(search(TWICE, 2, 1).is_err());
+    assert!(search(STORE_PERFORMED_TWICE, 2, 1).is_err());
     // A posted store is written and deferred, though its core has another one that could take its place.
-    let twice = WAITS.replace("L | W     | defer", "L | W | write, defer");
+    let twice = STORE_THAT_WAITS.replace("L | W     | defer", "L | W | write, defer");
     assert_eq!(
         both_sizes(&twice),
-        [(); 2].map(|()| broken("every store is performed once"))
+        [(); 2].map(|()| violation_of("every store is performed once"))
     );
 }
 
 /// A row that posts a store by two messages gave the second one the ticket of a completed access. Performing both was
 /// then no violation.
 #[test]
-fn a_store_that_its_row_posts_by_two_messages_is_performed_once() {
+fn store_posted_by_two_messages_is_performed_once() {
     let text = "
 protocol doubled
 line 64 bytes
@@ -457,15 +471,21 @@ home mem {
     }
     let doubled = text.replace("L | X | send", "L | X | write, send");
     let twice = "every store is performed once";
-    assert_eq!(both_sizes(&doubled), [broken(twice), broken(twice)]);
+    assert_eq!(
+        both_sizes(&doubled),
+        [violation_of(twice), violation_of(twice)]
+    );
     // Only the first message carries the store.
     let second = doubled.replace("L | W | write,", "L | W |");
-    assert_eq!(both_sizes(&second), [broken(twice), broken(twice)]);
+    assert_eq!(
+        both_sizes(&second),
+        [violation_of(twice), violation_of(twice)]
+    );
 }
 
 /// A store that is sent again after the home has performed it is the same store.
 #[test]
-fn resend_of_a_performed_store_is_found() {
+fn resend_of_a_performed_store_is_detected() {
     let text = "
 protocol again
 line 64 bytes
@@ -485,7 +505,7 @@ home mem {
 ";
     search(text, 2, 1).unwrap();
     let twice = text.replace("| send Again       |", "| write, send Again |");
-    assert_eq!(search(&twice, 2, 1), broken("data value"));
+    assert_eq!(search(&twice, 2, 1), violation_of("data value"));
     // The store is abandoned after the home has performed it.
     let abandoned = text
         .replace("Again, Done }", "Again, Done, Nack }")
@@ -497,13 +517,16 @@ home mem {
             "L | W if second and turn | write, send Nack, turn := false | stay
              L | W if second          | write, send Done, turn := true  | stay",
         );
-    assert_eq!(search(&abandoned, 2, 1), broken("data value"));
+    assert_eq!(search(&abandoned, 2, 1), violation_of("data value"));
 }
 
 #[test]
 fn reads_find_the_posted_stores_of_their_own_remote() {
     let property = "program order of one line";
-    assert_eq!(both_sizes(OWN_STORE), [broken(property), broken(property)]);
+    assert_eq!(
+        both_sizes(OWN_STORE),
+        [violation_of(property), violation_of(property)]
+    );
     // In one order with the stores the loads find them, whatever the number of stores.
     let ordered = OWN_STORE
         .replace("reply home", "ordered put, read; reply home")
@@ -525,19 +548,22 @@ fn reads_find_the_posted_stores_of_their_own_remote() {
 }
 
 #[test]
-fn posted_stores_are_performed_in_the_order_of_their_remote() {
+fn posted_stores_of_a_remote_are_performed_in_order() {
     let property = "program order of one line";
     let two = OWN_STORE
         .replace("| load  ", "| load if open == 0 ")
         .replace("0..1", "0..2")
         .replace("open < 1", "open < 2");
-    assert_eq!(both_sizes(&two), [broken(property), broken(property)]);
+    assert_eq!(
+        both_sizes(&two),
+        [violation_of(property), violation_of(property)]
+    );
     let ordered = two.replace("reply home", "ordered put; reply home");
     for found in both_sizes(&ordered) {
         found.unwrap();
     }
     // The first store is deferred, and the second is not.
-    let passed = WAITS
+    let passed = STORE_THAT_WAITS
         .replace("guarantee none\n", "")
         .replace("reply home", "ordered put, read; reply home")
         .replace("Get, Flush", "Get; ask: Flush")
@@ -553,17 +579,20 @@ fn posted_stores_are_performed_in_the_order_of_their_remote() {
         found.unwrap();
     }
     let passes = passed.replace("A | W     | stall", "A | W | write, send Free | stay");
-    assert_eq!(both_sizes(&passes), [broken(property), broken(property)]);
+    assert_eq!(
+        both_sizes(&passes),
+        [violation_of(property), violation_of(property)]
+    );
 }
 
 /// The old value of an atomic access was sent before other stores, and its own store was performed after them.
 #[test]
 fn atomic_access_excludes_intervening_stores() {
     let split = "atomicity";
-    assert_eq!(search(SPLIT_ATOMIC, 2, 1), broken(split));
+    assert_eq!(search(SPLIT_ATOMIC, 2, 1), violation_of(split));
     search(SPLIT_ATOMIC, 1, 1).unwrap();
     let without_guarantee = SPLIT_ATOMIC.replace("line 64 bytes", "line 64 bytes\nguarantee none");
-    assert_eq!(search(&without_guarantee, 2, 1), broken(split));
+    assert_eq!(search(&without_guarantee, 2, 1), violation_of(split));
     // Stores of other remotes stall.
     let waits = SPLIT_ATOMIC.replace(
         "L A | Write | write, send Done | stay",
@@ -573,7 +602,7 @@ fn atomic_access_excludes_intervening_stores() {
     // The response already contains the store.
     let stores_first = waits.replace("defer, send Old", "write, send Old");
     let stores_first = stores_first.replace("write deferred, send Done", "send Done");
-    assert_eq!(search(&stores_first, 2, 1), broken(split));
+    assert_eq!(search(&stores_first, 2, 1), violation_of(split));
     // The home reads and writes in one step.
     for (texts, expected) in [("send Old, write", Ok(())), ("write, send Old", Err(()))] {
         let root = env!("CARGO_MANIFEST_DIR");

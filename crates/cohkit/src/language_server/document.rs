@@ -1,11 +1,12 @@
 //! Editor features of one document.
 
-use super::places::Places;
+use super::places::LineIndex;
 use cohkit_api::composition;
 use cohkit_api::controller_table::{tabulate, Agent};
 use cohkit_api::source::Source;
+use cohkit_diagnostics::Span;
 use cohkit_protocol::rows::Row;
-use cohkit_protocol::text::{self, Analysis, Mention, Span};
+use cohkit_protocol::text::{self, Analysis, Mention};
 use lsp_types::{
     CompletionItem, CompletionItemKind, Diagnostic, DiagnosticRelatedInformation,
     DiagnosticSeverity, DocumentSymbol, Hover, HoverContents, Location, MarkupContent, MarkupKind,
@@ -17,14 +18,14 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 /// Maximum number of rows shown: one place of a policy may become many rows of the home.
-const MOST_ROWS: usize = 12;
+const MAX_ROWS: usize = 12;
 
 /// A document with the contents that the editor has.
 pub(super) struct Document {
     uri: Uri,
     path: PathBuf,
     text: String,
-    places: Places,
+    line_index: LineIndex,
     pub(super) analysis: Analysis,
     /// Rows of both agents, computed when first requested.
     rows: OnceCell<Vec<(&'static str, Row)>>,
@@ -37,13 +38,13 @@ impl Document {
         let path = path(&uri);
         let analysis = match text::composes(&text) {
             true => {
-                let mut load = |file: &str| composition::load(&path, file, open);
+                let mut load = |file: &str| composition::load_protocol(&path, file, open);
                 text::analyse_composing(&text, &mut load).1
             }
             false => text::analyse(&text),
         };
         Document {
-            places: Places::of(&text),
+            line_index: LineIndex::of(&text),
             rows: OnceCell::new(),
             uri,
             path,
@@ -73,14 +74,14 @@ impl Document {
 
     /// Range of a span, in the positions of the protocol.
     pub(super) fn range(&self, span: Span) -> Range {
-        self.places.range(&self.text, span)
+        self.line_index.range(&self.text, span)
     }
 
     pub(super) fn location(&self, span: Span) -> Location {
         Location::new(self.uri.clone(), self.range(span))
     }
 
-    pub(super) fn words(&self, span: Span) -> &str {
+    pub(super) fn text_at(&self, span: Span) -> &str {
         let words = self.text.get(span.start as usize..span.end as usize);
         words.unwrap_or_default()
     }
@@ -104,7 +105,7 @@ impl Document {
                 }
             }
             Diagnostic {
-                range: self.places.range(&self.text, error.span),
+                range: self.line_index.range(&self.text, error.span),
                 severity: Some(DiagnosticSeverity::ERROR),
                 code: Some(NumberOrString::String(error.code.name().to_string())),
                 source: Some("cohkit".to_string()),
@@ -118,7 +119,7 @@ impl Document {
 
     /// Name at a position, or ending there.
     pub(super) fn mention(&self, position: Position) -> Option<&Mention> {
-        let byte = self.places.byte(&self.text, position);
+        let byte = self.line_index.byte(&self.text, position);
         let mentions = &self.analysis.mentions;
         let containing = mentions
             .iter()
@@ -131,7 +132,7 @@ impl Document {
         if let Some(mention) = self.mention(position) {
             return Some(self.location(mention.declaration));
         }
-        let byte = self.places.byte(&self.text, position);
+        let byte = self.line_index.byte(&self.text, position);
         let mut uses = self.analysis.uses.iter();
         let (_, file) = uses.find(|(span, _)| span.start <= byte && byte <= span.end)?;
         // A protocol that is only shipped in the command has no file to open.
@@ -145,22 +146,24 @@ impl Document {
         let mut sections = Vec::new();
         let mention = self.mention(position);
         if let Some(mention) = mention {
-            let declaration = self.places.position(&self.text, mention.declaration.start);
-            let line = self.places.line(&self.text, declaration.line).trim();
+            let declaration = self
+                .line_index
+                .position(&self.text, mention.declaration.start);
+            let line = self.line_index.line(&self.text, declaration.line).trim();
             sections.push(format!(
                 "{} `{}`, line {}\n```cohkit\n{line}\n```",
                 mention.kind,
-                self.words(mention.span),
+                self.text_at(mention.span),
                 declaration.line + 1
             ));
         }
-        let byte = self.places.byte(&self.text, position);
+        let byte = self.line_index.byte(&self.text, position);
         let rows = self.rows(cancel).iter();
         let rows: Vec<_> = rows
             .filter(|(_, row)| row.span.start <= byte && byte < row.span.end)
             .collect();
         if !rows.is_empty() {
-            sections.push(table(&rows));
+            sections.push(rows_table(&rows));
         }
         let contents = MarkupContent {
             kind: MarkupKind::Markdown,
@@ -168,7 +171,7 @@ impl Document {
         };
         (!sections.is_empty()).then_some(Hover {
             contents: HoverContents::Markup(contents),
-            range: mention.map(|mention| self.places.range(&self.text, mention.span)),
+            range: mention.map(|mention| self.line_index.range(&self.text, mention.span)),
         })
     }
 
@@ -196,7 +199,7 @@ impl Document {
 
     /// Names and keywords that fit at a position.
     pub(super) fn completions(&self, position: Position) -> Vec<CompletionItem> {
-        let byte = self.places.byte(&self.text, position);
+        let byte = self.line_index.byte(&self.text, position);
         let Some(expected) = text::expected_at(&self.text, byte) else {
             return Vec::new();
         };
@@ -214,12 +217,12 @@ impl Document {
         let names: BTreeSet<(&str, &str)> = self
             .declarations()
             .filter(fits)
-            .map(|mention| (self.words(mention.span), mention.kind))
+            .map(|mention| (self.text_at(mention.span), mention.kind))
             .collect();
         let names = names.into_iter().filter(|(name, _)| !name.is_empty());
         let names = names.map(|(name, kind)| CompletionItem {
             label: name.to_string(),
-            kind: Some(completion(kind)),
+            kind: Some(completion_kind(kind)),
             detail: Some(kind.to_string()),
             ..CompletionItem::default()
         });
@@ -254,14 +257,14 @@ impl Document {
             let names = self.declarations().filter(is_in_block);
             let names = names.map(|mention| {
                 self.symbol(
-                    self.words(mention.span),
+                    self.text_at(mention.span),
                     mention.kind,
                     mention.span,
                     mention.span,
                     None,
                 )
             });
-            let first_line = self.words(block).lines().next().unwrap_or_default();
+            let first_line = self.text_at(block).lines().next().unwrap_or_default();
             let name = first_line
                 .split(['{', '#'])
                 .next()
@@ -302,14 +305,14 @@ impl Document {
             kind,
             tags: None,
             deprecated: None,
-            range: self.places.range(&self.text, span),
-            selection_range: self.places.range(&self.text, name_span),
+            range: self.line_index.range(&self.text, span),
+            selection_range: self.line_index.range(&self.text, name_span),
             children,
         }
     }
 }
 
-fn completion(kind: &str) -> CompletionItemKind {
+fn completion_kind(kind: &str) -> CompletionItemKind {
     match kind {
         "state" => CompletionItemKind::ENUM_MEMBER,
         "message" => CompletionItemKind::EVENT,
@@ -319,10 +322,10 @@ fn completion(kind: &str) -> CompletionItemKind {
 }
 
 /// Rows as a Markdown table.
-fn table(rows: &[&(&'static str, Row)]) -> String {
+fn rows_table(rows: &[&(&'static str, Row)]) -> String {
     let mut text =
         String::from("| of | state | event | if | actions | next |\n|---|---|---|---|---|---|\n");
-    for (title, row) in rows.iter().take(MOST_ROWS) {
+    for (title, row) in rows.iter().take(MAX_ROWS) {
         let cells = [
             title,
             row.state.as_str(),
@@ -334,8 +337,8 @@ fn table(rows: &[&(&'static str, Row)]) -> String {
         let cells = cells.map(|cell| cell.replace('|', "\\|"));
         text += &format!("| {} |\n", cells.join(" | "));
     }
-    if rows.len() > MOST_ROWS {
-        text += &format!("\nand {} more\n", rows.len() - MOST_ROWS);
+    if rows.len() > MAX_ROWS {
+        text += &format!("\nand {} more\n", rows.len() - MAX_ROWS);
     }
     text
 }

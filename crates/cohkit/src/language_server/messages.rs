@@ -4,17 +4,17 @@ use serde_json::{json, Value};
 use std::io::{BufRead, Read};
 
 /// Maximum length of a message in bytes; protocol files are far shorter.
-const LONGEST: u64 = 64 << 20;
+const MAX_MESSAGE_BYTES: u64 = 64 << 20;
 
 /// Maximum length of a header line in bytes.
-const LONGEST_LINE: u64 = 200;
+const MAX_HEADER_LINE_BYTES: u64 = 200;
 
 /// Error codes of JSON-RPC and of the language server protocol.
-pub(super) const NO_JSON: i32 = -32700;
+pub(super) const PARSE_ERROR: i32 = -32700;
 pub(super) const INVALID_REQUEST: i32 = -32600;
-pub(super) const NO_SUCH_METHOD: i32 = -32601;
-pub(super) const INVALID_PARAMETERS: i32 = -32602;
-pub(super) const NOT_INITIALIZED: i32 = -32002;
+pub(super) const METHOD_NOT_FOUND: i32 = -32601;
+pub(super) const INVALID_PARAMS: i32 = -32602;
+pub(super) const SERVER_NOT_INITIALIZED: i32 = -32002;
 pub(super) const REQUEST_FAILED: i32 = -32803;
 
 /// Message from an editor.
@@ -44,7 +44,7 @@ pub(super) fn read(input: &mut impl BufRead) -> Result<Option<Vec<u8>>, String> 
         let mut line = Vec::new();
         let result = input
             .by_ref()
-            .take(LONGEST_LINE)
+            .take(MAX_HEADER_LINE_BYTES)
             .read_until(b'\n', &mut line);
         result.map_err(|error| error.to_string())?;
         match (line.is_empty(), in_header) {
@@ -70,9 +70,9 @@ pub(super) fn read(input: &mut impl BufRead) -> Result<Option<Vec<u8>>, String> 
         }
     }
     let length = length.ok_or("a header lacks `Content-Length`")?;
-    if length > LONGEST {
+    if length > MAX_MESSAGE_BYTES {
         return Err(format!(
-            "a message of {length} bytes, and {LONGEST} are at most"
+            "a message of {length} bytes, and {MAX_MESSAGE_BYTES} are at most"
         ));
     }
     let mut body = Vec::new();
@@ -89,10 +89,10 @@ pub(super) fn read(input: &mut impl BufRead) -> Result<Option<Vec<u8>>, String> 
 ///
 /// The error response to an invalid message.
 pub(super) fn parse(body: &[u8]) -> Result<Message, Value> {
-    let reject = |code, message: &str| Err(refusal(&Value::Null, code, message));
+    let reject = |code, message: &str| Err(error_response(&Value::Null, code, message));
     let mut value: Value = match serde_json::from_slice(body) {
         Ok(value) => value,
-        Err(error) => return reject(NO_JSON, &error.to_string()),
+        Err(error) => return reject(PARSE_ERROR, &error.to_string()),
     };
     let is_valid_id = |id: &&Value| id.is_string() || id.is_number();
     let (has_id, id) = (value.get("id").is_some(), value.get("id"));
@@ -114,12 +114,12 @@ pub(super) fn parse(body: &[u8]) -> Result<Message, Value> {
 }
 
 /// Response with the result of a request.
-pub(super) fn answer(id: &Value, result: Value) -> Value {
+pub(super) fn response(id: &Value, result: Value) -> Value {
     json!({ "jsonrpc": "2.0", "id": id, "result": result })
 }
 
 /// Response that rejects a request.
-pub(super) fn refusal(id: &Value, code: i32, message: &str) -> Value {
+pub(super) fn error_response(id: &Value, code: i32, message: &str) -> Value {
     json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code, "message": message } })
 }
 

@@ -1,7 +1,8 @@
 //! References and renaming of names.
 
 use super::document::Document;
-use cohkit_protocol::text::{self, Analysis, Mention, Span};
+use cohkit_diagnostics::Span;
+use cohkit_protocol::text::{self, Analysis, Mention};
 use lsp_types::{Location, Position, TextEdit};
 use std::collections::BTreeSet;
 
@@ -11,7 +12,7 @@ impl Document {
         let Some(mention) = self.mention(position) else {
             return Vec::new();
         };
-        let (spans, declarations) = same_name(&self.analysis, mention);
+        let (spans, declarations) = coupled_mentions(&self.analysis, mention);
         let selected = spans
             .into_iter()
             .filter(|span| declaration || !declarations.contains(span));
@@ -19,9 +20,9 @@ impl Document {
     }
 
     /// Name at a position, with its span; every declared name can be renamed.
-    pub(super) fn renamed_name(&self, position: Position) -> Option<(Span, &str)> {
+    pub(super) fn name_at(&self, position: Position) -> Option<(Span, &str)> {
         let mention = self.mention(position)?;
-        Some((mention.span, self.words(mention.span)))
+        Some((mention.span, self.text_at(mention.span)))
     }
 
     /// Edits that rename the name at a position.
@@ -32,7 +33,7 @@ impl Document {
     pub(super) fn rename(&self, position: Position, new: &str) -> Result<Vec<TextEdit>, String> {
         let mention = self.mention(position);
         let mention = mention.ok_or("no name that the file declares is at this position")?;
-        let (spans, _) = same_name(&self.analysis, mention);
+        let (spans, _) = coupled_mentions(&self.analysis, mention);
         let renamed = replace_spans(self.text(), &spans, new);
         let analysis = text::analyse(&renamed);
         if analysis.diagnostics.len() > self.analysis.diagnostics.len() {
@@ -46,7 +47,7 @@ impl Document {
                 "with the name `{new}` the file is invalid: {reason}"
             ));
         }
-        if shape(&analysis) != shape(&self.analysis) {
+        if reference_structure(&analysis) != reference_structure(&self.analysis) {
             return Err(format!(
                 "the name `{new}` means something else at one of these places"
             ));
@@ -61,7 +62,7 @@ impl Document {
 /// Spans of all mentions that must have the same name as this one, and those of them that are declarations.
 ///
 /// A field in the guard of a row for several messages is declared in each of them.
-fn same_name(analysis: &Analysis, mention: &Mention) -> (BTreeSet<Span>, BTreeSet<Span>) {
+fn coupled_mentions(analysis: &Analysis, mention: &Mention) -> (BTreeSet<Span>, BTreeSet<Span>) {
     let mut declarations = BTreeSet::from([mention.declaration]);
     let mut spans = BTreeSet::from([mention.span]);
     loop {
@@ -93,7 +94,7 @@ fn replace_spans(text: &str, spans: &BTreeSet<Span>, new: &str) -> String {
 
 /// Declaration that each name refers to, by the order of all spans: equal before and after a renaming that keeps the
 /// meaning.
-fn shape(analysis: &Analysis) -> Vec<(usize, usize, &'static str)> {
+fn reference_structure(analysis: &Analysis) -> Vec<(usize, usize, &'static str)> {
     let spans: BTreeSet<Span> = analysis
         .mentions
         .iter()

@@ -1,17 +1,17 @@
 //! Positions in a text as the language server protocol counts them: lines from 0, and UTF-16 code units in a line.
 
-use cohkit_protocol::text::Span;
+use cohkit_diagnostics::Span;
 use lsp_types::{Position, Range};
 
 /// Start and end of each line, in bytes; the end excludes the line terminator.
 #[derive(Debug)]
-pub(super) struct Places {
+pub(super) struct LineIndex {
     lines: Vec<(usize, usize)>,
 }
 
-impl Places {
+impl LineIndex {
     /// Finds the lines, which end as in editors: with a line feed, a carriage return, or both.
-    pub(super) fn of(text: &str) -> Places {
+    pub(super) fn of(text: &str) -> LineIndex {
         let mut lines = Vec::new();
         let mut start = 0;
         let bytes = text.as_bytes();
@@ -28,7 +28,7 @@ impl Places {
             }
         }
         lines.push((start, text.len()));
-        Places { lines }
+        LineIndex { lines }
     }
 
     /// Position of a byte. A line terminator is at the end of its line, and a byte within a character at its start.
@@ -37,9 +37,9 @@ impl Places {
         let line = self.lines.partition_point(|line| line.0 <= byte) - 1;
         let (start, end) = self.lines[line];
         let preceding = text[start..end].char_indices();
-        let preceding =
-            preceding.take_while(|(offset, sign)| start + offset + sign.len_utf8() <= byte);
-        let units: usize = preceding.map(|(_, sign)| sign.len_utf16()).sum();
+        let preceding = preceding
+            .take_while(|(offset, character)| start + offset + character.len_utf8() <= byte);
+        let units: usize = preceding.map(|(_, character)| character.len_utf16()).sum();
         Position::new(line as u32, units as u32)
     }
 
@@ -54,11 +54,13 @@ impl Places {
             return text.len() as u32;
         };
         let mut units = 0;
-        let mut following = text[start..end].char_indices().skip_while(|(_, sign)| {
-            let is_before = units + sign.len_utf16() <= position.character as usize;
-            units += sign.len_utf16();
-            is_before
-        });
+        let mut following = text[start..end]
+            .char_indices()
+            .skip_while(|(_, character)| {
+                let is_before = units + character.len_utf16() <= position.character as usize;
+                units += character.len_utf16();
+                is_before
+            });
         following.next().map_or(end, |(offset, _)| start + offset) as u32
     }
 
@@ -76,9 +78,9 @@ mod tests {
     #[test]
     fn positions_in_utf16_round_trip() {
         let text = "a𝄞b\r\né\rc\n";
-        let places = Places::of(text);
+        let line_index = LineIndex::of(text);
         let position_at = |byte| {
-            let position = places.position(text, byte);
+            let position = line_index.position(text, byte);
             (position.line, position.character)
         };
         // A character of four bytes is two code units; a byte within it is at its start.
@@ -114,10 +116,14 @@ mod tests {
             .filter(|(_, character)| *character != '\n')
         {
             let byte = byte as u32;
-            assert_eq!(places.byte(text, places.position(text, byte)), byte);
+            assert_eq!(line_index.byte(text, line_index.position(text, byte)), byte);
         }
-        assert_eq!(places.byte(text, Position::new(0, 2)), 1, "within a pair");
-        assert_eq!(places.byte(text, Position::new(1, u32::MAX)), 10);
-        assert_eq!(places.byte(text, Position::new(u32::MAX, 0)), 13);
+        assert_eq!(
+            line_index.byte(text, Position::new(0, 2)),
+            1,
+            "within a pair"
+        );
+        assert_eq!(line_index.byte(text, Position::new(1, u32::MAX)), 10);
+        assert_eq!(line_index.byte(text, Position::new(u32::MAX, 0)), 13);
     }
 }

@@ -8,11 +8,10 @@ use std::path::PathBuf;
 
 /// Runs litmus tests on an idealised memory or on the caches of a protocol.
 ///
-/// Tests are in the format of the herd tools, in assembly (AArch64, Arm, RISC-V, x86, Power) or in C. All orders of
-/// threads, messages and evictions are tried; each location is a line of its own. The condition of the file decides:
-/// the answer is yes if it holds of all outcomes together. The outcomes are also compared with a memory model:
-/// sequential consistency, total store order for cores with store buffers, or release consistency for cores with
-/// windows.
+/// Tests are in the format of the herd tools, in assembly (AArch64, Arm, RISC-V, x86, Power) or in C. Every order of
+/// threads, messages and evictions is explored; each location has its own line. The exit code is 0 if the condition of
+/// the file holds for the set of all outcomes. The outcomes are also compared with a memory model: sequential
+/// consistency, total store order for cores with store buffers, or release consistency for cores with windows.
 ///
 /// The classic shapes need no file: `cohkit litmus SB MP+dmb.sys` runs them by name.
 ///
@@ -24,51 +23,52 @@ pub(crate) struct Litmus {
     #[arg(required_unless_present = "shapes", value_name = "FILE")]
     pub files: Vec<PathBuf>,
 
-    /// Add all classic shapes, behind the tests that are named.
+    /// Add all classic shapes, after the named tests.
     #[arg(long)]
     pub shapes: bool,
 
-    /// Print the tests in the format of the herd tools, and run nothing.
+    /// Print the tests in the format of the herd tools without running them.
     #[arg(long, conflicts_with_all = ["protocol", "json", "csv", "stats"])]
     pub print: bool,
 
-    /// Protocol file whose caches the threads run on, or the name of one that ships; without it, sequentially
+    /// Protocol file of the caches that the threads run on, or the name of a shipped one; without it, sequentially
     /// consistent memory.
     #[arg(long, value_name = "FILE")]
     pub protocol: Option<PathBuf>,
 
-    /// Cores between threads and caches; if not given, those of the file's `accesses`, or else `in-order`.
+    /// Cores between threads and caches; by default those of the file's `accesses`, or else `in-order`.
     #[arg(long, value_parser = named_value::<CoreModel>())]
     pub cores: Option<CoreModel>,
 
-    /// Kind of each store, one letter per store, thread by thread: `t` as the file's cores store, `b` written back
-    /// from the core's own copy, `a` acknowledged by the home. `every` runs all mixes, each as a test of its own.
+    /// Variant of each store, one letter per store, thread by thread: `t` as the protocol file defines stores, `b`
+    /// written back from the core's own copy, `a` acknowledged by the home. `every` runs each combination as a separate
+    /// test.
     #[arg(long, value_name = "MIX", requires = "protocol")]
     pub stores: Option<String>,
 
-    /// Kind of remote for each thread: `cpu,device`. Without it, where kinds have rows of their own, each placement
-    /// of threads on kinds is a test of its own.
+    /// Kind of remote for each thread: `cpu,device`. By default, if kinds differ in their rows, each placement of
+    /// threads on kinds is a separate test.
     #[arg(long, value_name = "KINDS", requires = "protocol")]
     pub kinds: Option<String>,
 
-    /// Take the sizes of this system of the file.
+    /// Use the sizes of this system of the protocol file.
     #[arg(long, value_name = "NAME", requires = "protocol")]
     pub system: Option<String>,
 
-    /// Run each test this many times in the simulator, with random delays of threads and messages, in place of all
-    /// orders. An outcome that decides the condition is met, or nothing is decided.
+    /// Run each test this many times in the simulator, with random delays of threads and messages, instead of exploring
+    /// all orders. The verdict is undecided unless an observed outcome decides the condition.
     #[arg(long, value_name = "N", requires = "protocol", conflicts_with_all = ["gives_up", "max_states"])]
     pub simulate: Option<u64>,
 
-    /// Seed of the first run; each further run has the next one.
+    /// Seed of the first run; each further run uses the next seed.
     #[arg(long, value_name = "N", requires = "simulate", default_value_t = 0)]
     pub seed: u64,
 
-    /// Draw a shortest path to an outcome of the condition, also where no outcome is forbidden.
+    /// Draw a shortest path to an outcome that satisfies the condition, even if no outcome is forbidden.
     #[arg(long, requires = "protocol", conflicts_with_all = ["simulate", "csv", "stats"])]
     pub chart: bool,
 
-    /// Memory model that outcomes are compared with, and that gives the outcomes without a protocol; if not given,
+    /// Memory model that outcomes are compared with, and that determines the outcomes without a protocol; by default
     /// the file's `guarantee`, or the model of the cores.
     #[arg(long, value_parser = named_value::<MemoryModel>())]
     pub model: Option<MemoryModel>,
@@ -77,11 +77,11 @@ pub(crate) struct Litmus {
     #[arg(long, value_parser = named_value::<OutcomeBasis>(), default_value = OutcomeBasis::Condition.name())]
     pub expect: OutcomeBasis,
 
-    /// Most evictions and downgrades that caches do by themselves in one run, of all caches together.
+    /// Maximum number of spontaneous evictions and downgrades in one run, of all caches together.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub gives_up: u8,
 
-    /// Most states to visit for one test.
+    /// Maximum number of states of one test.
     #[arg(long, value_name = "N", default_value_t = 10_000_000)]
     pub max_states: usize,
 

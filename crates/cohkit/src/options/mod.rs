@@ -1,4 +1,4 @@
-//! The command line. Its help text is the manual.
+//! Options of the command line. Their doc comments are the help texts, which are the manual.
 
 mod check;
 mod litmus;
@@ -24,7 +24,7 @@ pub(crate) use output::{Form, Output};
 pub(crate) use package::{Explore, Report, Reproduce, Sweep};
 pub(crate) use rtl::{Emit, Measure, Rtl, RtlCommand, RtlTest, Synth};
 pub(crate) use run::Run;
-pub(crate) use simulated::{Drawn, Executed, HomeKind, Play, ReportOptions, Sim};
+pub(crate) use simulated::{ExecutorOptions, HomeKind, Play, ReportOptions, Sim, TimelineOptions};
 pub(crate) use workload::WorkParser;
 
 const EXIT_CODES: &str = "\
@@ -38,12 +38,12 @@ Exit codes:
 With several outcomes, the most severe code wins, in the order 130, 4, 2, 1, 3, 0:
 a violation counts more than an undecided search.";
 
-/// What stands below a command's help. Tests run the example at the root of the repository.
+/// Returns the text below a command's help. Tests run the example at the root of the repository.
 fn example(command: &str) -> String {
     format!("Example:\n  $ {command}\n\n{EXIT_CODES}")
 }
 
-/// Checks, simulates and synthesises cache-coherence protocols written as one text, and runs programs on cores beside far memory.
+/// Checks, simulates and synthesises cache-coherence protocols, and runs programs on near-memory cores.
 #[derive(Parser, Debug)]
 #[command(name = "cohkit", version, after_help = example("cohkit check protocols/msi.coh --system three_caches"), max_term_width = 80)]
 pub(crate) struct Options {
@@ -76,23 +76,23 @@ pub(crate) enum Command {
     LanguageServer(LanguageServer),
 }
 
-/// Serves editors: it is started by them, and speaks the language server protocol over standard input and output.
+/// Runs a language server (LSP) for `.coh` files on standard input and output. Editors start it.
 ///
-/// For protocol files, which end in `.coh`, it reports errors while they are written, and finds the declaration and the
-/// references of a name; it renames names, completes those that fit at a place, formats as `cohkit fmt` does, and gives
-/// the kind of each name for its colour. It shows the rows of the tables at a place, of a constructed home too, and the
-/// outline of the file. A file that composes others is checked against those that are open too. It ends with its input.
+/// The server provides diagnostics, go to declaration, references, renaming, completion, formatting (as `cohkit fmt`),
+/// semantic highlighting, the outline of a file, and on hover the rows of a controller, also of a constructed home. A
+/// file that composes others is checked with their open versions. The server ends at the end of its input.
 #[derive(Args, Debug)]
 #[command(after_help = example("cohkit language-server"))]
 pub(crate) struct LanguageServer {}
 
-/// Prints what a shell needs to complete commands and options of `cohkit`.
+/// Prints a completion script for a shell.
 ///
-/// Those of `reproduce`, `sweep`, `report` and `explore` are not among them: the Python package knows these.
+/// The script does not complete the options of `reproduce`, `sweep`, `report` and `explore`, which the Python package
+/// parses.
 #[derive(Args, Debug)]
 #[command(after_help = format!("Example:\n  $ cohkit completions bash\n\n{COMPLETIONS}"))]
 pub(crate) struct Completions {
-    /// The shell.
+    /// Shell to complete commands in.
     #[arg(value_name = "SHELL")]
     pub shell: Shell,
 }
@@ -105,21 +105,21 @@ pub(crate) enum Shell {
 }
 
 const COMPLETIONS: &str = "\
-Where shells look for them:
+Where shells look for the script:
   bash  ~/.local/share/bash-completion/completions/cohkit
   zsh   _cohkit, in a folder of `fpath`, before `compinit`
   fish  ~/.config/fish/completions/cohkit.fish";
 
-/// Lists what ships: protocols, platforms, workloads, applications and experiments, each with a line of explanation.
+/// Lists the shipped protocols, platforms, workloads, applications and experiments, each with a description.
 ///
-/// The text of a protocol or a platform is printed by its name, to be copied and changed:
+/// With the name of a protocol or platform, prints its file, to be copied and changed:
 ///
 ///   cohkit list enzian-dc-ddr --out mine.toml
 #[derive(Args, Debug)]
 #[command(after_help = example("cohkit list msi"))]
 pub(crate) struct List {
-    /// A protocol or a platform, whose text is printed instead; or `protocols`, `platforms`, `workloads`, `applications` or
-    /// `experiments`, of which these alone are listed.
+    /// Name of a protocol or platform whose file is printed; or `protocols`, `platforms`, `workloads`, `applications`
+    /// or `experiments`, to list only these.
     #[arg(value_name = "NAME", conflicts_with_all = ["json", "csv", "stats"])]
     pub name: Option<PathBuf>,
 
@@ -127,22 +127,22 @@ pub(crate) struct List {
     pub output: Output,
 }
 
-/// Writes the C library for cores beside far memory and their hosts into a folder, with the programs of its guide.
+/// Writes the C library for near-memory cores and their hosts into a folder, with the programs of its guide.
 ///
-/// They lie there as in a checkout: the compiler works in that folder, where the files of flags find what they name. A file
-/// that is there already and differs is left as it is, and nothing is written then.
+/// The layout is that of a checkout. Run the compiler in that folder, because the flag files use relative paths. If a
+/// file exists with other contents, the command fails and writes nothing.
 #[derive(Args, Debug)]
 #[command(after_help = example("cohkit library out/library"))]
 pub(crate) struct Library {
-    /// The folder, which is made if it is not there.
+    /// Folder; created if it does not exist.
     #[arg(value_name = "FOLDER")]
     pub folder: PathBuf,
 }
 
-/// Tells which optional tools are installed, what each enables, and what brings those that are not.
+/// Lists the optional tools: their versions if installed, the features they enable, and the packages that provide them.
 ///
-/// Nothing but the command itself is needed to check, tabulate and simulate. Each tool is asked for its version, and has 10
-/// seconds to answer. The exit code is 0, whatever there is.
+/// `check`, `table` and `sim` need no tool. Each tool has 10 seconds to print its version. The exit code is 0 even if
+/// tools are missing.
 #[derive(Args, Debug)]
 #[command(after_help = example("cohkit doctor"))]
 pub(crate) struct Doctor {
@@ -150,13 +150,13 @@ pub(crate) struct Doctor {
     pub output: Output,
 }
 
-/// Prints a platform: every quantity with its value, its plausible range and where it comes from.
+/// Prints a platform: every quantity with its value, plausible range and origin.
 ///
-/// A quantity without a range is as a source gives it.
+/// A quantity without a range is taken from its source unchanged.
 #[derive(Args, Debug)]
 #[command(after_help = example("cohkit platform enzian-dc-ddr"))]
 pub(crate) struct ShowPlatform {
-    /// The platform's name, as `cohkit list` gives it, or a file, which ends in `.toml`.
+    /// Name of a shipped platform (see `cohkit list`), or a file that ends in `.toml`.
     #[arg(value_name = "PLATFORM")]
     pub platform: PathBuf,
 
@@ -164,42 +164,42 @@ pub(crate) struct ShowPlatform {
     pub output: Output,
 }
 
-/// Changes a protocol text in one place at a time, and tells what becomes of each mutant: what nobody notices, nothing holds.
+/// Mutation test of a protocol's checks: changes the file in one place at a time, and checks each mutant.
 ///
-/// Rows, actions, guards, rights, messages and goals are dropped, doubled or replaced. Two actions are swapped, a message is sent
-/// to another receiver, a set keeps a member or lacks one, a count is off by one, a comparison is replaced, bytes come from
-/// elsewhere.
+/// Mutations drop, double or replace rows, actions, guards, permissions, messages and goals; swap two actions; send a
+/// message to another receiver; add or remove a member of a set; change a count by one; replace a comparison or the
+/// source of bytes.
 ///
-/// A mutant is rejected if the text is refused or no home fits it, and refuted if a system of up to four remotes or two lines is
-/// violated or comes to no end. It is bisimilar if it survives that and no access, permission or message tells those systems from
-/// the text's own. One that survives otherwise means the same as the text, or shows what the text's properties leave open.
-/// The answer is yes if each is rejected, refuted or bisimilar, and no if one survives.
+/// A mutant is *rejected* if the file is invalid or has no home; *refuted* if a system of up to four remotes or two
+/// lines violates a property, including progress; *bisimilar* if no access, permission or message distinguishes it from
+/// the original. Any other mutant *survives*: it is equivalent to the original, or the properties are too weak to
+/// detect it. The exit code is 0 if no mutant survives, otherwise 1.
 ///
-/// With `--sweep NAME=VALUES` it runs at every value of an option; `cohkit sweep --help` tells more.
+/// `--sweep NAME=VALUES` runs the command at every value of an option; see `cohkit sweep --help`.
 #[derive(Args, Debug)]
 #[command(after_help = example("cohkit mutants msi --from 2 --every 60"))]
 pub(crate) struct Mutants {
-    /// The protocol text, or the name of one that ships.
+    /// Protocol file, or the name of a shipped one.
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
 
-    /// Only the mutant of this number, from 0 on.
+    /// Check only the mutant with this index, counted from 0.
     #[arg(long, value_name = "N", conflicts_with_all = ["from", "every"])]
     pub number: Option<usize>,
 
-    /// Mutants from this number on.
+    /// Index of the first mutant.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub from: usize,
 
-    /// One in so many of them.
+    /// Check every K-th mutant.
     #[arg(long, value_name = "K", default_value = "1")]
     pub every: NonZeroUsize,
 
-    /// Mutants judged at once; as many as the machine has processors, if not given.
+    /// Mutants checked concurrently; by default the number of processors.
     #[arg(long, value_name = "N")]
     pub threads: Option<NonZeroU16>,
 
-    /// Print their texts, and judge nothing.
+    /// Print the mutants without checking them.
     #[arg(long, conflicts_with_all = ["json", "csv", "stats"])]
     pub print: bool,
 
@@ -207,41 +207,41 @@ pub(crate) struct Mutants {
     pub output: Output,
 }
 
-/// Tells what one gets of a link: what each layer leaves of its rate, and its data by formula and by driving two ends.
+/// Computes the throughput of a link: the rate after the overhead of each layer, and the data rate by formula and by
+/// simulation of two link endpoints.
 ///
-/// The ends are state machines with the framing, credits and replay of the link, as fast as its lanes go. Their data is
-/// below the formula where credits do not last for the way there and back, or where bit errors make them send again.
+/// The endpoints are state machines with the framing, credits and replay of the link, at the full rate of its lanes.
+/// The simulated rate is below the formula if credits do not cover the round trip, or if bit errors cause replays.
 #[derive(Args, Debug)]
 #[command(after_help = example("cohkit link pcie4 --payload 256"))]
 pub(crate) struct Link {
-    /// The link: one of ECI's two, PCIe of generation 3 to 5, CCIX over PCIe of generation 4, or CXL.mem over PCIe of
-    /// generation 5 with flits of 68 or 256 bytes.
+    /// Link: one of the two of ECI; PCIe Gen3 to Gen5; CCIX over PCIe Gen4; or CXL.mem over PCIe Gen5 with 68-byte or
+    /// 256-byte flits.
     #[arg(value_name = "LINK", value_parser = Kind::ALL.map(|(name, _)| name))]
     pub link: String,
 
-    /// Lanes that work: 1 to 16 of ECI, whose own links have 12, and 1, 2, 4, 8 or 16 of the others; 12 and 16 if not
-    /// given.
+    /// Number of lanes: 1 to 16 for ECI (12 by default), or 1, 2, 4, 8 or 16 for other links (16 by default).
     #[arg(long, value_name = "N")]
     pub lanes: Option<u64>,
 
-    /// Most bytes of data in a message of ECI (32, 64, 96 or 128), in a packet of PCIe (128 to 1024), or of messages in a
-    /// packet of CCIX (128, 256 or 512). The usual size if not given.
+    /// Maximum payload in bytes: of an ECI message (32, 64, 96 or 128), a PCIe packet (128 to 1024), or a CCIX packet
+    /// (128, 256 or 512); by default the usual size.
     #[arg(long, value_name = "N")]
     pub payload: Option<u64>,
 
-    /// Nanoseconds of one way, at most 10,000.
+    /// One-way latency in nanoseconds, at most 10,000.
     #[arg(long, value_name = "N", default_value_t = 50)]
     pub delay: u64,
 
-    /// Bit errors per bit, at most 0.0001.
+    /// Bit error rate, at most 0.0001.
     #[arg(long, value_name = "RATE", default_value_t = 0.0)]
     pub bit_errors: f64,
 
-    /// The seed of bit errors.
+    /// Seed of the bit errors.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub seed: u64,
 
-    /// Tell of transfers by DMA of so many bytes, too, at most 1,048,576; over PCIe, without bit errors.
+    /// Also measure DMA transfers of this many bytes, at most 1,048,576; only for PCIe without bit errors.
     #[arg(long, value_name = "BYTES")]
     pub dma: Option<u64>,
 
@@ -251,19 +251,19 @@ pub(crate) struct Link {
 
 /// Prints an agent's controller as a table: state, event, guard, actions, next state.
 ///
-/// A home that the text gives as a policy is constructed first; its table is that for one caching agent.
-/// Rows without a next state leave their event waiting, or refuse it.
+/// A home written as a policy is constructed first; the table is that for one caching agent. Rows without a next state
+/// stall their event, or reject it.
 #[derive(Args, Debug)]
 #[command(after_help = example("cohkit table protocols/msi.coh --agent remote"))]
 pub(crate) struct Table {
-    /// The protocol text, or the name of one that ships.
+    /// Protocol file, or the name of a shipped one.
     pub file: PathBuf,
 
-    /// Whose table.
+    /// Agent whose table is printed.
     #[arg(long, value_parser = named_value::<Agent>(), default_value = Agent::Home.name())]
     pub agent: Agent,
 
-    /// Merge the states of a constructed home that no future can tell apart.
+    /// Merge equivalent states of a constructed home: those with the same response to every sequence of events.
     #[arg(long)]
     pub merged: bool,
 
@@ -275,42 +275,40 @@ pub(crate) struct Table {
     pub output: Output,
 }
 
-/// Formats protocol files in place: indentation, spacing and aligned tables. Line breaks, words and comments stay.
+/// Formats protocol files in place: indentation, spacing and table columns. Keeps line breaks, words and comments.
 ///
-/// A file that is formatted already is not written. `-` formats standard input to standard output, as editors ask for it.
-/// A file need not be a correct protocol, but all of its characters have to be of the language; the others are reported and
-/// their file stays as it is.
+/// Formatted files are not written again. `-` formats standard input to standard output, for editors. A file need not
+/// be a valid protocol. A file with characters that the language does not use is reported and left unchanged.
 #[derive(Args, Debug)]
 #[command(after_help = example("cohkit fmt - < protocols/msi.coh"))]
 pub(crate) struct Fmt {
-    /// The protocol files, or `-`.
+    /// Protocol files, or `-`.
     #[arg(value_name = "FILE", required = true)]
     pub files: Vec<PathBuf>,
 
-    /// Write nothing; name the files that are not formatted, and exit with 1 if there are any.
+    /// Write nothing; list the files that are not formatted, and exit with 1 if there is one.
     #[arg(long)]
     pub check: bool,
 }
 
-/// Judges traces by the tables of a protocol: did what is told happen as they say, and was memory coherent?
+/// Checks recorded traces against the controllers of a protocol.
 ///
-/// Traces come from models (`cohkit check --json`, whose counterexamples are traces), from simulations
-/// (`cohkit sim --trace`) and from hardware in lockstep (`cohkit rtl test --trace`). Whoever judges shares no code with whoever
-/// executes but the parsed text. Each message has to be sent before it is taken and to come in the order that its channel
-/// promises; each agent has to do what its row says, and nothing else; a right to write has to be alone; reads have to see the
-/// last write; and a trace that ends at rest leaves nothing under way.
+/// Traces come from models (`cohkit check --json`, whose counterexamples are traces), simulations (`cohkit sim
+/// --trace`) and hardware in lockstep (`cohkit rtl test --trace`). The checker shares only the parsed protocol with the
+/// engines that recorded them. It checks that each message is sent before it is received, in the order of its channel;
+/// that each agent executes exactly its rows; single writer; that reads return the last write; and that a trace that
+/// ends quiescent has no message in flight.
 #[derive(Args, Debug)]
 #[command(after_help = example("cohkit trace out/trace.json --protocol protocols/eci.coh"))]
 pub(crate) struct Trace {
-    /// A JSON file with traces in it, wherever they stand.
+    /// JSON file that contains traces, at any depth.
     pub file: PathBuf,
 
-    /// The protocol text by which they are judged, or the name of one that ships.
+    /// Protocol file that the traces are checked against, or the name of a shipped one.
     #[arg(long, value_name = "FILE")]
     pub protocol: PathBuf,
 
-    /// Read the text with another size than it says, such as `homes=8`, if the system of the traces has one. May be repeated
-    /// for others.
+    /// Override a parameter of the protocol file, such as `homes=8`, as the system of the traces does; may be repeated.
     #[arg(long = "size", value_name = "NAME=VALUE")]
     pub size: Vec<String>,
 

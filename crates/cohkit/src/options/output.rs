@@ -7,18 +7,19 @@ use cohkit_sim::statistics::{Definition, Statistics};
 use serde_json::Value;
 use std::path::PathBuf;
 
-/// The form of a result.
+/// Form of a result.
 #[derive(Args, Debug)]
 pub(crate) struct Form {
     /// Print JSON; machine-dependent values are under the key `run`.
     #[arg(long, default_value_ifs([("csv", "true", "true"), ("stats", "true", "true")]))]
     pub json: bool,
 
-    /// Print the values of JSON as CSV, a row for each result, without machine-dependent values.
+    /// Print the values of the JSON output as CSV, one row per result, without machine-dependent values.
     #[arg(long, conflicts_with = "json")]
     pub csv: bool,
 
-    /// Print statistics in gem5's form: each number of JSON on a line behind its name, without machine-dependent values.
+    /// Print statistics in gem5's format: each number of the JSON output on a line after its name, without
+    /// machine-dependent values.
     #[arg(long, conflicts_with_all = ["json", "csv"])]
     pub stats: bool,
 }
@@ -29,11 +30,11 @@ pub(crate) struct Output {
     #[command(flatten)]
     pub form: Form,
 
-    /// Draw charts in ASCII, as on a terminal whose locale is not UTF-8.
+    /// Draw charts in ASCII, the default on a terminal without a UTF-8 locale.
     #[arg(long)]
     pub ascii: bool,
 
-    /// Write the result to this file in place of standard output, whole or not at all.
+    /// Write the result to this file instead of standard output; the file is written completely or not at all.
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
 }

@@ -15,17 +15,17 @@ pub(crate) struct ForwardedArguments {
     pub arguments: Vec<OsString>,
 }
 
-/// Runs published tables and figures and prints the published numbers beside ours.
+/// Reproduces published tables and figures, and prints the published numbers beside the simulated ones.
 ///
 /// The Python package executes this command; where it is installed, `cohkit reproduce --help` lists its options.
 #[derive(Args, Debug)]
 #[command(disable_help_flag = true)]
 pub(crate) struct Reproduce {
     #[command(flatten)]
-    pub given: ForwardedArguments,
+    pub forwarded: ForwardedArguments,
 }
 
-/// Runs a command at every point of a sweep, on all cores or a cluster, and makes one table of the results.
+/// Runs a command at every point of a sweep, on all cores or a cluster, and merges the results into one table.
 ///
 /// `cohkit sim`, `play`, `check`, `reproduce`, `litmus` and `mutants` with `--sweep NAME=VALUES` are sweeps too. The
 /// Python package executes this command; where it is installed, `cohkit sweep --help` lists its options.
@@ -33,28 +33,28 @@ pub(crate) struct Reproduce {
 #[command(disable_help_flag = true)]
 pub(crate) struct Sweep {
     #[command(flatten)]
-    pub given: ForwardedArguments,
+    pub forwarded: ForwardedArguments,
 }
 
-/// Makes a page for browsers from a folder of results.
+/// Generates a report for browsers, one page, from a folder of results.
 ///
-/// The page needs no network and no other file. It has tables of states, diagrams, counterexamples to step through,
-/// coverage, and published numbers beside ours. The Python package executes this command; where it is installed,
+/// The page needs no network and no other file. It shows controllers, diagrams, counterexamples step by step, coverage,
+/// and published numbers beside the simulated ones. The Python package executes this command; where it is installed,
 /// `cohkit report --help` lists its options.
 #[derive(Args, Debug)]
 #[command(disable_help_flag = true)]
 pub(crate) struct Report {
     #[command(flatten)]
-    pub given: ForwardedArguments,
+    pub forwarded: ForwardedArguments,
 }
 
 /// Explores a system of a protocol step by step in a browser.
 ///
-/// The browser shows the possible steps, their effects, and a path to the nearest violation. The Python package executes
-/// this command; where it is installed, `cohkit explore --help` lists its options.
+/// The browser shows the possible steps, their effects, and a path to the nearest violation. The Python package
+/// executes this command; where it is installed, `cohkit explore --help` lists its options.
 #[derive(Args, Debug)]
 #[command(disable_help_flag = true)]
 pub(crate) struct Explore {
     #[command(flatten)]
-    pub given: ForwardedArguments,
+    pub forwarded: ForwardedArguments,
 }

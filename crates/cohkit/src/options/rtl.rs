@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 /// Generates, tests, synthesises and measures the hardware of a protocol's home.
 ///
-/// The hardware executes the rows of a ROM, which is generated from the controller that is checked and simulated.
+/// The hardware executes the rows of a ROM, which is generated from the same controller that is checked and simulated.
 #[derive(Args, Debug)]
 #[command(after_help = example("cohkit rtl emit protocols/eci.coh --out out/rtl"))]
 pub(crate) struct Rtl {
@@ -23,17 +23,18 @@ pub(crate) enum RtlCommand {
     Measure(Measure),
 }
 
-/// Writes the home as SystemVerilog: the protocol's package, the image of its ROM, a top and the RTL.
+/// Writes the home as SystemVerilog: the package with the protocol's constants, the ROM image, a top module and the
+/// RTL.
 ///
 /// `PROTOCOL.f` lists all files in the order that tools need, so `verilator -F PROTOCOL.f` builds the folder without
-/// further files. The top is the module `PROTOCOL_home`.
+/// further files. The top module is `PROTOCOL_home`.
 ///
 /// A home that is written as a policy is constructed for one caching agent, and equivalent states are merged. A home
 /// without units in the hardware is rejected with the reason.
 #[derive(Args, Debug)]
 #[command(after_help = example("cohkit rtl emit protocols/eci.coh --out out/rtl"))]
 pub(crate) struct Emit {
-    /// Protocol file, or the name of one that ships.
+    /// Protocol file, or the name of a shipped one.
     pub file: PathBuf,
 
     /// Folder for `PROTOCOL_pkg.sv`, `PROTOCOL.mem`, `PROTOCOL_home.sv`, `PROTOCOL.f` and the RTL; created if needed.
@@ -47,15 +48,15 @@ pub(crate) struct Emit {
 
 /// Runs the RTL of the home in lockstep with the checked controllers.
 ///
-/// Verilator builds the RTL. A remote, a device and a memory around it delay, reorder and stall at random. Each step of
-/// a unit, each message and each byte is compared with the home's controller, and reads of remote and device with the last
-/// write. Home and directory are small, so that lines conflict. Three of eight runs add illegal traffic: messages, local
-/// operations and lines that no partner should send. The home must reject and count each without disturbing other
-/// traffic. The seed determines everything random. A mismatch is drawn as a message sequence chart.
+/// Verilator builds the RTL. Models of a remote, a device and a memory delay, reorder and stall traffic at random. Each
+/// step of a unit, each message and each byte is compared with the home's controller, and reads of remote and device
+/// with the last write. Home and directory are small, so that lines conflict. Three of eight runs add illegal traffic:
+/// messages, local operations and lines that the protocol does not allow. The home must reject and count each without
+/// disturbing other traffic. The seed determines all random choices. A mismatch is drawn as a message sequence chart.
 #[derive(Args, Debug)]
 #[command(after_help = example("cohkit rtl test protocols/eci.coh --shape small --seeds 2"))]
 pub(crate) struct RtlTest {
-    /// Protocol file, or the name of one that ships.
+    /// Protocol file, or the name of a shipped one.
     pub file: PathBuf,
 
     /// First seed. It also determines the shape of the home, the lines, the latencies of messages and memory, how often
@@ -67,19 +68,19 @@ pub(crate) struct RtlTest {
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..))]
     pub seeds: u64,
 
-    /// Messages of each seed's run, in both directions together.
+    /// Number of messages of each seed's run, in both directions together.
     #[arg(long, value_name = "N", default_value_t = 2000, value_parser = clap::value_parser!(u64).range(1..))]
     pub messages: u64,
 
-    /// Shape of the home for all seeds. Without it, seeds take the shapes of this list in turn, and each shape is built for
-    /// its first seed. `small` builds fastest; `shipped` has the default sizes of the home.
+    /// Shape (sizes) of the home for all seeds. By default, seeds use the shapes of this list in turn, and each shape
+    /// is built for its first seed. `small` builds fastest; `shipped` has the default sizes of the home.
     #[arg(long, value_name = "NAME", value_parser = SHAPES.map(|(name, _)| name))]
     pub shape: Option<String>,
 
-    /// Mutate this many rows of the ROM, one at a time, and require that lockstep notices each; `all` is every row that can
-    /// be used. Row and first seed determine the mutation. Up to 20 runs are guided to the row, all in the first seed's
-    /// shape.
-    #[arg(long, value_name = "N", default_value = "0", value_parser = spoilt)]
+    /// Mutate this many rows of the ROM, one at a time, and require that lockstep detects each; `all` is every
+    /// reachable row. Row and first seed determine the mutation. Up to 20 runs are guided to the row, all in the first
+    /// seed's shape.
+    #[arg(long, value_name = "N", default_value = "0", value_parser = mutated_rows)]
     pub spoil: u64,
 
     /// Write the waveform of the last 2000 cycles before a mismatch into this file (FST).
@@ -90,11 +91,11 @@ pub(crate) struct RtlTest {
     #[arg(long, value_name = "FILE")]
     pub trace: Option<PathBuf>,
 
-    /// Name the rows of the ROM that were not used.
+    /// List the rows of the ROM that were not executed.
     #[arg(long)]
     pub unused: bool,
 
-    /// Folder that keeps the built RTL for the next run; a folder of this user if not given.
+    /// Folder that caches the built RTL for later runs; by default a folder of the current user.
     #[arg(long, value_name = "DIR")]
     pub build: Option<PathBuf>,
 
@@ -104,21 +105,22 @@ pub(crate) struct RtlTest {
 
 /// Maps the home to an UltraScale+ FPGA with Yosys, and reports area and longest paths.
 ///
-/// Two slices share the units; one unit makes one slice. Each unit has a directory of 128 sets of 16 ways, so 64 units
-/// track a cache of 16 MiB with lines of 128 bytes; tags are for a range of 64 GiB. A path goes from register to
-/// register; each LUT and each carry cell of four bits is a level. LUTs are counted before a placer combines small ones,
-/// so the figure is an upper bound. Yosys is searched beside this command first, then in `PATH`.
+/// The units are divided between two slices; a single unit is one slice. Each unit has a directory of 128 sets of 16
+/// ways, so 64 units track a cache of 16 MiB with lines of 128 bytes; tags cover a range of 64 GiB. A path runs from
+/// register to register; each LUT and each carry cell of four bits is a level. LUTs are counted before a placer
+/// combines small ones, so the number is an upper bound. Yosys is searched in the folder of this command first, then in
+/// `PATH`.
 #[derive(Args, Debug)]
 #[command(after_help = example("cohkit rtl synth protocols/eci.coh --units 1"))]
 pub(crate) struct Synth {
-    /// Protocol file, or the name of one that ships.
+    /// Protocol file, or the name of a shipped one.
     pub file: PathBuf,
 
-    /// Numbers of units, each a power of two up to 64 and a configuration of its own.
+    /// Numbers of units, one configuration each; powers of two up to 64.
     #[arg(long, value_name = "N", value_delimiter = ',', default_values_t = [1, 8, 32, 64], value_parser = units)]
     pub units: Vec<usize>,
 
-    /// Keep the input and output of Yosys in this folder, with a folder for each configuration.
+    /// Keep the input and output of Yosys in this folder, with a subfolder for each configuration.
     #[arg(long, value_name = "DIR")]
     pub build: Option<PathBuf>,
 
@@ -126,7 +128,7 @@ pub(crate) struct Synth {
     pub form: Form,
 }
 
-fn spoilt(text: &str) -> Result<u64, String> {
+fn mutated_rows(text: &str) -> Result<u64, String> {
     match text {
         "all" => Ok(u64::MAX),
         _ => text
@@ -144,33 +146,34 @@ fn units(text: &str) -> Result<usize, String> {
 
 /// Measures the RTL: latencies in cycles, and throughput.
 ///
-/// Verilator builds the RTL. The agents of `rtl test` around it now act without random delays, and everything is still
-/// compared with the controllers. Latencies are those of an idle home, from header to header, with memory and a remote
-/// that answer in the next cycle; without an answer, until memory has the bytes. Traffic is measured in its middle half,
-/// at 322 MHz, with memory latencies of 300, 70 and 3 ns: reads of lines that no cache holds; writes, each of which gets
-/// a line and returns it dirty; and the local operation that takes a line from the remote, which answers after 290 ns.
-/// `in hand` is the mean number of requests that a unit has begun or stalls; a port is full beyond 95%.
+/// Verilator builds the RTL. The agents of `rtl test` run without random delays, and everything is still compared with
+/// the controllers. Latencies are those of an idle home, from request header to response header, with memory and a
+/// remote that respond in the next cycle; for requests without a response, until the bytes are in memory. Throughput is
+/// measured in the middle half of each traffic stream, at 322 MHz, with memory latencies of 300, 70 and 3 ns. The
+/// streams are: reads of uncached lines; writes, each of which acquires a line and writes it back dirty; and the local
+/// operation that invalidates a line of the remote, which responds after 290 ns. `outstanding/unit` is the mean number
+/// of requests in progress or stalled in a unit; a port is saturated above a utilisation of 95%.
 #[derive(Args, Debug)]
 #[command(after_help = example("cohkit rtl measure protocols/eci.coh --units 4 --lines 256"))]
 pub(crate) struct Measure {
-    /// Protocol file, or the name of one that ships.
+    /// Protocol file, or the name of a shipped one.
     pub file: PathBuf,
 
     /// Number of units in two slices, a power of two from 2 to 64.
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = units_of_two_slices)]
     pub units: usize,
 
-    /// Most outstanding lines of the remote or the device, for each unit.
+    /// Maximum number of outstanding lines of the remote or the device, per unit.
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..))]
     pub outstanding: usize,
 
-    /// Print the table `[home]` of a platform whose simulated home has these times, measured as those of
+    /// Print the measured latencies as a `[home]` table for a platform file, like that of
     /// `platforms/enzian-cohkit.toml`.
     #[arg(long, conflicts_with_all = ["outstanding", "lines", "json", "csv", "stats"])]
     pub platform: bool,
 
-    /// Measure how fast the invalidation engine of `hardware/endpoints` takes lines from the remote, as the device behind
-    /// the home and with RAM as memory.
+    /// Measure the rate at which the invalidation engine of `hardware/endpoints` invalidates lines of the remote. The
+    /// engine is the device behind the home, with RAM as memory.
     #[arg(long, conflicts_with = "platform")]
     pub engine: bool,
 
@@ -178,7 +181,7 @@ pub(crate) struct Measure {
     #[arg(long, value_name = "N", default_value_t = 4096, value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(64..=65536))]
     pub lines: usize,
 
-    /// Folder that keeps the built RTL for the next run; a folder of this user if not given.
+    /// Folder that caches the built RTL for later runs; by default a folder of the current user.
     #[arg(long, value_name = "DIR")]
     pub build: Option<PathBuf>,
 

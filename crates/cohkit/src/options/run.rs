@@ -1,15 +1,15 @@
 //! Options of `cohkit run`.
 
-use super::{example, Drawn};
+use super::{example, TimelineOptions};
 use clap::Args;
 use std::path::PathBuf;
 
-/// Runs a compiled program on an RV64 core with flat memory, or on a host with cores beside its far memory.
+/// Runs a compiled program on an RV64 core with flat memory, or on a host with near-memory cores.
 ///
-/// The program is statically linked. It reaches the outside by semihosting, as picolibc's programs do, or by the few
-/// Linux calls that it needs. Its output is the command's. Runs are deterministic: the program's clock counts
-/// instructions or cycles, as nanoseconds. If the program ends with a code other than 0, or by an exception, the
-/// command ends with 1.
+/// The program must be statically linked. It uses semihosting, as programs built with picolibc do, or a few Linux
+/// system calls. Its output becomes the output of the command. Runs are deterministic: the program's clock counts
+/// instructions or cycles, as nanoseconds. If the program exits with a code other than 0, or with an exception, the
+/// exit code of the command is 1.
 #[derive(Args, Debug)]
 #[command(after_help = example("cohkit run --files docs/riscv out/sum.elf numbers.txt"))]
 pub(crate) struct Run {
@@ -25,30 +25,30 @@ pub(crate) struct Run {
     )]
     pub arguments: Vec<String>,
 
-    /// Model time on an assumed small core whose memory takes no longer than a load, and report instructions and
+    /// Model the time of an assumed small core whose memory adds no latency to a load, and report instructions and
     /// cycles.
     #[arg(long)]
     pub timed: bool,
 
-    /// Memory in MiB, from the program's first address on.
+    /// Size of memory in MiB, from the program's first address.
     #[arg(long, value_name = "MIB", default_value_t = 64, value_parser = clap::value_parser!(u64).range(1..=4096))]
     pub memory: u64,
 
-    /// Most instructions, of all cores together: 10000000000 if not given, and 1000000000 on a machine with cores
-    /// beside far memory, whose time is modelled. Either takes some minutes at most.
+    /// Maximum number of instructions, of all cores together: 10000000000 by default, or 1000000000 on a machine with
+    /// near-memory cores, whose time is modelled. Either default takes a few minutes at most.
     #[arg(long, value_name = "N")]
     pub most: Option<u64>,
 
-    /// Folder whose files the program may read and write; none if not given.
+    /// Folder whose files the program may read and write; by default it has no access to files.
     #[arg(long, value_name = "FOLDER")]
     pub files: Option<PathBuf>,
 
-    /// Program that the main program may start by this name on a core beside far memory; may be repeated. The main
+    /// Channel program that the main program may start by this name on a near-memory core; may be repeated. The main
     /// program then runs on the host of a machine, with modelled time.
     #[arg(long = "cp", value_name = "NAME=PROGRAM")]
     pub channels: Vec<String>,
 
-    /// Leave out the time of instructions on that machine: programs end sooner, and simulated times mean nothing.
+    /// Do not model the time of instructions on that machine: runs are faster, but simulated times are meaningless.
     #[arg(long, conflicts_with_all = ["timed", "races", "timeline"])]
     pub fast: bool,
 
@@ -60,37 +60,37 @@ pub(crate) struct Run {
     #[arg(long = "set", value_name = "NAME=VALUE")]
     pub set: Vec<String>,
 
-    /// Report at the end, on standard error, the counters of every path of the machine.
+    /// At the end, print the counters of every path of the machine on standard error.
     #[arg(long)]
     pub counters: bool,
 
-    /// Leave the verification of the programs of `--cp` to the cores.
+    /// Do not verify the programs of `--cp` before the run; the cores verify them when they start.
     #[arg(long)]
     pub unverified: bool,
 
     /// Report races in far memory, which has no hardware coherence: loads of stale lines, write-backs over newer
-    /// data, and conflicting accesses of a line by two programs without synchronisation. Each has both places in the
-    /// programs, and the exit code is then 1.
+    /// data, and conflicting accesses of a line by two programs without synchronisation. A report locates both accesses
+    /// in the programs. With any race, the exit code is 1.
     #[arg(long)]
     pub races: bool,
 
     #[command(flatten)]
-    pub drawn: Drawn,
+    pub timeline_options: TimelineOptions,
 
-    /// Evict a random line from the host's caches, once in this many accesses.
+    /// Evict a random line from the host's caches every N accesses on average.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub evict: Option<u64>,
 
-    /// Seed of everything random.
+    /// Seed of all random choices.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub seed: u64,
 }
 
 impl Run {
-    /// Returns true for a machine with cores beside far memory.
+    /// Returns true if an option selects a machine with near-memory cores.
     pub(crate) fn uses_near_memory(&self) -> bool {
         let machine = self.platform.is_some() || !self.set.is_empty() || self.evict.is_some();
-        let reports = self.counters || self.races || self.drawn.timeline.is_some();
+        let reports = self.counters || self.races || self.timeline_options.timeline.is_some();
         machine || reports || !self.channels.is_empty() || self.unverified
     }
 }

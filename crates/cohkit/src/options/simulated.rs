@@ -3,9 +3,22 @@
 use super::{example, Output, WorkParser};
 use clap::Args;
 use cohkit_api::workload::Work;
+use cohkit_application::shipped::SCENARIOS;
 use cohkit_sim::platform::Platform;
-use cohkit_sim::spaces::Side;
+use cohkit_timeline::Side;
 use std::path::PathBuf;
+
+/// Help of a machine, with the names of the shipped platforms.
+fn machine_help() -> String {
+    let names = Platform::shipped_names().collect::<Vec<_>>().join(", ");
+    format!("Machine: the name of a shipped platform ({names}), or a file that ends in `.toml`. `DEVICE+HOST` joins a device and its host's memory to one machine with two address spaces")
+}
+
+/// Help of an application, with the names of the shipped ones.
+fn application_help() -> String {
+    let names = SCENARIOS.map(|shipped| shipped.name).join(", ");
+    format!("Application: {names}. `pagerank:FILE` and `sssp:FILE` read the graph from a file in Matrix Market format. Applications joined by `+` run concurrently; `--with APPLICATION.NAME=VALUE` then sets a parameter of one of them")
+}
 
 /// Simulates a workload on a machine whose caches and home execute a protocol's controllers.
 ///
@@ -20,111 +33,110 @@ use std::path::PathBuf;
 #[derive(Args, Debug)]
 #[command(after_help = example("cohkit sim enzian-dc-ddr random-read --accesses 10000"))]
 pub(crate) struct Sim {
-    /// Machine: the name of a shipped platform (clusters-4x4, cxl-512x8, cxl-8x8, enzian-cohkit, enzian-cpu-home, enzian-dc-bram, enzian-dc-ddr, hosts-512x8, hosts-8x8, n1sdp-u280, n1sdp-vck5000, peers-device-memory, peers-host-memory, thunderx1-2s, thunderx1-2s-eci, upi-8x8),
-    /// or a file that ends in `.toml`. A device and its host's memory joined by `+` are one machine of two spaces.
+    /// Name or file of a platform.
+    #[arg(help = machine_help())]
     pub platform: PathBuf,
 
-    /// Workload of the cores. In sequential workloads each core accesses a part of the region of its own (or all take turns,
-    /// with `--set cores.chunked=0`); in random ones it accesses any line. A trace lists the accesses of each core.
+    /// Workload of the cores. In sequential workloads each core accesses its own part of the region (with `--set
+    /// cores.chunked=0`, lines are interleaved between cores); in random ones it accesses any line. A trace lists the
+    /// accesses of each core.
     #[arg(value_parser = WorkParser)]
     pub workload: Work,
 
-    /// Protocol file, or the name of one that ships; the platform's default if not given.
+    /// Protocol file, or the name of a shipped one; by default the platform's.
     #[arg(long, value_name = "FILE")]
     pub protocol: Option<PathBuf>,
 
-    /// Accessed memory, such as `64MiB`: whole lines, at most the machine's memory; if not given, 16MiB, or the memory that a
-    /// trace accesses.
+    /// Size of the accessed memory, such as `64MiB`: whole lines, at most the machine's memory; 16MiB by default. Not
+    /// for traces, which determine their memory.
     #[arg(long, value_name = "SIZE", allow_hyphen_values = true)]
     pub region: Option<String>,
 
-    /// Number of accesses; if not given, the number of lines of the region, or all accesses of a trace.
+    /// Number of accesses; by default the number of lines of the region, or all accesses of a trace.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub accesses: Option<u64>,
 
-    /// Number of cores; the platform's `cores.used` if not given.
+    /// Number of cores; by default the platform's `cores.used`.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(Platform::MAX_AGENTS)))]
     pub cores: Option<u32>,
 
-    /// Most outstanding accesses of one core; the platform's `cores.outstanding` if not given.
+    /// Maximum number of outstanding accesses per core; by default the platform's `cores.outstanding`.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub outstanding: Option<u32>,
 
-    /// Distance of prefetch hints in accesses, 0 for none; the platform's `cores.prefetch` if not given.
+    /// Prefetch distance in accesses, 0 for none; by default the platform's `cores.prefetch`.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=4096))]
     pub prefetch: Option<u32>,
 
-    /// Workload of the cores of another kind of caching agents, or `idle`; may be repeated for other kinds. Each kind makes
-    /// `--accesses` accesses; `--cores` and `--outstanding` apply to the first kind.
-    #[arg(long, value_name = "KIND=WORKLOAD")]
-    pub by: Vec<String>,
+    /// Workload of the cores of a further kind of caching agents, or `idle`; may be repeated for other kinds. Each kind
+    /// performs `--accesses` accesses; `--cores` and `--outstanding` apply to the first kind.
+    #[arg(long = "by", value_name = "KIND=WORKLOAD")]
+    pub kind_workloads: Vec<String>,
 
     /// Set a quantity of the machine, such as `link.latency=120ns`; may be repeated.
-    /// `agents.KIND.remotes=N` gives it agents of a further kind of the text.
+    /// `agents.KIND.remotes=N` adds N agents of a further kind of the protocol file.
     #[arg(long = "set", value_name = "NAME=VALUE")]
     pub set: Vec<String>,
 
-    /// Seed of everything random.
+    /// Seed of all random choices.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub seed: u64,
 
-    /// Do not compare loads with the last write, nor check exclusive permissions.
+    /// Do not compare loads with the last write, and do not check exclusive permissions.
     #[arg(long)]
     pub no_oracle: bool,
 
     #[command(flatten)]
-    pub watched: ReportOptions,
+    pub reports: ReportOptions,
 
-    /// Write the events of one line into this file, for `cohkit trace`, in a run of its own.
+    /// Write the events of one line into this file, for `cohkit trace`, in a separate run.
     #[arg(long, value_name = "FILE")]
     pub trace: Option<PathBuf>,
 
-    /// Line of `--trace`, from 0 on; `host:N` is a line of the host's memory, on a machine of two spaces.
+    /// Line of `--trace`, counted from 0; `host:N` is a line of the host's memory, on a machine with two address
+    /// spaces.
     #[arg(long, value_name = "N", default_value = "0", value_parser = traced_line, requires = "trace")]
     pub trace_line: (Side, u32),
 
     #[command(flatten)]
-    pub executed: Executed,
+    pub executor_options: ExecutorOptions,
 
     #[command(flatten)]
     pub output: Output,
 }
 
-/// Plays a device application behind the home of a machine, with threads on its cores.
+/// Simulates a device application behind the home of a machine, with threads on its cores.
 ///
 /// The application observes the home's reads and writes, or the state of lines, and cleans, invalidates and locks the
-/// CPU's copies. A breach of its contract is reported by name, loads are compared with the last write, and the data
-/// at the end is compared with the operations of application and threads. The same options and seed give the same
-/// result.
+/// CPU's copies. A violation of the application's contract is reported by name, loads are compared with the last
+/// write, and the final data is compared with the operations of application and threads. The same options and seed give
+/// the same result.
 ///
-/// `--sweep NAME=VALUES` plays at every value of an option or quantity; see `cohkit sweep --help`.
+/// `--sweep NAME=VALUES` runs the application at every value of an option or quantity; see `cohkit sweep --help`.
 #[derive(Args, Debug)]
 #[command(after_help = example("cohkit play enzian-dc-bram rpc --with calls=100"))]
 pub(crate) struct Play {
-    /// Machine: the name of a shipped platform (clusters-4x4, cxl-512x8, cxl-8x8, enzian-cohkit, enzian-cpu-home, enzian-dc-bram, enzian-dc-ddr, hosts-512x8, hosts-8x8, n1sdp-u280, n1sdp-vck5000, peers-device-memory, peers-host-memory, thunderx1-2s, thunderx1-2s-eci, upi-8x8),
-    /// or a file that ends in `.toml`. A device and its host's memory joined by `+` are one machine of two spaces.
+    /// Name or file of a platform.
+    #[arg(help = machine_help())]
     pub platform: PathBuf,
 
-    /// Application: shared-table, prefetcher, invalidation, rpc, rpc-registers, rpc-descriptors, locks, gather, dma, view,
-    /// remote-writes, broadcast, exchange, or a program on several hosts: pagerank, sssp, padding, task-queue, histogram, transpose,
-    /// mocfe, cmc2d, bigfft or crystal-router. `pagerank:FILE` and `sssp:FILE` take the graph of a file in Matrix Market's
-    /// format.
-    /// Several joined by `+` run side by side, and `--with NAME.NUMBER=...` sets a number of one.
+    /// Name of an application.
+    #[arg(help = application_help())]
     pub application: String,
 
-    /// Set a number of the application, such as `threads=8`; may be repeated. `--with help` lists them.
+    /// Set a parameter of the application, such as `threads=8`; may be repeated. `--with help` lists the parameters.
     #[arg(long = "with", value_name = "NAME=VALUE")]
     pub with: Vec<String>,
 
-    /// Simulated time after which nothing new begins, such as `2ms`; the application's own end if not given.
+    /// Simulated time after which no operation starts, such as `2ms`; by default the application ends by itself.
     #[arg(long, value_name = "TIME")]
     pub time: Option<String>,
 
-    /// Simulated time before which nothing is counted.
+    /// Simulated warm-up time, whose events are not counted.
     #[arg(long, value_name = "TIME", default_value = "0ns")]
     pub warm_up: String,
 
-    /// Protocol file, or the name of one that ships; the platform's default if not given. Its home must be a policy.
+    /// Protocol file, or the name of a shipped one; by default the platform's. Its home must be a policy.
     #[arg(long, value_name = "FILE")]
     pub protocol: Option<PathBuf>,
 
@@ -132,20 +144,22 @@ pub(crate) struct Play {
     #[arg(long = "set", value_name = "NAME=VALUE")]
     pub set: Vec<String>,
 
-    /// Override a size of the protocol file, such as `homes=8`; `line` is the size of a line in bytes. May be repeated.
+    /// Override a parameter of the protocol file, such as `homes=8`; `line` is the size of a line in bytes. May be
+    /// repeated.
     #[arg(long = "size", value_name = "NAME=VALUE")]
     pub size: Vec<String>,
 
-    /// Seed of everything random.
+    /// Seed of all random choices.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub seed: u64,
 
-    /// Explore every order of events without times, for an application on up to 8 lines that ends by itself. Of the machine
-    /// only the caching agents, the home's units, and their queues and concurrent reads count.
+    /// Explore every order of events, without timing, for an application on at most 8 lines that ends by itself. Of the
+    /// machine, only the caching agents, the home's units, their queues and their concurrent reads are modelled.
     #[arg(long, conflicts_with_all = ["time", "warm_up", "seed", "tables", "no_oracle", "home"])]
     pub exhaustive: bool,
 
-    /// With --exhaustive, most states, beyond which the verdict is undecided; a state takes some kilobytes.
+    /// With --exhaustive, the maximum number of states; beyond it, the verdict is undecided. A state takes a few
+    /// kilobytes.
     #[arg(
         long,
         value_name = "N",
@@ -154,19 +168,19 @@ pub(crate) struct Play {
     )]
     pub max_states: usize,
 
-    /// With --json, add tables of the threads' inputs and results, for other programs to judge.
+    /// With --json, add tables of the threads' inputs and results, so that other programs can check them.
     #[arg(long, requires = "json")]
     pub tables: bool,
 
-    /// Do not compare loads with the last write, nor check exclusive permissions, nor judge the data at the end.
+    /// Do not compare loads with the last write, and do not check exclusive permissions or the final data.
     #[arg(long)]
     pub no_oracle: bool,
 
     #[command(flatten)]
-    pub watched: ReportOptions,
+    pub reports: ReportOptions,
 
     #[command(flatten)]
-    pub executed: Executed,
+    pub executor_options: ExecutorOptions,
 
     #[command(flatten)]
     pub output: Output,
@@ -174,13 +188,13 @@ pub(crate) struct Play {
 
 /// Executor of the home's controller in a machine.
 #[derive(Args, Debug)]
-pub(crate) struct Executed {
-    /// Executor of the home: the simulator, with the platform's quantities, or the Verilated RTL at 322 MHz, whose steps and
-    /// messages are compared with the controller's. The RTL serves one remote, with two slices.
+pub(crate) struct ExecutorOptions {
+    /// Executor of the home: the simulator, with the platform's quantities, or the Verilated RTL at 322 MHz, whose
+    /// steps and messages are compared with the controller's. The RTL has two slices and supports one remote.
     #[arg(long, value_enum, default_value_t)]
     pub home: HomeKind,
 
-    /// Folder that keeps the built RTL for the next run; a folder of this user if not given.
+    /// Folder that caches the built RTL for later runs; by default a folder of the current user.
     #[arg(long, value_name = "DIR")]
     pub build: Option<PathBuf>,
 }
@@ -198,27 +212,28 @@ pub(crate) enum HomeKind {
 /// Reports of a timed run besides its result.
 #[derive(Args, Debug)]
 pub(crate) struct ReportOptions {
-    /// Attribute the latency of all accesses and of the slowest to components, and report how busy each component was and
-    /// which one limits the others.
+    /// Attribute the latency of all accesses, and of the slowest ones, to components; report the utilisation of each
+    /// component, and the bottleneck.
     #[arg(long)]
     pub explain: bool,
 
     #[command(flatten)]
-    pub drawn: Drawn,
+    pub timeline_options: TimelineOptions,
 }
 
 /// Timeline of a run.
 #[derive(Args, Debug)]
-pub(crate) struct Drawn {
+pub(crate) struct TimelineOptions {
     /// Write a timeline for ui.perfetto.dev into this file: accesses, messages, states and counters.
     #[arg(long, value_name = "FILE")]
     pub timeline: Option<PathBuf>,
 
-    /// Draw only this line, with its state at each agent; `host:N` is a line of the host's memory, on a machine of two spaces.
+    /// Draw only this line, with its state at each agent; `host:N` is a line of the host's memory, on a machine with
+    /// two address spaces.
     #[arg(long, value_name = "N", value_parser = traced_line, requires = "timeline")]
     pub timeline_line: Option<(Side, u32)>,
 
-    /// Draw only the agent of this name and its cores.
+    /// Draw only the agent with this name, and its cores.
     #[arg(long, value_name = "NAME", requires = "timeline")]
     pub timeline_agent: Option<String>,
 
@@ -226,7 +241,7 @@ pub(crate) struct Drawn {
     #[arg(long, value_name = "FROM..TO", requires = "timeline")]
     pub timeline_window: Option<String>,
 
-    /// Stop writing once the timeline has this size.
+    /// Maximum size of the timeline; later events are not written.
     #[arg(
         long,
         value_name = "SIZE",

@@ -59,17 +59,17 @@ impl TypedValueParser for WorkParser {
     fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
         let kinds = Kind::ALL.iter();
         let own_kinds = [
-            ("trace:FILE", "The accesses of a file, as `docs/workloads.md` describes it"),
+            ("trace:FILE", "Accesses of a file in the format of `docs/workloads.md`"),
             (
                 "packed-trace:FILE",
-                "The same, with the pages of 4 KiB that are accessed one after another, whatever their addresses",
+                "The same, with the accessed pages of 4 KiB placed contiguously, independent of their addresses",
             ),
         ];
         let own_kinds = own_kinds.map(|(name, help)| PossibleValue::new(name).help(help));
         let foreign = Format::FOREIGN.iter().zip(FOREIGN.iter());
         let foreign = foreign.map(|(format, name)| {
             let title = format.title();
-            let help = format!("A trace of {title}, with its pages one after another");
+            let help = format!("Trace of {title}, with its pages placed contiguously");
             PossibleValue::new(name.as_str()).help(help)
         });
         let traces = own_kinds.into_iter().chain(foreign);

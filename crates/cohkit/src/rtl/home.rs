@@ -1,10 +1,10 @@
 //! RTL as the home of a simulated machine.
 
-use super::lockstep::cache;
+use super::lockstep::default_cache_folder;
 use super::{build_library, compile, origin};
 use crate::console::Console;
 use crate::interrupt::CleanupGuard;
-use crate::options::{Executed, HomeKind};
+use crate::options::{ExecutorOptions, HomeKind};
 use cohkit_api::files;
 use cohkit_api::outcome::{ExitStatus, Failure};
 use cohkit_api::source::Source;
@@ -18,8 +18,8 @@ use std::sync::Arc;
 
 /// Returns the RTL home that replaces the simulator's home, if the options ask for it. Builds it in the platform's size
 /// if it is missing.
-pub(crate) fn build_clocked_home(
-    options: &Executed,
+pub(crate) fn build_rtl_home(
+    options: &ExecutorOptions,
     source: &Source,
     platform: &Platform,
     console: &mut Console,
@@ -33,7 +33,7 @@ pub(crate) fn build_clocked_home(
     let file = super::file_name(&source.path);
     let origin = origin(source, &file);
     let text = package(protocol, &rom, &origin);
-    let cache = options.build.clone().unwrap_or_else(cache);
+    let cache = options.build.clone().unwrap_or_else(default_cache_folder);
     files::make_folder(&cache)?;
     let printed = Printed {
         protocol: &protocol.name,

@@ -24,11 +24,11 @@ use serde_json::json;
 use std::path::{Path, PathBuf};
 
 /// Number of cycles before a mismatch that a waveform shows.
-const SHOWN: u64 = 2000;
+const WAVEFORM_CYCLES: u64 = 2000;
 
 /// Results of all runs.
 #[derive(Default)]
-struct Total {
+struct Totals {
     /// Numbers of seeds and of messages for each shape so far.
     shapes: [(u64, u64); SHAPES.len()],
     messages: u64,
@@ -41,13 +41,13 @@ struct Total {
     /// First mismatch, with its seed.
     mismatch: Option<(u64, Box<Mismatch>)>,
     /// Reason why the requested waveform of the mismatch is missing.
-    no_waveform: Option<String>,
+    waveform_error: Option<String>,
     /// Mutated ROM rows: number of those that were detected, and list of those that were not.
     detected: u64,
     undetected: Vec<(usize, usize)>,
 }
 
-impl Total {
+impl Totals {
     fn add(&mut self, report: &Report, rom: &Rom) {
         self.messages += report.messages;
         self.answers += report.answers;
@@ -125,7 +125,7 @@ pub(super) fn test(options: &RtlTest, console: &mut Console) -> Result<ExitStatu
     let protocol = &source.protocol;
     let file = file_name(&options.file);
     let package = package(protocol, &rom, &origin(&source, &file));
-    let cache = options.build.clone().unwrap_or_else(cache);
+    let cache = options.build.clone().unwrap_or_else(default_cache_folder);
     files::make_folder(&cache)?;
     let printed = Printed {
         protocol: &protocol.name,
@@ -133,7 +133,7 @@ pub(super) fn test(options: &RtlTest, console: &mut Console) -> Result<ExitStatu
         package: &package,
     };
     let stop = console.interrupted;
-    let _tidy = CleanupGuard::new();
+    let _cleanup = CleanupGuard::new();
     let mut builds = Builds {
         cache: &cache,
         printed,
@@ -155,9 +155,9 @@ pub(super) fn test(options: &RtlTest, console: &mut Console) -> Result<ExitStatu
         folder: folder.path(),
         stop,
     };
-    let mut total = Total {
+    let mut total = Totals {
         covered: vec![vec![false; rom.events.len()]; rom.states.len()],
-        ..Total::default()
+        ..Totals::default()
     };
     for seed in options.seed..=last_seed {
         let index = Builds::shape_index(options, seed);
@@ -173,8 +173,8 @@ pub(super) fn test(options: &RtlTest, console: &mut Console) -> Result<ExitStatu
                 total.shapes[index].1 += report.messages;
                 total.add(&report, &rom);
             }
-            Err(failed) => {
-                total.mismatch = Some((seed, mismatch(failed)?));
+            Err(error) => {
+                total.mismatch = Some((seed, into_mismatch(error)?));
                 break;
             }
         }
@@ -182,7 +182,7 @@ pub(super) fn test(options: &RtlTest, console: &mut Console) -> Result<ExitStatu
     if let (Some((seed, first_mismatch)), Some(file)) = (&total.mismatch, &options.waveform) {
         let waveform = Waveform {
             file,
-            from: first_mismatch.cycle.saturating_sub(SHOWN).max(5),
+            from: first_mismatch.cycle.saturating_sub(WAVEFORM_CYCLES).max(5),
         };
         let shape = SHAPES[Builds::shape_index(options, *seed)].1;
         let run = Run::new(*seed, options.messages);
@@ -199,7 +199,7 @@ pub(super) fn test(options: &RtlTest, console: &mut Console) -> Result<ExitStatu
             Ok(()) => {}
             Err(failure) if failure.outcome == ExitStatus::Interrupted => return Err(failure),
             // The mismatch matters more than its waveform.
-            Err(failure) => total.no_waveform = Some(failure.message),
+            Err(failure) => total.waveform_error = Some(failure.message),
         }
     }
     if let (Some(file), None) = (&options.trace, &total.mismatch) {
@@ -216,7 +216,7 @@ pub(super) fn test(options: &RtlTest, console: &mut Console) -> Result<ExitStatu
         false => text(options, &source, &setup, &total, console),
     };
     deliver(&result, &options.output, console)?;
-    if let Some(reason) = &total.no_waveform {
+    if let Some(reason) = &total.waveform_error {
         let reason = reason.strip_prefix("error: ").unwrap_or(reason);
         console.say(&format!("warning: the mismatch has no waveform: {reason}"));
     }
@@ -236,7 +236,7 @@ fn write_traces(setup: &Setup, run: Run, file: &Path) -> Result<(), Failure> {
             let message = "error: the repeated run for the trace ends in a mismatch";
             return Err(Failure::new(ExitStatus::CouldNotRun, message));
         }
-        Err(failed) => return mismatch(failed).map(drop),
+        Err(error) => return into_mismatch(error).map(drop),
     };
     let traces = sequences
         .into_iter()
@@ -251,7 +251,7 @@ fn write_traces(setup: &Setup, run: Run, file: &Path) -> Result<(), Failure> {
 fn test_mutated_rows(
     setup: &Setup,
     options: &RtlTest,
-    total: &mut Total,
+    total: &mut Totals,
     terminal: &Terminal,
 ) -> Result<(), Failure> {
     let rows = reachable_rows(setup);
@@ -264,7 +264,7 @@ fn test_mutated_rows(
             Ok(true) => total.detected += 1,
             Ok(false) => total.undetected.push((state, event)),
             // Never a mismatch, so this returns the failure.
-            Err(failed) => drop(mismatch(failed)?),
+            Err(error) => drop(into_mismatch(error)?),
         }
     }
     Ok(())
@@ -292,7 +292,7 @@ fn check_waveform(rerun: Result<Report, Failed>, file: &Path) -> Result<(), Fail
     };
     match rerun {
         Ok(_) => return failure("the repeated run for the chart ends without a mismatch"),
-        Err(failed) => drop(mismatch(failed)?),
+        Err(error) => drop(into_mismatch(error)?),
     }
     match std::fs::metadata(file) {
         Ok(metadata) if metadata.is_file() && metadata.len() == 0 => failure(&format!(
@@ -304,7 +304,7 @@ fn check_waveform(rerun: Result<Report, Failed>, file: &Path) -> Result<(), Fail
     }
 }
 
-fn mismatch(error: Failed) -> Result<Box<Mismatch>, Failure> {
+fn into_mismatch(error: Failed) -> Result<Box<Mismatch>, Failure> {
     match error {
         Failed::Mismatch(mismatch) => Ok(mismatch),
         Failed::Stopped => Err(interrupted()),
@@ -316,7 +316,7 @@ fn mismatch(error: Failed) -> Result<Box<Mismatch>, Failure> {
 }
 
 /// Default folder for builds.
-pub(super) fn cache() -> PathBuf {
+pub(super) fn default_cache_folder() -> PathBuf {
     let folder_in = |name| {
         std::env::var_os(name)
             .filter(|value| !value.is_empty())
@@ -328,7 +328,7 @@ pub(super) fn cache() -> PathBuf {
         .join("cohkit/rtl")
 }
 
-fn unused_rows(setup: &Setup, total: &Total) -> Vec<(usize, usize)> {
+fn unused_rows(setup: &Setup, total: &Totals) -> Vec<(usize, usize)> {
     reachable_rows(setup)
         .into_iter()
         .filter(|&(state, event)| !total.covered[state][event])
@@ -357,7 +357,7 @@ fn text(
     options: &RtlTest,
     source: &Source,
     setup: &Setup,
-    total: &Total,
+    total: &Totals,
     console: &Console,
 ) -> String {
     let name = &source.protocol.name;
@@ -377,7 +377,7 @@ fn text(
                 cohkit_chart::text(sequence, &charts).trim_end()
             );
         }
-        if let (Some(file), None) = (&options.waveform, &total.no_waveform) {
+        if let (Some(file), None) = (&options.waveform, &total.waveform_error) {
             text += &format!("\nwaveform: {}\n", file.display());
         }
         return text + &format!("\nagain: {}\n", reproduce_command(options, *seed));
@@ -444,7 +444,7 @@ fn json(
     options: &RtlTest,
     source: &Source,
     setup: &Setup,
-    total: &Total,
+    total: &Totals,
     builds: &Builds,
 ) -> serde_json::Value {
     let unused = unused_rows(setup, total);
@@ -500,8 +500,8 @@ mod tests {
     fn waveform_errors_are_reported() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let path_of = |name: &str| folder.path().join(name);
-        std::fs::write(path_of("whole.fst"), "something").expect("it can be written");
-        std::fs::write(path_of("empty.fst"), "").expect("it can be written");
+        std::fs::write(path_of("whole.fst"), "something").expect("the file can be written");
+        std::fs::write(path_of("empty.fst"), "").expect("the file can be written");
         let rerun = || {
             Err(Failed::Mismatch(Box::new(Mismatch {
                 check: Check::Comparison,
@@ -510,7 +510,7 @@ mod tests {
                 sequence: None,
             })))
         };
-        check_waveform(rerun(), &path_of("whole.fst")).expect("it ends as it did before");
+        check_waveform(rerun(), &path_of("whole.fst")).expect("the run ends in the same mismatch");
         let tool = Failed::Tool("no such tool".into());
         for (rerun, file, expected) in [
             (rerun(), "empty.fst", "is the disk full?"),

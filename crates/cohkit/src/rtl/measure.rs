@@ -1,6 +1,6 @@
 //! `cohkit rtl measure`: latencies and throughput of the RTL.
 
-use super::lockstep::cache;
+use super::lockstep::default_cache_folder;
 use super::{build_library, compile, file_name, interrupted, origin, platform};
 use crate::console::Console;
 use crate::interrupt::CleanupGuard;
@@ -20,12 +20,13 @@ use cohkit_rtl::CLOCK;
 use serde_json::json;
 use std::fmt::Write;
 
-/// Memory latencies to measure with, in nanoseconds.
-const MEMORIES: [f64; 3] = [300.0, 70.0, 3.0];
-/// Latency from a forward to its answer, in nanoseconds: both ways over the link, and the time in the remote.
-const REMOTE: f64 = 290.0;
-/// Share of cycles in use beyond which a port is the bottleneck.
-const FULL: f64 = 0.95;
+/// Memory latencies of the measured streams, in nanoseconds.
+const MEMORY_LATENCIES_NS: [f64; 3] = [300.0, 70.0, 3.0];
+/// Round trip from a forward to its response, in nanoseconds: link latency in both directions, and the time in the
+/// remote.
+const REMOTE_ROUND_TRIP_NS: f64 = 290.0;
+/// Utilisation above which a port counts as saturated.
+const SATURATION: f64 = 0.95;
 
 /// A measured stream of operations.
 struct Stream {
@@ -33,19 +34,20 @@ struct Stream {
     /// Memory latency in nanoseconds; `None` for RAM behind the home.
     memory: Option<f64>,
     rate: Rate,
-    /// Most used port, and the share of its cycles in use.
-    limit: (String, f64),
+    /// Most utilised port, and its utilisation.
+    bottleneck: (String, f64),
 }
 
 impl Stream {
-    /// Description of the memory: its latency, or RAM.
-    fn memory(&self) -> String {
+    /// Returns the memory latency as text, or `RAM`.
+    fn memory_text(&self) -> String {
         self.memory
             .map_or("RAM".into(), |memory| format!("{memory} ns"))
     }
 }
 
-fn cycles(nanoseconds: f64) -> u64 {
+/// Converts nanoseconds to clock cycles of the home, at least 1.
+fn ns_to_cycles(nanoseconds: f64) -> u64 {
     ((nanoseconds * CLOCK as f64 / 1000.0).round() as u64).max(1)
 }
 
@@ -55,7 +57,7 @@ pub(super) fn measure(options: &Measure, console: &mut Console) -> Result<ExitSt
     let protocol = &source.protocol;
     let file = file_name(&options.file);
     let package = package(protocol, &rom, &origin(&source, &file));
-    let cache = options.build.clone().unwrap_or_else(cache);
+    let cache = options.build.clone().unwrap_or_else(default_cache_folder);
     files::make_folder(&cache)?;
     let mut shape = Shape::whole(options.units / 2, 7, 16);
     if options.engine {
@@ -67,7 +69,7 @@ pub(super) fn measure(options: &Measure, console: &mut Console) -> Result<ExitSt
         rom: &rom,
         package: &package,
     };
-    let _tidy = CleanupGuard::new();
+    let _cleanup = CleanupGuard::new();
     let library = build_library(&cache, printed, shape, false, console)?;
     let folder =
         tempfile::tempdir().map_err(|error| files::cannot_write(&std::env::temp_dir(), &error))?;
@@ -82,18 +84,17 @@ pub(super) fn measure(options: &Measure, console: &mut Console) -> Result<ExitSt
         folder: folder.path(),
         stop: console.interrupted,
     };
-    let to_failure = |error| {
-        match error {
+    let to_failure = |error| match error {
         Failed::Stopped => interrupted(),
         Failed::Tool(reason) => Failure::new(ExitStatus::CouldNotRun, format!("error: {reason}")),
-        Failed::Mismatch(mismatch) => Failure::new(
-            ExitStatus::Violated,
-            format!(
-                "error: the RTL differs from the controllers in cycle {}: {}\n  help: `cohkit rtl test` shows the mismatch",
-                mismatch.cycle, mismatch.description
-            ),
-        ),
-    }
+        Failed::Mismatch(mismatch) => {
+            let (cycle, description) = (mismatch.cycle, mismatch.description);
+            let text = format!(
+                "error: the RTL differs from the controllers in cycle {cycle}: {description}"
+            );
+            let help = "help: `cohkit rtl test` shows the mismatch";
+            Failure::new(ExitStatus::Violated, format!("{text}\n  {help}"))
+        }
     };
     if options.platform {
         let parts = parts(&setup).map_err(to_failure)?;
@@ -111,7 +112,7 @@ pub(super) fn measure(options: &Measure, console: &mut Console) -> Result<ExitSt
             name,
             memory,
             rate,
-            limit: limit(&setup, &rate),
+            bottleneck: bottleneck(&setup, &rate),
         });
     }
     let result = match options.form.json {
@@ -132,21 +133,25 @@ fn streams_to_measure(options: &Measure, rom: &Rom) -> Vec<(&'static str, Option
         preparation,
         pattern,
         lines: options.lines,
-        memory: cycles(memory),
-        delay: cycles(delay),
+        memory: ns_to_cycles(memory),
+        delay: ns_to_cycles(delay),
         max_active: max_outstanding,
     };
     // One-way latency of messages: a forward and its answer together take twice this time.
-    let one_way_delay = REMOTE / 2.0;
-    let (spread, anywhere) = (Pattern::Spread, Pattern::Anywhere);
+    let one_way_delay = REMOTE_ROUND_TRIP_NS / 2.0;
+    let (interleaved, random) = (Pattern::Spread, Pattern::Anywhere);
     let mut streams = Vec::new();
-    let memories: &[f64] = if options.engine { &[] } else { &MEMORIES };
-    for &memory in memories {
+    let memory_latencies: &[f64] = if options.engine {
+        &[]
+    } else {
+        &MEMORY_LATENCIES_NS
+    };
+    for &memory in memory_latencies {
         for (name, traffic, pattern) in [
-            ("sequential reads", Traffic::Reads, spread),
-            ("random reads", Traffic::Reads, anywhere),
-            ("sequential writes", Traffic::Writes, spread),
-            ("random writes", Traffic::Writes, anywhere),
+            ("sequential reads", Traffic::Reads, interleaved),
+            ("random reads", Traffic::Reads, random),
+            ("sequential writes", Traffic::Writes, interleaved),
+            ("random writes", Traffic::Writes, random),
         ] {
             let scenario = scenario(traffic, None, pattern, memory, 0.0);
             streams.push((name, Some(memory), scenario));
@@ -154,7 +159,7 @@ fn streams_to_measure(options: &Measure, rom: &Rom) -> Vec<(&'static str, Option
     }
     let (invalidation, memory) = match options.engine {
         true => (Traffic::Engine, None),
-        false => (Traffic::Local(rom.evict), Some(MEMORIES[1])),
+        false => (Traffic::Local(rom.evict), Some(MEMORY_LATENCIES_NS[1])),
     };
     for (name, preparation) in [
         ("invalidation, not held", None),
@@ -164,7 +169,7 @@ fn streams_to_measure(options: &Measure, rom: &Rom) -> Vec<(&'static str, Option
         let scenario = scenario(
             invalidation,
             preparation,
-            spread,
+            interleaved,
             memory.unwrap_or_default(),
             one_way_delay,
         );
@@ -173,8 +178,8 @@ fn streams_to_measure(options: &Measure, rom: &Rom) -> Vec<(&'static str, Option
     streams
 }
 
-/// Most used port, and the share of its cycles in use; every port exists twice.
-fn limit(setup: &Setup, rate: &Rate) -> (String, f64) {
+/// Returns the most utilised port and its utilisation. There are two of each port, one per slice.
+fn bottleneck(setup: &Setup, rate: &Rate) -> (String, f64) {
     let ports = &rate.ports;
     let mut port_counts = Vec::new();
     // Ports between the home and an endpoint are not observable.
@@ -193,27 +198,28 @@ fn limit(setup: &Setup, rate: &Rate) -> (String, f64) {
     for (circuit, &count) in setup.rom.tx.iter().zip(&ports.tx) {
         port_counts.push((format!("circuit {} to the remote", circuit.name), count));
     }
-    let share = |count: u64| count as f64 / (2 * rate.cycles).max(1) as f64;
+    let utilisation = |count: u64| count as f64 / (2 * rate.cycles).max(1) as f64;
     let (name, count) = port_counts
         .into_iter()
         .filter(|(_, count)| *count > 0)
         .max_by_key(|(_, count)| *count)
         .unwrap_or(("none observed".into(), 0));
-    (name, share(count))
+    (name, utilisation(count))
 }
 
-fn per_cycle(rate: &Rate) -> f64 {
+fn lines_per_cycle(rate: &Rate) -> f64 {
     rate.lines as f64 / rate.cycles.max(1) as f64
 }
 
+/// Data rate in GiB/s.
 fn bandwidth(rate: &Rate, source: &Source) -> f64 {
-    per_cycle(rate) * CLOCK as f64 * 1e6 * f64::from(source.protocol.line_bytes)
+    lines_per_cycle(rate) * CLOCK as f64 * 1e6 * f64::from(source.protocol.line_bytes)
         / f64::from(1 << 30)
 }
 
-/// Lines per round trip of the remote, as a share of the units.
-fn per_round_trip(rate: &Rate, units: usize) -> f64 {
-    per_cycle(rate) * cycles(REMOTE) as f64 / units as f64
+/// Lines completed per unit and round trip of the remote.
+fn lines_per_unit_and_round_trip(rate: &Rate, units: usize) -> f64 {
+    lines_per_cycle(rate) * ns_to_cycles(REMOTE_ROUND_TRIP_NS) as f64 / units as f64
 }
 
 fn text(options: &Measure, source: &Source, latencies: &[Latency], streams: &[Stream]) -> String {
@@ -240,32 +246,36 @@ fn text(options: &Measure, source: &Source, latencies: &[Latency], streams: &[St
     };
     let _ = writeln!(
         text,
-        "\n  {traffic:width$}  memory   lines/cycle   GiB/s  in hand/unit  most used port"
+        "\n  {traffic:width$}  memory   lines/cycle   GiB/s  outstanding/unit  most utilised port"
     );
     for stream in streams {
-        let full_note = if stream.limit.1 > FULL { " (full)" } else { "" };
+        let saturated = if stream.bottleneck.1 > SATURATION {
+            " (saturated)"
+        } else {
+            ""
+        };
         let _ = writeln!(
             text,
-            "  {:width$}  {:>6}  {:12.3}  {:6.1}  {:12.2}  {} {:.0}%{full_note}",
+            "  {:width$}  {:>6}  {:12.3}  {:6.1}  {:16.2}  {} {:.0}%{saturated}",
             stream.name,
-            stream.memory(),
-            per_cycle(&stream.rate),
+            stream.memory_text(),
+            lines_per_cycle(&stream.rate),
             bandwidth(&stream.rate, source),
             stream.rate.mean_in_progress / options.units as f64,
-            stream.limit.0,
-            100.0 * stream.limit.1,
+            stream.bottleneck.0,
+            100.0 * stream.bottleneck.1,
         );
     }
     let _ = writeln!(
         text,
-        "\n  of the units per round trip of {REMOTE} ns: {}",
+        "\n  share of the units that complete an invalidation per remote round trip ({REMOTE_ROUND_TRIP_NS} ns): {}",
         streams
             .iter()
             .filter(|stream| stream.name.contains(", held"))
             .map(|stream| format!(
                 "{} {:.0}%",
                 stream.name,
-                100.0 * per_round_trip(&stream.rate, options.units)
+                100.0 * lines_per_unit_and_round_trip(&stream.rate, options.units)
             ))
             .collect::<Vec<_>>()
             .join("; ")
@@ -290,12 +300,12 @@ fn json(
         "traffic": streams.iter().map(|stream| json!({
             "name": stream.name,
             "memory_ns": stream.memory,
-            "lines_per_cycle": per_cycle(&stream.rate),
+            "lines_per_cycle": lines_per_cycle(&stream.rate),
             "gib_per_s": bandwidth(&stream.rate, source),
-            "units_per_round_trip": per_round_trip(&stream.rate, options.units),
+            "units_per_round_trip": lines_per_unit_and_round_trip(&stream.rate, options.units),
             "in_hand_per_unit": stream.rate.mean_in_progress / options.units as f64,
-            "most_used_port": stream.limit.0,
-            "most_used_port_share": stream.limit.1,
+            "most_used_port": stream.bottleneck.0,
+            "most_used_port_share": stream.bottleneck.1,
         })).collect::<Vec<_>>(),
         "run": {
             "file": options.file.display().to_string(),

@@ -5,7 +5,7 @@ use cohkit_rtl::lockstep::measure::Parts;
 use cohkit_rtl::lockstep::setup::Setup;
 use cohkit_rtl::verilated::PERIOD;
 use cohkit_rtl::CLOCK;
-use cohkit_sim::platform::{units, Unit};
+use cohkit_units::{self as units, Unit};
 use std::fmt::Write;
 
 /// Quantities of a simulated home with the timing of this RTL, as TOML.

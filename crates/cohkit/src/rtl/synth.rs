@@ -22,7 +22,7 @@ const WAYS: usize = 16;
 /// Size of the address range in bytes, as a power of two.
 const RANGE_BITS: u32 = 36;
 /// Number of paths to print.
-const SHOWN: usize = 5;
+const MAX_PATHS: usize = 5;
 
 /// Resources of the FPGA to which the home is compared, a VU9P.
 const VU9P: Size = Size {
@@ -216,7 +216,7 @@ fn text(configuration: &Configuration, source: &Source) -> String {
             .paths
             .iter()
             .filter(|path| path.start == start);
-        for path in paths_from_start.take(SHOWN) {
+        for path in paths_from_start.take(MAX_PATHS) {
             let _ = writeln!(
                 text,
                 "  {:4}  {} -> {}\n        {}",
@@ -242,7 +242,7 @@ fn json(
             .paths
             .iter()
             .filter(|path| path.start == start);
-        paths.take(SHOWN).map(path).collect::<Vec<_>>()
+        paths.take(MAX_PATHS).map(path).collect::<Vec<_>>()
     };
     let size = |size: Size| json!({ "lut": size.lut, "ff": size.ff, "bram36": size.bram36(), "uram": size.uram });
     let mut value = size(configuration.size);

@@ -51,18 +51,18 @@ fn interrupt_and_kill_preserve_checkpoints() {
     );
     let folder = tempfile::tempdir().expect("a temporary folder");
     let checkpoint_folder = folder.path().join("kept");
-    let folder_name = checkpoint_folder.to_str().expect("a name in UTF-8");
+    let folder_name = checkpoint_folder.to_str().expect("the path is UTF-8");
 
     // An immediate Ctrl-C: the few states found are in a checkpoint.
     let child = check_command(model, &["--checkpoint", folder_name])
         .spawn()
-        .expect("starts");
+        .expect("the command starts");
     while !checkpoint_folder.exists() {
         std::thread::sleep(Duration::from_millis(1));
     }
     std::thread::sleep(Duration::from_millis(20));
     signal(&child, "-INT");
-    let interrupted = child.wait_with_output().expect("ends");
+    let interrupted = child.wait_with_output().expect("the command ends");
     assert_eq!(
         interrupted.status.code(),
         Some(130),
@@ -76,13 +76,13 @@ fn interrupt_and_kill_preserve_checkpoints() {
     assert_eq!(file_count(&checkpoint_folder), 1);
 
     // Killed shortly after it resumed; a temporary file is left as if a write was cut short.
-    fs::write(checkpoint_folder.join(".cohkit-half"), "half").expect("own folder");
+    fs::write(checkpoint_folder.join(".cohkit-half"), "half").expect("the file can be written");
     let mut child = check_command(model, &["--resume", folder_name])
         .spawn()
-        .expect("starts");
+        .expect("the command starts");
     std::thread::sleep(Duration::from_millis(100));
     signal(&child, "-KILL");
-    child.wait().expect("ends");
+    child.wait().expect("the command ends");
 
     let resumed = run_command(check_command(
         model,
@@ -100,10 +100,10 @@ fn interrupt_and_kill_preserve_checkpoints() {
 }
 
 #[test]
-fn several_searches_and_components_have_files_of_their_own() {
+fn searches_and_components_have_separate_files() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let checkpoint_folder = folder.path().join("kept");
-    let folder_name = checkpoint_folder.to_str().expect("a name in UTF-8");
+    let folder_name = checkpoint_folder.to_str().expect("the path is UTF-8");
     let model = model("peterson_2.m");
     let check_both = |option| {
         let mut command = cohkit([
@@ -124,8 +124,8 @@ fn several_searches_and_components_have_files_of_their_own() {
         transcript(&first_run)
     );
     let mut files: Vec<_> = fs::read_dir(&checkpoint_folder)
-        .expect("the folder is made")
-        .map(|entry| entry.expect("an entry").file_name())
+        .expect("the folder exists")
+        .map(|entry| entry.expect("the folder entry can be read").file_name())
         .collect();
     files.sort();
     assert_eq!(
@@ -180,16 +180,16 @@ fn invalid_checkpoints_are_rejected_with_one_message() {
         2,
         "other options",
     );
-    let mut bytes = fs::read(&file).expect("own file");
+    let mut bytes = fs::read(&file).expect("the file can be read");
     let last = bytes.len() - 1;
     bytes[last] ^= 1;
-    fs::write(&file, &bytes).expect("own file");
+    fs::write(&file, &bytes).expect("the file can be written");
     assert_rejected(
         &["--resume", &checkpoint_folder],
         2,
         "the checkpoint is damaged",
     );
-    fs::write(&file, "not one").expect("own file");
+    fs::write(&file, "not one").expect("the file can be written");
     assert_rejected(&["--resume", &checkpoint_folder], 2, "is not a checkpoint");
     assert_rejected(
         &["--checkpoint", &path("kept/000-000-000000.checkpoint/x")],
@@ -197,7 +197,7 @@ fn invalid_checkpoints_are_rejected_with_one_message() {
         "is not a folder",
     );
     // A search does not start anew if its first checkpoints are missing.
-    fs::rename(&file, path("kept/000-000-000001.checkpoint")).expect("own file");
+    fs::rename(&file, path("kept/000-000-000001.checkpoint")).expect("the file can be renamed");
     assert_rejected(
         &["--resume", &checkpoint_folder],
         2,
@@ -214,10 +214,10 @@ fn checkpoint_folder_in_use_is_rejected() {
     let model = &model("flash_4.m");
     let folder = tempfile::tempdir().expect("a temporary folder");
     let checkpoint_folder = folder.path().join("kept");
-    let folder_name = checkpoint_folder.to_str().expect("a name in UTF-8");
+    let folder_name = checkpoint_folder.to_str().expect("the path is UTF-8");
     let mut first = check_command(model, &["--checkpoint", folder_name])
         .spawn()
-        .expect("starts");
+        .expect("the command starts");
     while file_count(&checkpoint_folder) == 0 {
         std::thread::sleep(Duration::from_millis(1));
     }
@@ -233,7 +233,7 @@ fn checkpoint_folder_in_use_is_rejected() {
     }
     // The lock of a killed process is released.
     signal(&first, "-KILL");
-    first.wait().expect("ends");
+    first.wait().expect("the command ends");
     let unlocked_run = run_command(check_command(model, &["--checkpoint", folder_name]));
     assert_eq!(
         unlocked_run.status.code(),
@@ -247,10 +247,10 @@ fn checkpoint_folder_in_use_is_rejected() {
 
 /// Folders that were created for checkpoints are removed if no checkpoint was written; existing folders stay.
 #[test]
-fn a_check_that_cannot_begin_leaves_no_folder_behind() {
+fn failed_start_of_a_check_leaves_no_folder() {
     let base = tempfile::tempdir().expect("a temporary folder");
     let existing = base.path().join("there");
-    std::fs::create_dir(&existing).expect("own folder");
+    std::fs::create_dir(&existing).expect("the folder can be created");
     for (folder, arguments) in [
         ("there/a/b", &["none.coh"][..]),
         ("c", &["tests/command/tiny.coh", "--system", "none"]),
@@ -261,12 +261,16 @@ fn a_check_that_cannot_begin_leaves_no_folder_behind() {
             .arg(base.path().join(folder))
             .args(arguments)
             .output();
-        assert_eq!(output.expect("starts").status.code(), Some(2), "{folder}");
+        assert_eq!(
+            output.expect("the command starts").status.code(),
+            Some(2),
+            "{folder}"
+        );
     }
     let names = |folder: &std::path::Path| -> Vec<_> {
-        let entries = std::fs::read_dir(folder).expect("it is there");
+        let entries = std::fs::read_dir(folder).expect("the folder exists");
         entries
-            .map(|entry| entry.expect("an entry").file_name())
+            .map(|entry| entry.expect("the folder entry can be read").file_name())
             .collect()
     };
     assert_eq!(names(base.path()), ["there"]);

@@ -4,7 +4,9 @@ use crate::{cohkit, text};
 use std::process::Command;
 
 fn script(shell: &str) -> String {
-    let output = cohkit(["completions", shell]).output().expect("starts");
+    let output = cohkit(["completions", shell])
+        .output()
+        .expect("the command starts");
     assert!(output.status.success(), "{}", text(&output.stderr));
     text(&output.stdout)
 }
@@ -42,7 +44,10 @@ fn bash_completes_commands_options_and_their_values() {
 #[test]
 fn completions_cover_every_command_and_option() {
     let help = |arguments: &[&str]| {
-        let output = cohkit(arguments).arg("--help").output().expect("starts");
+        let output = cohkit(arguments)
+            .arg("--help")
+            .output()
+            .expect("the command starts");
         text(&output.stdout)
     };
     let commands = help(&[]);

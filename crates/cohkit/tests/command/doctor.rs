@@ -7,11 +7,15 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Output with these folders as `PATH`: as text, whose form is checked, and as JSON.
+/// Runs `cohkit doctor` with the given `PATH`. Checks the form of the text output; returns it with the tools of the
+/// JSON output.
 fn doctor_output(path: &OsStr) -> (String, Vec<Value>) {
     let run = |arguments: &[&str]| {
         let mut command = cohkit(arguments);
-        let output = command.env("PATH", path).output().expect("it starts");
+        let output = command
+            .env("PATH", path)
+            .output()
+            .expect("the command starts");
         assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
         text(&output.stdout)
     };
@@ -20,11 +24,12 @@ fn doctor_output(path: &OsStr) -> (String, Vec<Value>) {
         assert!(line.chars().count() <= 80, "{line}");
         assert!(!line.contains(char::is_control), "{line}");
     }
-    let report: Value = serde_json::from_str(&run(&["doctor", "--json"])).expect("JSON");
-    let tools = report["tools"].as_array().expect("a list").clone();
+    let report: Value =
+        serde_json::from_str(&run(&["doctor", "--json"])).expect("the text is JSON");
+    let tools = report["tools"].as_array().expect("a JSON list").clone();
     assert!(tools.len() > 14, "{report}");
     for tool in &tools {
-        let name = tool["name"].as_str().expect("a name");
+        let name = tool["name"].as_str().expect("a JSON string");
         let is_available = tool["run"]["there"] == true;
         let availability = if is_available { "yes" } else { "no" };
         let row_start = format!("{name:13}  {availability:5}  ");
@@ -45,16 +50,16 @@ fn problem<'a>(tools: &'a [Value], name: &str) -> &'a str {
 
 fn write_program(folder: &Path, name: &str, lines: &str) {
     let file = folder.join(name);
-    std::fs::write(&file, lines).expect("it can be written");
+    std::fs::write(&file, lines).expect("the file can be written");
     let mode = std::fs::Permissions::from_mode(0o755);
-    std::fs::set_permissions(&file, mode).expect("own file");
+    std::fs::set_permissions(&file, mode).expect("permissions can be set");
 }
 
-/// Creates programs of all requested names, and a Python that has all modules.
+/// Installs fake programs of all requested names, and a fake Python that lists all modules.
 fn install_all_tools(folder: &Path, tools: &[Value]) {
     let list = |value: &Value| -> Vec<String> {
-        let list = value.as_array().expect("a list").iter();
-        let names = list.map(|name| name.as_str().expect("a name").to_string());
+        let list = value.as_array().expect("a JSON list").iter();
+        let names = list.map(|name| name.as_str().expect("a JSON string").to_string());
         names.collect()
     };
     let mut modules = Vec::new();
@@ -99,7 +104,9 @@ fn doctor_names_the_package_of_each_missing_tool() {
     let z3 = "there is no `z3`; install the package `z3-solver` of PyPI qemu no ";
     assert!(words.join(" ").contains(z3), "{table}");
     // The table without machine-dependent values has the same columns everywhere.
-    let output = cohkit(["doctor", "--csv"]).output().expect("it starts");
+    let output = cohkit(["doctor", "--csv"])
+        .output()
+        .expect("the command starts");
     let table = text(&output.stdout);
     assert_eq!(table.lines().count(), tools.len() + 1, "{table}");
     assert!(
@@ -156,7 +163,7 @@ fn doctor_reports_misbehaving_tools_within_a_time_limit() {
     let path = folder.path().as_os_str();
     let start = Instant::now();
     let (table, tools) = doctor_output(path);
-    // Two runs, for text and for JSON; the programs of each run are queried concurrently.
+    // Two runs of at most 10 s per program, which `doctor` queries concurrently, plus a margin for slow machines.
     assert!(
         start.elapsed() < Duration::from_secs(50),
         "{:?}",

@@ -19,44 +19,44 @@ fn file_output_equals_standard_output() {
     let file = folder.path().join("table.md");
     let to_stdout = cohkit([Path::new("table"), &tiny()])
         .output()
-        .expect("starts");
+        .expect("the command starts");
     let to_file = cohkit([Path::new("table"), &tiny(), Path::new("--out"), &file])
         .output()
-        .expect("starts");
+        .expect("the command starts");
     assert!(to_file.status.success());
     assert!(to_file.stdout.is_empty() && to_file.stderr.is_empty());
     assert_eq!(
-        fs::read(&file).expect("the file is there"),
+        fs::read(&file).expect("the file can be read"),
         to_stdout.stdout
     );
     assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 1);
 }
 
 #[test]
-fn a_reader_that_leaves_is_no_error() {
+fn closed_output_pipe_is_not_an_error() {
     let (reader, writer) = std::io::pipe().expect("a pipe");
     drop(reader);
     let output = cohkit([Path::new("table"), &tiny()])
         .stdout(writer)
         .stderr(Stdio::piped())
         .output()
-        .expect("starts");
+        .expect("the command starts");
     assert_eq!(output.status.code(), Some(0));
     assert_eq!(text(&output.stderr), "");
 }
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_full_standard_output_is_reported() {
-    let full = File::options()
+fn full_standard_output_is_reported() {
+    let full_device = File::options()
         .write(true)
         .open("/dev/full")
-        .expect("/dev/full");
+        .expect("the file can be opened");
     let output = cohkit([Path::new("table"), &tiny()])
-        .stdout(full)
+        .stdout(full_device)
         .stderr(Stdio::piped())
         .output()
-        .expect("starts");
+        .expect("the command starts");
     assert_eq!(output.status.code(), Some(4));
     assert!(text(&output.stderr).contains("standard output cannot be written"));
 }
@@ -68,14 +68,15 @@ fn a_full_standard_output_is_reported() {
 fn script(wrapper: &[&str], script: &str) -> Option<(Option<i32>, String, tempfile::TempDir)> {
     use std::os::unix::fs::PermissionsExt;
     let base = tempfile::tempdir().expect("a temporary folder");
-    fs::set_permissions(base.path(), fs::Permissions::from_mode(0o755)).expect("own folder");
+    fs::set_permissions(base.path(), fs::Permissions::from_mode(0o755))
+        .expect("permissions can be set");
     // Another user may have no access to the build folder.
     let binary = base.path().join("cohkit");
     fs::copy(env!("CARGO_BIN_EXE_cohkit"), &binary).expect("the binary can be copied");
     let copy = base.path().join("tiny.coh");
-    fs::copy(tiny(), &copy).expect("the text can be copied");
+    fs::copy(tiny(), &copy).expect("the file can be copied");
     let folder = base.path().join("folder");
-    fs::create_dir(&folder).expect("own folder");
+    fs::create_dir(&folder).expect("the folder can be created");
     let mut command = Command::new(wrapper[0]);
     command
         .args(&wrapper[1..])
@@ -93,17 +94,17 @@ fn script(wrapper: &[&str], script: &str) -> Option<(Option<i32>, String, tempfi
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_read_only_folder_is_reported_and_stays_empty() {
+fn read_only_folder_is_reported_and_stays_empty() {
     let attempt =
         r#"chmod a-w "$folder" 2> /dev/null; exec "$cohkit" table "$text" --out "$folder/out""#;
     // Permissions do not restrict root, so the script runs as another user.
-    let nobody = [
+    let as_nobody = [
         "setpriv",
         "--reuid=65534",
         "--regid=65534",
         "--clear-groups",
     ];
-    let (code, message, base) = script(&nobody, attempt)
+    let (code, message, base) = script(&as_nobody, attempt)
         .or_else(|| script(&["env"], attempt))
         .expect("bash runs");
     assert_eq!(code, Some(4), "{message}");
@@ -116,7 +117,7 @@ fn a_read_only_folder_is_reported_and_stays_empty() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_file_beyond_the_limit_is_reported_and_nothing_is_left() {
+fn file_size_limit_is_reported_without_leftovers() {
     let attempt = r#"ulimit -f 0; exec "$cohkit" table "$text" --out "$folder/out""#;
     let (code, message, base) = script(&["env"], attempt).expect("bash runs");
     assert_eq!(code, Some(4), "{message}");
@@ -149,7 +150,7 @@ fn checkpoints_on_a_full_disk_end_the_check() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_full_disk_is_reported_and_nothing_is_left() {
+fn full_disk_is_reported_without_leftovers() {
     if !require("mounts") {
         return;
     }
@@ -210,10 +211,10 @@ fn full_disk_during_a_run_is_reported_without_leftovers() {
 /// A partial file is removed when the run is interrupted, and the existing file stays unchanged.
 #[cfg(unix)]
 #[test]
-fn an_interrupted_run_leaves_nothing_of_its_timeline() {
+fn interrupted_run_leaves_no_timeline() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let file = folder.path().join("run.pftrace");
-    fs::write(&file, "kept").expect("written");
+    fs::write(&file, "kept").expect("the file can be written");
     let arguments = ["sim", "enzian-cohkit", "random-mixed", "--accesses"];
     let mut child = cohkit(arguments)
         .args(["1000000000", "--timeline"])
@@ -221,19 +222,29 @@ fn an_interrupted_run_leaves_nothing_of_its_timeline() {
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()
-        .expect("starts");
-    let file_count = || fs::read_dir(folder.path()).expect("it is there").count();
+        .expect("the command starts");
+    let file_count = || {
+        fs::read_dir(folder.path())
+            .expect("the folder exists")
+            .count()
+    };
     while file_count() < 2 {
-        assert!(child.try_wait().expect("it can be asked").is_none());
+        assert!(child
+            .try_wait()
+            .expect("the command can be polled")
+            .is_none());
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
     let status = Command::new("kill")
         .args(["-INT", &child.id().to_string()])
         .status();
     assert!(status.expect("kill runs").success());
-    assert_eq!(child.wait().expect("it ends").code(), Some(130));
+    assert_eq!(child.wait().expect("the command ends").code(), Some(130));
     assert_eq!(file_count(), 1);
-    assert_eq!(fs::read_to_string(&file).expect("it is there"), "kept");
+    assert_eq!(
+        fs::read_to_string(&file).expect("the file can be read"),
+        "kept"
+    );
 }
 
 const MODEL: &str = "var a: boolean; startstate begin a := false; end; rule begin a := !a; end;";
@@ -249,7 +260,7 @@ fn exported_models_replace_no_model() {
     }
     let run = |arguments: &[&Path]| {
         let output = (cohkit(["check"]).args(arguments)).output();
-        let output = output.expect("starts");
+        let output = output.expect("the command starts");
         (output.status.code(), text(&output.stderr))
     };
     let (code, stderr) = run(&[&file, Path::new("--export-murphi"), &first_folder]);
@@ -257,7 +268,10 @@ fn exported_models_replace_no_model() {
         code == Some(2) && stderr.contains("would overwrite this model"),
         "{stderr}"
     );
-    assert_eq!(fs::read_to_string(&file).expect("it is there"), MODEL);
+    assert_eq!(
+        fs::read_to_string(&file).expect("the file can be read"),
+        MODEL
+    );
     for option in ["--export-murphi", "--chart-svg"] {
         let output_folder = folder.path().join("three");
         let (code, stderr) = run(&[
@@ -274,13 +288,13 @@ fn exported_models_replace_no_model() {
 }
 
 #[test]
-fn a_model_without_states_is_warned_of() {
+fn model_without_start_states_is_warned_of() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let file = folder.path().join("m.m");
     fs::write(&file, format!("{MODEL} assume a;")).expect("a model");
     let output = cohkit([Path::new("check"), &file])
         .output()
-        .expect("starts");
+        .expect("the command starts");
     assert_eq!(output.status.code(), Some(0));
     assert!(text(&output.stderr).contains("no start state is left"));
     // A start state that violates an assertion counts as a start state.
@@ -288,7 +302,7 @@ fn a_model_without_states_is_warned_of() {
     fs::write(&file, failing).expect("a model");
     let output = cohkit([Path::new("check"), &file])
         .output()
-        .expect("starts");
+        .expect("the command starts");
     assert_eq!(output.status.code(), Some(1));
     assert!(!text(&output.stderr).contains("no start state is left"));
 }

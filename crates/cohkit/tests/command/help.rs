@@ -19,7 +19,10 @@ fn commands(words: &[String]) -> Vec<Vec<String>> {
 
 fn help(words: &[String], flag: &str) -> String {
     let mut command = cohkit(words.iter().map(String::as_str).chain([flag]));
-    let output = command.env("COLUMNS", "80").output().expect("starts");
+    let output = command
+        .env("COLUMNS", "80")
+        .output()
+        .expect("the command starts");
     assert!(output.status.success(), "{words:?}");
     text(&output.stdout)
 }
@@ -27,12 +30,12 @@ fn help(words: &[String], flag: &str) -> String {
 /// Creates a folder in which the examples find the files of the repository's root, with its own `out`.
 fn example_folder() -> tempfile::TempDir {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let root = root.canonicalize().expect("it is there");
+    let root = root.canonicalize().expect("the path exists");
     let folder = tempfile::tempdir().expect("a temporary folder");
     for name in ["docs", "litmus", "protocols", "platforms"] {
-        symlink(root.join(name), folder.path().join(name)).expect("the link is made");
+        symlink(root.join(name), folder.path().join(name)).expect("the link can be created");
     }
-    std::fs::create_dir(folder.path().join("out")).expect("the folder is made");
+    std::fs::create_dir(folder.path().join("out")).expect("the folder can be created");
     folder
 }
 

@@ -14,7 +14,7 @@ fn run_on(arguments: &[&str], name: &str) -> (Option<i32>, String) {
     let output = cohkit(arguments)
         .arg(protocol_file(name))
         .output()
-        .expect("it starts");
+        .expect("the command starts");
     let printed = text(&output.stdout) + &text(&output.stderr);
     (output.status.code(), printed)
 }
@@ -23,7 +23,7 @@ fn run_on(arguments: &[&str], name: &str) -> (Option<i32>, String) {
 const NOTE: &str = "verified, with a note";
 
 #[test]
-fn verdicts_are_right() {
+fn protocol_verdicts_match_the_table() {
     let mut mismatches = String::new();
     for (name, verdict) in VERDICTS {
         let (code, printed) = run_on(&["check", "--threads", "1"], name);
@@ -39,7 +39,7 @@ fn verdicts_are_right() {
     }
     assert!(mismatches.is_empty(), "{mismatches}");
     let folder = protocol_file("").parent().map(Path::read_dir);
-    let files = folder.expect("a folder").expect("it can be read");
+    let files = folder.expect("a folder").expect("the file can be read");
     assert_eq!(
         files.count(),
         VERDICTS.len(),

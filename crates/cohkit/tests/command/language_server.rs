@@ -24,7 +24,7 @@ fn read_message(output: &mut BufReader<ChildStdout>) -> Option<Value> {
     let mut length = 0;
     loop {
         let mut line = String::new();
-        if output.read_line(&mut line).expect("it writes") == 0 {
+        if output.read_line(&mut line).expect("the output can be read") == 0 {
             return None;
         }
         match line.trim().strip_prefix("Content-Length: ") {
@@ -34,8 +34,10 @@ fn read_message(output: &mut BufReader<ChildStdout>) -> Option<Value> {
         }
     }
     let mut message = vec![0; length];
-    output.read_exact(&mut message).expect("it writes");
-    Some(serde_json::from_slice(&message).expect("it writes JSON"))
+    output
+        .read_exact(&mut message)
+        .expect("the server writes a message");
+    Some(serde_json::from_slice(&message).expect("the output is JSON"))
 }
 
 impl Editor {
@@ -43,7 +45,7 @@ impl Editor {
         let mut command = cohkit(["language-server"]);
         let command = command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut server = command.spawn().expect("the server starts");
-        let mut output = BufReader::new(server.stdout.take().expect("it has an output"));
+        let mut output = BufReader::new(server.stdout.take().expect("standard output is piped"));
         let (sender, messages) = channel();
         std::thread::spawn(move || {
             while let Some(message) = read_message(&mut output) {
@@ -78,10 +80,11 @@ impl Editor {
     }
 
     fn send_bytes(&mut self, body: &[u8]) {
-        let input = self.input.as_mut().expect("not closed");
-        write!(input, "Content-Length: {}\r\n\r\n", body.len()).expect("it reads");
-        input.write_all(body).expect("it reads");
-        input.flush().expect("it reads");
+        let input = self.input.as_mut().expect("the input is open");
+        write!(input, "Content-Length: {}\r\n\r\n", body.len())
+            .expect("the server reads its input");
+        input.write_all(body).expect("the bytes can be written");
+        input.flush().expect("the output can be flushed");
     }
 
     fn receive(&mut self) -> Value {
@@ -131,7 +134,7 @@ impl Editor {
         assert_eq!(notification["params"]["uri"], uri);
         notification["params"]["diagnostics"]
             .as_array()
-            .expect("a list")
+            .expect("a JSON list")
             .clone()
     }
 
@@ -146,27 +149,27 @@ impl Editor {
     fn symbols(&mut self, uri: &str) -> Vec<Value> {
         let params = json!({ "textDocument": { "uri": uri } });
         let response = self.request("textDocument/documentSymbol", params);
-        response["result"].as_array().expect("a list").clone()
+        response["result"].as_array().expect("a JSON list").clone()
     }
 
     /// Ends the server, and returns its exit code.
     fn shut_down(mut self) -> Option<i32> {
         assert_eq!(self.request("shutdown", Value::Null)["result"], Value::Null);
         self.notify("exit", Value::Null);
-        self.server.wait().expect("it ends").code()
+        self.server.wait().expect("the command ends").code()
     }
 }
 
 fn protocols() -> Vec<(PathBuf, String)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../protocols");
-    let folder = folder.canonicalize().expect("it is there");
-    let files = std::fs::read_dir(folder).expect("it can be read");
-    let files = files.map(|file| file.expect("it can be read").path());
+    let folder = folder.canonicalize().expect("the path exists");
+    let files = std::fs::read_dir(folder).expect("the folder exists");
+    let files = files.map(|file| file.expect("the file can be read").path());
     let mut files: Vec<PathBuf> = files
         .filter(|file| file.extension().is_some_and(|extension| extension == "coh"))
         .collect();
     files.sort();
-    let text = |file: &PathBuf| std::fs::read_to_string(file).expect("it can be read");
+    let text = |file: &PathBuf| std::fs::read_to_string(file).expect("the file can be read");
     files
         .into_iter()
         .map(|file| (file.clone(), text(&file)))
@@ -185,7 +188,7 @@ fn words(text: &str) -> Vec<(&str, (usize, usize))> {
         let parts =
             line.split(|character: char| !character.is_ascii_alphanumeric() && character != '_');
         for word in parts.filter(|word| !word.is_empty()) {
-            let start = end + line[end..].find(word).expect("it is a part");
+            let start = end + line[end..].find(word).expect("the word is in the line");
             end = start + word.len();
             words.push((word, (number, line[..start].encode_utf16().count())));
         }
@@ -195,14 +198,14 @@ fn words(text: &str) -> Vec<(&str, (usize, usize))> {
 
 /// Start of a range.
 fn start_of(range: &Value) -> (usize, usize) {
-    let number = |name: &str| range["start"][name].as_u64().expect("a number") as usize;
+    let number = |name: &str| range["start"][name].as_u64().expect("a JSON number") as usize;
     (number("line"), number("character"))
 }
 
 /// Text in a range, which must be a range of the text.
 fn text_in(text: &str, range: &Value) -> String {
     let position = |end: &str| {
-        let number = |name: &str| range[end][name].as_u64().expect("a number") as usize;
+        let number = |name: &str| range[end][name].as_u64().expect("a JSON number") as usize;
         (number("line"), number("character"))
     };
     let ((first, start), (last, end)) = (position("start"), position("end"));
@@ -265,7 +268,7 @@ fn shipped_protocols_resolve_every_name_to_its_declaration() {
             assert_eq!(definition_of_definition, definition, "{uri}:{place:?}");
             if start_of(&definition["range"]) != place {
                 let completions = editor.request_at("completion", &uri, place);
-                let mut completions = completions.as_array().expect("a list").iter();
+                let mut completions = completions.as_array().expect("a JSON list").iter();
                 assert!(
                     completions.any(|name| name["label"] == word),
                     "{uri}:{place:?}: {word} is not completed"
@@ -293,13 +296,13 @@ fn shipped_protocols_resolve_every_name_to_its_declaration() {
         assert!(symbols.len() > 2, "{uri}: {symbols:?}");
         for block in &symbols {
             let block_text = text_in(&text, &block["range"]);
-            let name = block["name"].as_str().expect("a name");
+            let name = block["name"].as_str().expect("a JSON string");
             assert!(block_text.starts_with(name), "{block}");
             assert_eq!(text_in(&text, &block["selectionRange"]), name);
-            for name in block["children"].as_array().expect("a list") {
+            for name in block["children"].as_array().expect("a JSON list") {
                 assert_eq!(
                     text_in(&text, &name["range"]),
-                    name["name"].as_str().expect("a name")
+                    name["name"].as_str().expect("a JSON string")
                 );
                 assert_eq!(name["selectionRange"], name["range"]);
                 let end_order = |end: &str| {
@@ -334,12 +337,12 @@ fn hover_on_a_row_shows_its_table_entry() {
         editor.open(&uri, &text);
         for row in table["rows"].as_array().expect("rows") {
             let line = row["line"].as_u64().expect("a line") as usize - 1;
-            let line_text = text.lines().nth(line).expect("it is there");
+            let line_text = text.lines().nth(line).expect("the text is found");
             let start = line_text.len() - line_text.trim_start().len();
             let hover = editor.request_at("hover", &uri, (line, start));
             let hover = hover["contents"]["value"].as_str().unwrap_or_default();
             let word = |name: &str| row[name].as_str().unwrap_or_default().replace('|', "\\|");
-            let actions = row["actions"].as_array().expect("a list").iter();
+            let actions = row["actions"].as_array().expect("a JSON list").iter();
             let actions: Vec<&str> = actions.filter_map(Value::as_str).collect();
             let cells = [
                 "remote".to_string(),
@@ -384,7 +387,8 @@ fn hover_lists_first_rows_and_counts_the_rest() {
             continue;
         }
         let table = cohkit(["table", "--json"]).arg(&file).output();
-        let table: Value = serde_json::from_slice(&table.expect("it starts").stdout).expect("JSON");
+        let table: Value = serde_json::from_slice(&table.expect("the command starts").stdout)
+            .expect("the output is JSON");
         let table = table["rows"].as_array().expect("rows");
         let uri = uri(&file);
         editor.open(&uri, &text);
@@ -407,7 +411,7 @@ fn hover_lists_first_rows_and_counts_the_rest() {
             }
             let hover = editor.request_at("hover", &uri, (number, start));
             let hover = hover["contents"]["value"].as_str().unwrap_or_default();
-            let shown = rows(hover);
+            let shown_rows = rows(hover);
             let hidden_count = hover.split("\nand ").nth(1);
             let hidden_count = hidden_count.map_or(0, |remainder| {
                 remainder
@@ -416,14 +420,14 @@ fn hover_lists_first_rows_and_counts_the_rest() {
                     .expect("a number")
             });
             assert_eq!(
-                shown.len() + hidden_count,
+                shown_rows.len() + hidden_count,
                 rows_of_line.len(),
                 "{uri}:{}: {hover}",
                 number + 1
             );
-            assert_eq!(shown.len(), rows_of_line.len().min(12));
+            assert_eq!(shown_rows.len(), rows_of_line.len().min(12));
             truncated_count += usize::from(hidden_count > 0);
-            for (shown, row) in shown.iter().zip(rows_of_line) {
+            for (shown, row) in shown_rows.iter().zip(rows_of_line) {
                 let word = |name: &str| row[name].as_str().unwrap_or_default();
                 assert_eq!(shown[1..4], ["state", "event", "guard"].map(word), "{uri}");
                 assert_eq!(shown[5], word("next"));
@@ -440,7 +444,7 @@ fn hover_lists_first_rows_and_counts_the_rest() {
 #[test]
 fn hover_describes_names_and_policies() {
     let mut editor = Editor::start_initialised();
-    let source = std::fs::read_to_string(crate::tiny()).expect("it can be read");
+    let source = std::fs::read_to_string(crate::tiny()).expect("the file can be read");
     let uri = "file:///tiny.coh";
     editor.open(uri, &source);
     let mut transcript = String::new();
@@ -491,7 +495,7 @@ fn hover_describes_names_and_policies() {
 #[test]
 fn completion_lists_names_with_their_kind() {
     let mut editor = Editor::start_initialised();
-    let source = std::fs::read_to_string(crate::tiny()).expect("it can be read");
+    let source = std::fs::read_to_string(crate::tiny()).expect("the file can be read");
     let uri = "file:///tiny.coh";
     editor.open(uri, &source);
     let mut transcript = String::new();
@@ -504,14 +508,14 @@ fn completion_lists_names_with_their_kind() {
             preceding_text.len() - preceding_text.rfind('\n').map_or(0, |newline| newline + 1);
         transcript += &format!("{cell_start}^\n");
         let completion = editor.request_at("completion", uri, (line, column));
-        for item in completion.as_array().expect("a list") {
+        for item in completion.as_array().expect("a JSON list") {
             let word = |name: &str| item[name].as_str().unwrap_or("?");
             transcript += &format!("{}: {}, {}\n", word("label"), word("detail"), item["kind"]);
         }
     }
     for block in editor.symbols(uri) {
         transcript += &format!("{} {}:", block["name"], block["kind"]);
-        for name in block["children"].as_array().expect("a list") {
+        for name in block["children"].as_array().expect("a JSON list") {
             transcript += &format!(" {} {}", name["name"], name["kind"]);
         }
         transcript.push('\n');
@@ -544,7 +548,7 @@ fn completion_lists_names_with_their_kind() {
 /// Applies edits, which must not overlap, to a text.
 fn apply_edits(text: &str, edits: &[Value]) -> String {
     let byte_offset = |position: &Value| {
-        let number = |name: &str| position[name].as_u64().expect("a number") as usize;
+        let number = |name: &str| position[name].as_u64().expect("a JSON number") as usize;
         let mut lines = text.split_inclusive('\n');
         let line_start: usize = lines.by_ref().take(number("line")).map(str::len).sum();
         let line = lines.next().unwrap_or_default();
@@ -558,7 +562,7 @@ fn apply_edits(text: &str, edits: &[Value]) -> String {
     let mut edits: Vec<(usize, usize, &str)> = edits
         .iter()
         .map(|edit| {
-            let new_text = edit["newText"].as_str().expect("a text");
+            let new_text = edit["newText"].as_str().expect("a JSON string");
             (
                 byte_offset(&edit["range"]["start"]),
                 byte_offset(&edit["range"]["end"]),
@@ -590,10 +594,13 @@ impl Editor {
             json!({ "textDocument": { "uri": uri }, "position": position, "newName": new_name });
         let response = self.request("textDocument/rename", params);
         match response.get("error") {
-            Some(error) => Err(error["message"].as_str().expect("a sentence").to_string()),
+            Some(error) => Err(error["message"]
+                .as_str()
+                .expect("a JSON string")
+                .to_string()),
             None => Ok(response["result"]["changes"][uri]
                 .as_array()
-                .expect("a list")
+                .expect("a JSON list")
                 .clone()),
         }
     }
@@ -611,7 +618,7 @@ fn every_name_of_a_shipped_protocol_is_renamed_everywhere() {
         let symbols = editor.symbols(&uri);
         let names = symbols
             .iter()
-            .flat_map(|block| block["children"].as_array().expect("a list"));
+            .flat_map(|block| block["children"].as_array().expect("a JSON list"));
         let names: Vec<Value> = names.cloned().collect();
         // A channel that is named after a class has this class because of its name.
         let classes = [
@@ -623,7 +630,7 @@ fn every_name_of_a_shipped_protocol_is_renamed_everywhere() {
             "acknowledgement",
         ];
         let is_renamable =
-            |name: &&Value| !classes.contains(&name["name"].as_str().expect("a name"));
+            |name: &&Value| !classes.contains(&name["name"].as_str().expect("a JSON string"));
         for name in names.iter().filter(is_renamable).step_by(3) {
             let place = start_of(&name["selectionRange"]);
             let (line, character) = place;
@@ -632,11 +639,11 @@ fn every_name_of_a_shipped_protocol_is_renamed_everywhere() {
                 "context": { "includeDeclaration": true },
             });
             let references = editor.request("textDocument/references", params)["result"].clone();
-            let references = references.as_array().expect("a list");
+            let references = references.as_array().expect("a JSON list");
             for reference in references {
                 assert_eq!(
                     text_in(&text, &reference["range"]),
-                    name["name"].as_str().expect("a name")
+                    name["name"].as_str().expect("a JSON string")
                 );
             }
             let edits = editor
@@ -656,12 +663,12 @@ fn every_name_of_a_shipped_protocol_is_renamed_everywhere() {
 }
 
 #[test]
-fn a_renaming_that_would_change_the_meaning_is_refused() {
+fn renaming_that_changes_the_meaning_is_rejected() {
     let mut editor = Editor::start_initialised();
-    let source = std::fs::read_to_string(crate::tiny()).expect("it can be read");
+    let source = std::fs::read_to_string(crate::tiny()).expect("the file can be read");
     let uri = "file:///tiny.coh";
     editor.open(uri, &source);
-    let preceding_text = &source[..source.find("IS  waits").expect("it is there")];
+    let preceding_text = &source[..source.find("IS  waits").expect("the text is found")];
     let place = (preceding_text.matches('\n').count(), 4);
     for (new_name, reason) in [
         ("S", "a second state `S`"),
@@ -685,15 +692,16 @@ fn a_renaming_that_would_change_the_meaning_is_refused() {
 #[test]
 fn server_formats_like_the_fmt_command() {
     let mut editor = Editor::start_initialised();
-    let source = std::fs::read_to_string(crate::tiny()).expect("it can be read");
-    let formatted = cohkit_protocol::text::format(&source).expect("it has no strange characters");
-    let untidy = formatted.replace("  ", " ");
+    let source = std::fs::read_to_string(crate::tiny()).expect("the file can be read");
+    let formatted =
+        cohkit_protocol::text::format(&source).expect("the text has only valid characters");
+    let unformatted = formatted.replace("  ", " ");
     let uri = "file:///tiny.coh";
-    editor.open(uri, &untidy);
+    editor.open(uri, &unformatted);
     let params = json!({ "textDocument": { "uri": uri }, "options": { "tabSize": 2, "insertSpaces": true } });
     let edits = editor.request("textDocument/formatting", params.clone())["result"].clone();
     assert_eq!(
-        apply_edits(&untidy, edits.as_array().expect("a list")),
+        apply_edits(&unformatted, edits.as_array().expect("a JSON list")),
         formatted
     );
     editor.change(uri, &formatted);
@@ -715,15 +723,15 @@ fn each_name_has_a_semantic_token_of_its_kind() {
         ["tokenTypes"]
         .clone();
     editor.notify("initialized", json!({}));
-    let source = std::fs::read_to_string(crate::tiny()).expect("it can be read");
+    let source = std::fs::read_to_string(crate::tiny()).expect("the file can be read");
     let uri = "file:///tiny.coh";
     editor.open(uri, &source);
     let params = json!({ "textDocument": { "uri": uri } });
     let tokens =
         editor.request("textDocument/semanticTokens/full", params)["result"]["data"].clone();
-    let numbers = tokens.as_array().expect("a list").iter();
+    let numbers = tokens.as_array().expect("a JSON list").iter();
     let numbers: Vec<usize> = numbers
-        .map(|number| number.as_u64().expect("a number") as usize)
+        .map(|number| number.as_u64().expect("a JSON number") as usize)
         .collect();
     let lines: Vec<&str> = source.lines().collect();
     let (mut line, mut start) = (0, 0);
@@ -736,7 +744,7 @@ fn each_name_has_a_semantic_token_of_its_kind() {
         };
         line += token[0];
         if lines[line].starts_with("  S     | evict") {
-            let kind = legend[token[3]].as_str().expect("a name");
+            let kind = legend[token[3]].as_str().expect("a JSON string");
             transcript += &format!(
                 "{} {kind} {}\n",
                 &lines[line][start..start + token[2]],
@@ -751,7 +759,7 @@ fn each_name_has_a_semantic_token_of_its_kind() {
 #[test]
 fn diagnostics_are_complete() {
     let mut editor = Editor::start_initialised();
-    let source = std::fs::read_to_string(crate::tiny()).expect("it can be read");
+    let source = std::fs::read_to_string(crate::tiny()).expect("the file can be read");
     let uri = "file:///tiny.coh";
     editor.open(uri, &source);
     let duplicated = source.replace("grant:   Data", "grant:   Data, Get");
@@ -896,14 +904,14 @@ fn missing_files_have_no_definitions() {
     let folder = folder
         .path()
         .canonicalize()
-        .expect("it is there")
+        .expect("the path exists")
         .join("zwei Stufen é#");
-    std::fs::create_dir(&folder).expect("it can be made");
+    std::fs::create_dir(&folder).expect("the folder can be created");
     let outer = protocols()
         .into_iter()
         .find(|(path, _)| path.ends_with("mesi.coh"));
-    let (_, outer) = outer.expect("it ships");
-    std::fs::write(folder.join("äußere %.coh"), outer).expect("it can be written");
+    let (_, outer) = outer.expect("the protocol is shipped");
+    std::fs::write(folder.join("äußere %.coh"), outer).expect("the file can be written");
     let folder = folder
         .to_str()
         .expect("UTF-8")
@@ -918,7 +926,7 @@ fn missing_files_have_no_definitions() {
         let line = text
             .lines()
             .position(|line| line.contains(name))
-            .expect("it is there");
+            .expect("the text is found");
         editor.request_at("definition", &uri, (line, 6))
     };
     let definition = place("use \"äußere");
@@ -935,7 +943,7 @@ fn missing_files_have_no_definitions() {
 struct Random(u64);
 
 impl Random {
-    fn below(&mut self, bound: usize) -> usize {
+    fn next_below(&mut self, bound: usize) -> usize {
         self.0 = self
             .0
             .wrapping_mul(6_364_136_223_846_793_005)
@@ -945,7 +953,7 @@ impl Random {
 
     /// Removes, moves, or inserts parts of a text, so that it becomes invalid.
     fn corrupt(&mut self, text: &str) -> String {
-        const PARTS: [&str; 12] = [
+        const INSERTED_PARTS: [&str; 12] = [
             "𝄞",
             "\"é𝄞\" ",
             "\r",
@@ -960,17 +968,20 @@ impl Random {
             "é",
         ];
         let mut characters: Vec<char> = text.chars().collect();
-        for _ in 0..=self.below(4) {
-            let start = self.below(characters.len());
-            let end = (start + self.below(40)).min(characters.len());
-            match self.below(3) {
+        for _ in 0..=self.next_below(4) {
+            let start = self.next_below(characters.len());
+            let end = (start + self.next_below(40)).min(characters.len());
+            match self.next_below(3) {
                 0 => drop(characters.drain(start..end)),
                 1 => {
                     let part: Vec<char> = characters[start..end].to_vec();
-                    let target = self.below(characters.len());
+                    let target = self.next_below(characters.len());
                     characters.splice(target..target, part);
                 }
-                _ => drop(characters.splice(start..start, PARTS[self.below(PARTS.len())].chars())),
+                _ => drop(characters.splice(
+                    start..start,
+                    INSERTED_PARTS[self.next_below(INSERTED_PARTS.len())].chars(),
+                )),
             }
         }
         characters.into_iter().collect()
@@ -1012,24 +1023,33 @@ fn broken_documents_get_positioned_diagnostics() {
                     &preceding_text[..preceding_text.len() - 1]
                 };
                 let preceding_text = preceding_text.replace("\r\n", "\n").replace('\r', "\n");
-                let line = preceding_text.rsplit('\n').next().expect("there is one");
+                let line = preceding_text
+                    .rsplit('\n')
+                    .next()
+                    .expect("the text has a line");
                 json!({ "line": preceding_text.matches('\n').count(), "character": line.encode_utf16().count() })
             };
             let range =
                 json!({ "start": place(expected.span.start), "end": place(expected.span.end) });
             assert_eq!(diagnostic["range"], range, "seed {seed}: {diagnostic}");
             assert_eq!(diagnostic["code"], expected.code.name(), "seed {seed}");
-            let message = diagnostic["message"].as_str().expect("a message");
+            let message = diagnostic["message"].as_str().expect("a JSON string");
             assert!(
                 message.starts_with(&expected.message),
                 "seed {seed}: {message}"
             );
             text_in(&text, &diagnostic["range"]);
-            for related in diagnostic["relatedInformation"].as_array().expect("a list") {
+            for related in diagnostic["relatedInformation"]
+                .as_array()
+                .expect("a JSON list")
+            {
                 text_in(&text, &related["location"]["range"]);
             }
             let preceding_text = &text[..expected.span.start as usize];
-            let line = preceding_text.rsplit('\n').next().expect("there is one");
+            let line = preceding_text
+                .rsplit('\n')
+                .next()
+                .expect("the text has a line");
             surrogate_count += usize::from(line.chars().any(|character| character.len_utf16() > 1));
         }
         for block in editor.symbols(uri) {
@@ -1038,7 +1058,7 @@ fn broken_documents_get_positioned_diagnostics() {
         }
         for _ in 0..8 {
             let lines = text.split('\n').count();
-            let place = (chance.below(lines + 2), chance.below(90));
+            let place = (chance.next_below(lines + 2), chance.next_below(90));
             let definition = editor.request_at("definition", uri, place);
             if !definition.is_null() {
                 definition_count += 1;
@@ -1058,16 +1078,16 @@ fn broken_documents_get_positioned_diagnostics() {
 /// A composition in its own folder, with the two files that it uses.
 fn two_levels() -> (tempfile::TempDir, String, String) {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let canonical_path = folder.path().canonicalize().expect("it is there");
+    let canonical_path = folder.path().canonicalize().expect("the path exists");
     for name in ["two-level.coh", "mesi.coh", "mesi-l1.coh"] {
         let source = protocols()
             .into_iter()
             .find(|(path, _)| path.ends_with(name));
-        let (_, text) = source.expect("it ships");
-        std::fs::write(canonical_path.join(name), text).expect("it can be written");
+        let (_, text) = source.expect("the protocol is shipped");
+        std::fs::write(canonical_path.join(name), text).expect("the file can be written");
     }
     let file = canonical_path.join("two-level.coh");
-    let text = std::fs::read_to_string(&file).expect("it can be read");
+    let text = std::fs::read_to_string(&file).expect("the file can be read");
     (folder, uri(&file), text)
 }
 
@@ -1082,7 +1102,7 @@ fn composition_reads_the_protocols_it_uses() {
     assert!(editor.change(&uri, &text).is_empty());
     let outer_uri = uri.replace("two-level", "mesi");
     let outer_text = std::fs::read_to_string(outer_uri.strip_prefix("file://").expect("a file"));
-    let outer_text = outer_text.expect("it can be read");
+    let outer_text = outer_text.expect("the file can be read");
     let open = |editor: &mut Editor, text: &str| {
         assert!(editor.open(&outer_uri, text).is_empty());
         editor.published_diagnostics(&uri)
@@ -1135,14 +1155,14 @@ fn invalid_requests_are_rejected_and_the_server_continues() {
     // A response is not answered, whatever it contains.
     editor.send_bytes(b"{\"id\": 5, \"result\": null}");
     // Header names are case-insensitive.
-    let input = editor.input.as_mut().expect("not closed");
+    let input = editor.input.as_mut().expect("the input is open");
     let body = r#"{"id": "a", "method": "x"}"#;
     write!(
         input,
         "content-LENGTH:{}\r\nContent-Type: x\r\n\r\n{body}",
         body.len()
     )
-    .expect("it reads");
+    .expect("the server reads its input");
     assert_eq!(editor.receive()["id"], "a");
     editor.open("file:///open.coh", "");
     let uri = "untitled:Untitled-1";
@@ -1176,15 +1196,24 @@ fn server_enforces_the_lsp_lifecycle() {
     assert_eq!(response["error"]["code"], -32600, "{response}");
     editor.close("file:///closed.coh");
     editor.notify("exit", Value::Null);
-    assert_eq!(editor.server.wait().expect("it ends").code(), Some(0));
+    assert_eq!(
+        editor.server.wait().expect("the command ends").code(),
+        Some(0)
+    );
     // The protocol requires this exit code for an `exit` without `shutdown`.
     for mut editor in [Editor::start(), Editor::start_initialised()] {
         editor.notify("exit", Value::Null);
-        assert_eq!(editor.server.wait().expect("it ends").code(), Some(1));
+        assert_eq!(
+            editor.server.wait().expect("the command ends").code(),
+            Some(1)
+        );
     }
     for mut editor in [Editor::start(), Editor::start_initialised()] {
         editor.input = None;
-        assert_eq!(editor.server.wait().expect("it ends").code(), Some(0));
+        assert_eq!(
+            editor.server.wait().expect("the command ends").code(),
+            Some(0)
+        );
     }
 }
 
@@ -1208,11 +1237,11 @@ fn invalid_lsp_input_ends_the_server_with_a_message() {
         let mut command = cohkit(["language-server"]);
         let command = command.stdin(Stdio::piped()).stderr(Stdio::piped());
         let mut server = command.spawn().expect("the server starts");
-        let mut server_input = server.stdin.take().expect("it has an input");
+        let mut server_input = server.stdin.take().expect("standard input is piped");
         // The server may end before it has read everything.
         let _ = server_input.write_all(input.as_bytes());
         drop(server_input);
-        let output = server.wait_with_output().expect("it ends");
+        let output = server.wait_with_output().expect("the command ends");
         let stderr = text(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{stderr}");
         let message_start = "error: invalid language server protocol on standard input: ";

@@ -1,4 +1,4 @@
-//! Tests of `cohkit library`, which writes the library for programs on cores beside far memory.
+//! Tests of `cohkit library`, which writes the library for programs on near-memory cores.
 
 use crate::require::require;
 use crate::{cohkit, text, transcript};
@@ -13,7 +13,7 @@ fn root() -> PathBuf {
 
 fn write_library(folder: &Path) -> Output {
     let mut command = cohkit(["library"]);
-    command.arg(folder).output().expect("it starts")
+    command.arg(folder).output().expect("the command starts")
 }
 
 /// Paths of the files in a folder and its subfolders, relative to it.
@@ -37,18 +37,18 @@ fn written_library_matches_the_checkout() {
     let output = transcript(&write_library(&target));
     assert!(output.starts_with("exit code 0\n"), "{output}");
     for subfolder in ["nearmemory", "docs/riscv/accumulator", "docs/riscv/arrays"] {
-        let shipped = files(&root(), subfolder).expect("they can be read");
+        let shipped = files(&root(), subfolder).expect("the files can be read");
         assert!(shipped.len() > 1, "{shipped:?}");
         assert_eq!(
-            files(&target, subfolder).expect("they can be read"),
+            files(&target, subfolder).expect("the files can be read"),
             shipped
         );
         for name in shipped {
             let [shipped, written] =
                 [root(), target.clone()].map(|folder| fs::read(folder.join(&name)));
             assert_eq!(
-                shipped.expect("is there"),
-                written.expect("is there"),
+                shipped.expect("the file is in both folders"),
+                written.expect("the file is in both folders"),
                 "{name}"
             );
         }
@@ -56,9 +56,9 @@ fn written_library_matches_the_checkout() {
     // A second call changes nothing, and a file that the user has changed stays.
     assert_eq!(transcript(&write_library(&target)), output);
     let changed_file = target.join("nearmemory/host.h");
-    fs::write(&changed_file, "// mine").expect("it can be written");
+    fs::write(&changed_file, "// mine").expect("the file can be written");
     let deleted_file = target.join("nearmemory/channel.h");
-    fs::remove_file(&deleted_file).expect("it is there");
+    fs::remove_file(&deleted_file).expect("the file can be removed");
     assert_eq!(
         transcript(&write_library(&target)),
         format!(
@@ -66,10 +66,13 @@ fn written_library_matches_the_checkout() {
             changed_file.display()
         )
     );
-    assert_eq!(fs::read(changed_file).expect("it is there"), b"// mine");
+    assert_eq!(
+        fs::read(changed_file).expect("the file can be read"),
+        b"// mine"
+    );
     assert!(!deleted_file.exists());
     let file = folder.path().join("file");
-    fs::write(&file, "").expect("it can be written");
+    fs::write(&file, "").expect("the file can be written");
     let output = transcript(&write_library(&file));
     assert!(
         output.starts_with("exit code 4\n--- stderr\nerror: "),
@@ -86,7 +89,9 @@ fn printed_next_steps_work_in_the_written_library() {
     let output = write_library(folder.path());
     assert!(output.status.success(), "{}", text(&output.stderr));
     let stdout = text(&output.stdout);
-    let (_, next_steps) = stdout.split_once(":\n\n").expect("it tells what to do");
+    let (_, next_steps) = stdout
+        .split_once(":\n\n")
+        .expect("the output lists the next steps");
     let next_steps = next_steps.replace(
         "  cohkit ",
         &format!("  '{}' ", env!("CARGO_BIN_EXE_cohkit")),

@@ -26,7 +26,7 @@ fn run_limited(kibibytes: u64, arguments: &[&str]) -> std::process::Output {
 /// started.
 #[cfg(target_os = "linux")]
 #[test]
-fn a_limit_on_addresses_is_an_outcome_and_no_abort() {
+fn address_space_limit_gives_an_undecided_verdict() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let file = |name: &str| root.join(name).display().to_string();
     let (msi, dma) = (file("protocols/msi.coh"), file("models/dma_copy.m"));
@@ -69,7 +69,7 @@ fn a_limit_on_addresses_is_an_outcome_and_no_abort() {
 /// Regression: very many guarded rows for one state and event overflowed the stack, which also killed the Python
 /// interpreter.
 #[test]
-fn very_many_rows_for_one_state_and_event_are_refused() {
+fn too_many_rows_for_one_state_and_event_are_rejected() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../protocols/msi.coh");
     let msi = std::fs::read_to_string(path).expect("a shipped text");
     let row = "  IM_AD SM_AD    | InvAck  ";
@@ -79,7 +79,7 @@ fn very_many_rows_for_one_state_and_event_are_refused() {
         let guarded_row = "  IM_AD SM_AD | InvAck if early > 200 | early += 1 | stay\n";
         let file = folder.path().join(format!("rows_{count}.coh"));
         std::fs::write(&file, msi.replace(row, &(guarded_row.repeat(count) + row)))
-            .expect("written");
+            .expect("the file can be written");
         let mut command = cohkit(["check", "--remotes", "2", "--lines", "1"]);
         command.arg(file).output().expect("the command starts")
     };

@@ -5,15 +5,18 @@ use serde_json::Value;
 
 fn link_json(arguments: &[&str]) -> Value {
     let mut command = cohkit(["link", "--json"]);
-    let output = command.args(arguments).output().expect("starts");
+    let output = command
+        .args(arguments)
+        .output()
+        .expect("the command starts");
     assert!(output.status.success(), "{}", text(&output.stderr));
-    serde_json::from_str(&text(&output.stdout)).expect("JSON")
+    serde_json::from_str(&text(&output.stdout)).expect("the text is JSON")
 }
 
 /// Rates of the entries of a list, under this key.
 fn rates(report: &Value, list: &str, key: &str) -> Vec<f64> {
-    let entries = report[list].as_array().expect("a list");
-    let rate = |entry: &Value| entry[key].as_f64().expect("a rate");
+    let entries = report[list].as_array().expect("a JSON list");
+    let rate = |entry: &Value| entry[key].as_f64().expect("a JSON number");
     entries.iter().map(rate).collect()
 }
 
@@ -34,16 +37,16 @@ fn published_rates_match_formula_and_simulation() {
     }
     // Large writes in both directions at once, in GB/s.
     for (link, published_rate) in [("pcie3", 12.99), ("pcie4", 25.99), ("pcie5", 51.98)] {
-        let driven = rates(&link_json(&[link]), "data", "driven_bytes_per_second")[1] / 1e9;
+        let driven_rate = rates(&link_json(&[link]), "data", "driven_bytes_per_second")[1] / 1e9;
         assert!(
-            (driven / published_rate - 1.0).abs() < 0.001,
-            "{link}: {driven}"
+            (driven_rate / published_rate - 1.0).abs() < 0.001,
+            "{link}: {driven_rate}"
         );
     }
 }
 
 #[test]
-fn the_same_seed_gives_the_same_errors() {
+fn equal_seeds_give_equal_bit_errors() {
     let noisy_link = |seed| {
         link_json(&[
             "cxl68",
@@ -74,7 +77,10 @@ fn invalid_link_option_lists_valid_values() {
         (["eci", "--bit-errors", "0.1"], "from 0 to 0.0001"),
         (["eci", "--delay", "99999"], "10000"),
     ] {
-        let output = cohkit(["link"]).args(arguments).output().expect("starts");
+        let output = cohkit(["link"])
+            .args(arguments)
+            .output()
+            .expect("the command starts");
         assert_eq!(output.status.code(), Some(2));
         let errors = text(&output.stderr);
         assert!(errors.starts_with("error: "), "{errors}");

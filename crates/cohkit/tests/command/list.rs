@@ -1,18 +1,23 @@
 //! Tests of `cohkit list` and `cohkit platform`.
 
 use crate::{cohkit, text, tiny};
+use expect_test::expect_file;
 use serde_json::Value;
 use std::fs::File;
 
 fn json(arguments: &[&str]) -> Value {
-    let output = cohkit(arguments).args(["--json"]).output().expect("starts");
+    let output = cohkit(arguments)
+        .args(["--json"])
+        .output()
+        .expect("the command starts");
     assert!(output.status.success(), "{}", text(&output.stderr));
-    serde_json::from_str(&text(&output.stdout)).expect("JSON")
+    serde_json::from_str(&text(&output.stdout)).expect("the text is JSON")
 }
 
-fn files(folder: &str, ending: &str) -> Vec<String> {
-    let entries = std::fs::read_dir(format!("../../{folder}")).expect("the folder is there");
-    let names = entries.map(|entry| entry.expect("an entry").file_name());
+/// Names of the files of a folder that end so, in order.
+pub(crate) fn files(folder: &str, ending: &str) -> Vec<String> {
+    let entries = std::fs::read_dir(format!("../../{folder}")).expect("the folder exists");
+    let names = entries.map(|entry| entry.expect("the folder entry can be read").file_name());
     let names = names.map(|name| name.to_string_lossy().into_owned());
     let mut matching: Vec<String> = names.filter(|name| name.ends_with(ending)).collect();
     matching.sort();
@@ -22,7 +27,7 @@ fn files(folder: &str, ending: &str) -> Vec<String> {
 #[test]
 fn list_can_be_limited_to_one_kind() {
     let list_output = |name: &str| {
-        let output = cohkit(["list", name]).output().expect("starts");
+        let output = cohkit(["list", name]).output().expect("the command starts");
         (text(&output.stdout), text(&output.stderr))
     };
     let (output, _) = list_output("workloads");
@@ -39,11 +44,11 @@ fn list_can_be_limited_to_one_kind() {
 fn list_describes_every_shipped_item() {
     let report = json(&["list"]);
     let names = |key: &str| -> Vec<String> {
-        let items = report[key].as_array().expect("a list");
+        let items = report[key].as_array().expect("a JSON list");
         for item in items {
             assert!(item["text"].as_str() > Some(""), "{key}: {item}");
         }
-        let name = |item: &Value| item["name"].as_str().expect("a name").to_string();
+        let name = |item: &Value| item["name"].as_str().expect("a JSON string").to_string();
         items.iter().map(name).collect()
     };
     let protocols = files("protocols", ".coh").into_iter();
@@ -55,11 +60,11 @@ fn list_describes_every_shipped_item() {
         .collect();
     platforms.sort();
     assert_eq!(names("platforms"), platforms);
-    assert_eq!(names("workloads").len(), 18);
+    assert!(names("workloads").contains(&"trace:FILE".to_string()));
     assert!(names("applications").contains(&"rpc".to_string()));
     assert!(names("experiments").contains(&"cckit-fig7".to_string()));
     // The text has one line for each item.
-    let output = cohkit(["list"]).output().expect("starts");
+    let output = cohkit(["list"]).output().expect("the command starts");
     let stdout = text(&output.stdout);
     for key in [
         "protocols",
@@ -75,20 +80,49 @@ fn list_describes_every_shipped_item() {
     }
 }
 
+/// `UPDATE_EXPECT=1 cargo test --test command list` writes the file.
+#[test]
+fn python_types_have_the_listed_names() {
+    let report = json(&["list"]);
+    let alias = |name: &str, key: &str, description: &str| {
+        let items = report[key].as_array().expect("a list").iter();
+        let names = items.filter_map(|item| item["name"].as_str());
+        // The Python package has a type of its own for traces.
+        let names = names.filter(|name| !name.contains(':'));
+        let names: String = names.map(|name| format!("    \"{name}\",\n")).collect();
+        format!("\n{name} = Literal[\n{names}]\n\"\"\"{description}\"\"\"\n")
+    };
+    let types = [
+        "\"\"\"Names of shipped items as types. A test of `cohkit list` writes this file.\"\"\"\n",
+        "\nfrom typing import Literal\n",
+        &alias("Workload", "workloads", "Workloads of `simulate`."),
+        &alias("Application", "applications", "Applications of `play`."),
+    ];
+    expect_file!["../../../../python/cohkit/shipped_types.py"].assert_eq(&types.concat());
+}
+
 #[test]
 fn shipped_files_are_printed_and_accepted_by_name() {
     for (folder, ending) in [("protocols", ".coh"), ("platforms", ".toml")] {
         for file in files(folder, ending) {
-            let contents = std::fs::read(format!("../../{folder}/{file}")).expect("it can be read");
+            let contents =
+                std::fs::read(format!("../../{folder}/{file}")).expect("the file can be read");
             let output = cohkit(["list", file.trim_end_matches(ending)]).output();
-            assert_eq!(output.expect("starts").stdout, contents, "{file}");
+            assert_eq!(
+                output.expect("the command starts").stdout,
+                contents,
+                "{file}"
+            );
         }
     }
     // Shipped protocols work without a checkout.
     let folder = tempfile::tempdir().expect("a temporary folder");
     let table = |name: &str| {
         let mut command = cohkit(["table", name]);
-        let output = command.current_dir(&folder).output().expect("starts");
+        let output = command
+            .current_dir(&folder)
+            .output()
+            .expect("the command starts");
         assert!(output.status.success(), "{}", text(&output.stderr));
         text(&output.stdout)
     };
@@ -98,8 +132,9 @@ fn shipped_files_are_printed_and_accepted_by_name() {
     // A file takes precedence over the shipped protocol of the same name.
     for name in ["msi", "protocols/msi.coh"] {
         let file = folder.path().join(name);
-        std::fs::create_dir_all(file.parent().expect("a folder")).expect("it is made");
-        std::fs::copy(tiny(), file).expect("it is copied");
+        std::fs::create_dir_all(file.parent().expect("a folder"))
+            .expect("the folder can be created");
+        std::fs::copy(tiny(), file).expect("the file can be copied");
         let output = table(name);
         assert!(output.starts_with("tiny: "), "{output}");
     }
@@ -107,7 +142,7 @@ fn shipped_files_are_printed_and_accepted_by_name() {
 
 #[test]
 fn dash_reads_standard_input() {
-    let input = || File::open(tiny()).expect("it can be read");
+    let input = || File::open(tiny()).expect("the file can be opened");
     for arguments in [
         &["table", "-"][..],
         &["check", "-"],
@@ -121,17 +156,20 @@ fn dash_reads_standard_input() {
             "-",
         ],
     ] {
-        let output = cohkit(arguments).stdin(input()).output().expect("starts");
+        let output = cohkit(arguments)
+            .stdin(input())
+            .output()
+            .expect("the command starts");
         assert!(output.status.success(), "{}", text(&output.stderr));
         let printed = text(&output.stdout);
         assert!(printed.starts_with("tiny"), "{printed}");
     }
-    let test = File::open("../../litmus/SB.litmus").expect("it can be read");
+    let test = File::open("../../litmus/SB.litmus").expect("the file can be opened");
     let output = cohkit(["litmus", "-"]).stdin(test).output();
-    let printed = text(&output.expect("starts").stdout);
+    let printed = text(&output.expect("the command starts").stdout);
     assert!(printed.starts_with("SB "), "{printed}");
     let output = cohkit(["check", "-", "--watch"]).stdin(input()).output();
-    let printed = text(&output.expect("starts").stderr);
+    let printed = text(&output.expect("the command starts").stderr);
     assert!(printed.contains("cannot be watched"), "{printed}");
 }
 
@@ -165,7 +203,7 @@ fn invalid_numbers_are_rejected_with_their_range() {
             "error: invalid value 'few' for '--bit-errors <RATE>': a number is needed\n",
         ),
     ] {
-        let output = cohkit(arguments).output().expect("starts");
+        let output = cohkit(arguments).output().expect("the command starts");
         let stderr = text(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{stderr}");
         assert!(stderr.starts_with(expected), "{stderr}");
@@ -178,17 +216,17 @@ fn invalid_numbers_are_rejected_with_their_range() {
 
 /// Every quantity of the platform file is printed with its origin, word for word.
 #[test]
-fn a_platform_is_printed_with_its_origins() {
+fn platform_is_printed_with_its_origins() {
     for file in files("platforms", ".toml") {
         let name = file.trim_end_matches(".toml");
         let contents = std::fs::read_to_string(format!("../../platforms/{file}"));
-        let contents = contents.expect("it can be read");
+        let contents = contents.expect("the file can be read");
         let by_name = json(&["platform", name]);
-        let quantities = by_name["quantities"].as_array().expect("a list");
+        let quantities = by_name["quantities"].as_array().expect("a JSON list");
         let origins = contents.matches("origin = \"").count();
         assert_eq!(quantities.len(), origins, "{file}");
         for quantity in quantities {
-            let origin = quantity["origin"].as_str().expect("text");
+            let origin = quantity["origin"].as_str().expect("a JSON string");
             let origin = format!("origin = \"{origin}\"");
             assert!(contents.contains(&origin), "{file}: {quantity}");
         }
@@ -197,9 +235,12 @@ fn a_platform_is_printed_with_its_origins() {
         assert_eq!(by_file, by_name);
     }
     let output = cohkit(["platform", "enzian-dc-ddr"]).output();
-    let stdout = text(&output.expect("starts").stdout);
+    let stdout = text(&output.expect("the command starts").stdout);
     let line = stdout.lines().find(|line| line.starts_with("link.latency"));
-    let words: Vec<&str> = line.expect("it is shown").split_whitespace().collect();
+    let words: Vec<&str> = line
+        .expect("the quantity is shown")
+        .split_whitespace()
+        .collect();
     assert_eq!(
         words,
         ["link.latency", "90ns", "60ns", "to", "140ns", "fitted"]
@@ -249,7 +290,7 @@ fn unknown_name_is_rejected_with_the_known_ones() {
             "`rpc` has no file to print; protocols and platforms have",
         ),
     ] {
-        let output = cohkit(arguments).output().expect("starts");
+        let output = cohkit(arguments).output().expect("the command starts");
         let stderr = text(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{stderr}");
         assert!(stderr.contains(expected), "{arguments:?}: {stderr}");
@@ -257,7 +298,7 @@ fn unknown_name_is_rejected_with_the_known_ones() {
 }
 
 #[test]
-fn negative_numbers_are_refused_in_words_of_the_option() {
+fn negative_numbers_are_rejected_with_the_message_of_the_option() {
     for (arguments, option) in [
         (
             &["check", "tests/command/tiny.coh", "--remotes", "-1"][..],
@@ -280,7 +321,7 @@ fn negative_numbers_are_refused_in_words_of_the_option() {
             "--units <N>",
         ),
     ] {
-        let output = cohkit(arguments).output().expect("starts");
+        let output = cohkit(arguments).output().expect("the command starts");
         let stderr = text(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{stderr}");
         let number = arguments[arguments.len() - 1];

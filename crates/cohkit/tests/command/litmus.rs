@@ -5,7 +5,10 @@ use serde_json::Value;
 
 /// Exit code, standard output and standard error.
 fn litmus(arguments: &[&str]) -> (Option<i32>, String, String) {
-    let output = cohkit(["litmus"]).args(arguments).output().expect("starts");
+    let output = cohkit(["litmus"])
+        .args(arguments)
+        .output()
+        .expect("the command starts");
     (
         output.status.code(),
         text(&output.stdout),
@@ -14,7 +17,7 @@ fn litmus(arguments: &[&str]) -> (Option<i32>, String, String) {
 }
 
 #[test]
-fn the_condition_of_the_file_decides() {
+fn condition_of_the_file_determines_the_exit_code() {
     let sb = "../../litmus/SB.litmus";
     let fenced = "../../litmus/SB+dmbs.litmus";
     let mesi = ["--protocol", "../../protocols/mesi.coh"];
@@ -67,7 +70,7 @@ fn shapes_are_run_by_their_names_and_printed() {
     assert_eq!(code, Some(0));
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("printed.litmus");
-    std::fs::write(&file, &printed).expect("written");
+    std::fs::write(&file, &printed).expect("the file can be written");
     let reprinted = litmus(&[file.to_str().expect("a path"), "--print"]);
     assert!(printed.contains("EOR"), "{printed}");
     assert_eq!(reprinted.0, Some(0));
@@ -113,7 +116,7 @@ fn two_levels_show_the_allowed_outcomes_of_their_cores() {
 /// An observed outcome decides, and a command that reproduces it is printed; an outcome that was not observed decides
 /// nothing.
 #[test]
-fn the_simulator_shows_and_never_verifies() {
+fn simulated_runs_never_verify() {
     let simulator_options = [
         "--protocol",
         "../../protocols/mesi.coh",
@@ -135,16 +138,18 @@ fn the_simulator_shows_and_never_verifies() {
     // Without its full fences the test fails, and the printed command reproduces the failure.
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("SB.litmus");
-    let text = std::fs::read_to_string(fenced).expect("it ships");
-    std::fs::write(&file, text.replace("DMB SY", "DMB ST")).expect("written");
+    let text = std::fs::read_to_string(fenced).expect("the file can be read");
+    std::fs::write(&file, text.replace("DMB SY", "DMB ST")).expect("the file can be written");
     let path = file.to_str().expect("a path");
     let (code, stdout, _) = simulate(&[path, "--cores", "store-buffer", "--seed", "1000"]);
     assert_eq!(code, Some(1), "{stdout}");
     let reproduce_arguments = stdout
         .lines()
         .find_map(|line| line.trim().strip_prefix("again: cohkit litmus "));
-    let reproduce_arguments: Vec<&str> =
-        reproduce_arguments.expect("a command").split(' ').collect();
+    let reproduce_arguments: Vec<&str> = reproduce_arguments
+        .expect("a reproduction command")
+        .split(' ')
+        .collect();
     let (code, stdout, stderr) = litmus(&reproduce_arguments);
     assert_eq!(code, Some(1), "{stdout}{stderr}");
     assert!(
@@ -154,7 +159,7 @@ fn the_simulator_shows_and_never_verifies() {
 
     let (code, stdout, _) = simulate(&["MP", "--json", "--seed", "7"]);
     assert_eq!(code, Some(3));
-    let entries: Value = serde_json::from_str(&stdout).expect("JSON");
+    let entries: Value = serde_json::from_str(&stdout).expect("the text is JSON");
     assert_eq!(
         (&entries[0]["runs"], &entries[0]["seed"]),
         (&200.into(), &7.into())
@@ -163,7 +168,7 @@ fn the_simulator_shows_and_never_verifies() {
         (&entries[0]["outcome"], &entries[0]["reason"]),
         (&"undecided".into(), &"not_seen".into())
     );
-    let outcomes = entries[0]["ends"].as_array().expect("a list");
+    let outcomes = entries[0]["ends"].as_array().expect("a JSON list");
     assert_eq!(
         outcomes
             .iter()
@@ -194,7 +199,7 @@ fn litmus_json_lists_allowed_and_observed_outcomes() {
         "--json",
     ]);
     assert_eq!(code, Some(0));
-    let entries: Value = serde_json::from_str(&stdout).expect("JSON");
+    let entries: Value = serde_json::from_str(&stdout).expect("the text is JSON");
     let test = &entries[0];
     assert_eq!(
         (&test["outcome"], &test["observation"]),
@@ -212,7 +217,8 @@ fn litmus_json_lists_allowed_and_observed_outcomes() {
 fn input_errors_name_their_position() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("wrong.litmus");
-    std::fs::write(&file, "AArch64 wrong\n{ 0:X1=x; }\n P0 ;\n LDX W0,[X1] ;\n").expect("written");
+    std::fs::write(&file, "AArch64 wrong\n{ 0:X1=x; }\n P0 ;\n LDX W0,[X1] ;\n")
+        .expect("the file can be written");
     let (code, _, stderr) = litmus(&[file.to_str().expect("a path")]);
     assert_eq!(code, Some(2));
     assert!(
@@ -228,9 +234,9 @@ fn input_errors_name_their_position() {
 /// A cache keeps its copy where it should lose it: the protocol is reported as violated, whatever the test's condition
 /// is.
 #[test]
-fn a_fault_of_the_protocol_is_found() {
+fn litmus_reports_protocol_violations() {
     let folder = tempfile::tempdir().expect("a folder");
-    let text = std::fs::read_to_string("../../protocols/msi.coh").expect("it ships");
+    let text = std::fs::read_to_string("../../protocols/msi.coh").expect("the file can be read");
     let row = text
         .lines()
         .find(|line| line.trim_start().starts_with("S ") && line.contains("| Inv "))
@@ -240,7 +246,7 @@ fn a_fault_of_the_protocol_is_found() {
         None => panic!("{row}"),
     };
     let file = folder.path().join("kept.coh");
-    std::fs::write(&file, text.replace(row, &mutated_row)).expect("written");
+    std::fs::write(&file, text.replace(row, &mutated_row)).expect("the file can be written");
     let path = file.to_str().expect("a path");
     let (code, stdout, stderr) = litmus(&["../../litmus/SB.litmus", "--protocol", path]);
     assert_eq!(code, Some(1), "{stdout}{stderr}");
@@ -249,10 +255,10 @@ fn a_fault_of_the_protocol_is_found() {
 
 /// Regression: an invalid test discarded the results of all tests before it, and the tests after it were not run.
 #[test]
-fn a_wrong_test_keeps_no_other_from_being_run() {
+fn invalid_test_does_not_stop_other_tests() {
     let folder = tempfile::tempdir().expect("a folder");
     let invalid = folder.path().join("wrong.litmus");
-    std::fs::write(&invalid, "").expect("written");
+    std::fs::write(&invalid, "").expect("the file can be written");
     let (mp, sb) = ("../../litmus/MP.litmus", "../../litmus/SB.litmus");
     let (code, stdout, stderr) =
         litmus(&[mp, invalid.to_str().expect("a path"), "none.litmus", sb]);
@@ -277,7 +283,7 @@ fn home_performed_atomics_without_a_result_are_rejected() {
     let file = folder.path().join("INC.litmus");
     let increment = " MOV W0,#1 | MOV W0,#1 ;\n LDADDAL W0,W2,[X1] | LDADDAL W0,W2,[X1] ;\n";
     let text = format!("AArch64 INC\n{{ 0:X1=x; 1:X1=x; }}\n P0 | P1 ;\n{increment}forall (x=2)\n");
-    std::fs::write(&file, text).expect("written");
+    std::fs::write(&file, text).expect("the file can be written");
     let run_on = |protocol: &str| {
         let file = file.to_str().expect("a path");
         litmus(&[
@@ -302,7 +308,7 @@ fn chart_shows_the_shortest_path_to_the_deciding_outcome() {
     let mp = "../../ordering/mp.coh";
     let (code, stdout, _) = litmus(&["MP+popl+poap", "--protocol", mp, "--chart", "--json"]);
     assert_eq!(code, Some(1));
-    let entries: Value = serde_json::from_str(&stdout).expect("JSON");
+    let entries: Value = serde_json::from_str(&stdout).expect("the text is JSON");
     assert_eq!(entries[0]["outcome"], "violated");
     assert_eq!(entries[0]["reason"], "guarantee: release consistency");
     let steps = entries[0]["sequence"]["steps"].as_array().expect("steps");
@@ -314,7 +320,7 @@ fn chart_shows_the_shortest_path_to_the_deciding_outcome() {
     // No outcome decides: none is forbidden, and none fulfils the condition.
     let (code, stdout, _) = litmus(&["CoWW", "--protocol", mp, "--chart", "--json"]);
     assert_eq!(code, Some(1));
-    let entries: Value = serde_json::from_str(&stdout).expect("JSON");
+    let entries: Value = serde_json::from_str(&stdout).expect("the text is JSON");
     assert_eq!(entries[0].get("sequence"), None);
     let two_levels = "../../protocols/two-level.coh";
     let (code, _, stderr) = litmus(&["SB", "--protocol", two_levels, "--chart"]);
@@ -348,7 +354,7 @@ fn unreadable_test_does_not_stop_other_tests() {
 
 /// Each write is tested with every store variant of the protocol.
 #[test]
-fn mixes_of_stores_are_tests_of_their_own() {
+fn store_mixes_are_separate_tests() {
     let cord = ["--protocol", "../../ordering/cord.coh"];
     let (code, stdout, _) = litmus(&[&["MP+popl+poap", "--stores", "every"][..], &cord].concat());
     assert_eq!(code, Some(1));
@@ -378,7 +384,7 @@ fn reproduce_command_repeats_the_deciding_mix() {
     assert_eq!(code, Some(0), "{stdout}");
     let (_, reproduce_arguments) = stdout
         .split_once("again: cohkit litmus ")
-        .expect("a command");
+        .expect("a reproduction command");
     let reproduce_arguments: Vec<&str> = reproduce_arguments.split_whitespace().collect();
     assert_eq!(reproduce_arguments[0], "MP");
     assert!(reproduce_arguments
@@ -424,7 +430,7 @@ fn forbidden_outcome_exits_with_1_and_a_chart() {
 
 /// Regression: "none of 0 ends" returned exit code 0.
 #[test]
-fn threads_that_never_end_are_a_violation_with_a_chart() {
+fn endless_threads_are_a_violation_with_a_chart() {
     let verdicts = "../litmus/tests/litmus/counts/verdicts";
     for file in ["p01_slot_kept.coh", "m02_partial_livelock.coh"] {
         let path = format!("{verdicts}/{file}");
@@ -451,7 +457,7 @@ fn outcomes_differ_only_in_observed_values() {
             "AArch64 seen\n{{ 0:X1=x; 0:X3=y; 1:X1=x; 1:X3=y; }}\n P0 | P1 ;\n MOV W0,#1 | MOV W0,#2 ;\n \
              STR W0,[X1] | STR W0,[X1] ;\n LDR W2,[X3] | STR W0,[X3] ;\n{condition}\n"
         );
-        std::fs::write(&file, text).expect("written");
+        std::fs::write(&file, text).expect("the file can be written");
         let (code, stdout, stderr) = litmus(&[file.to_str().expect("a path")]);
         assert!(stderr.is_empty(), "{stderr}");
         (code, stdout)
@@ -478,12 +484,12 @@ fn outcomes_differ_only_in_observed_values() {
 #[test]
 fn exit_code_follows_the_expectation_of_the_file() {
     let folder = tempfile::tempdir().expect("a folder");
-    let sb = std::fs::read_to_string("../../litmus/SB.litmus").expect("it ships");
+    let sb = std::fs::read_to_string("../../litmus/SB.litmus").expect("the file can be read");
     let file = folder.path().join("SB.litmus");
     let path = file.to_str().expect("a path");
     let code = |expected: &str, more: &[&str]| {
         let line = format!("{{\n(* {expected} *)\n");
-        std::fs::write(&file, sb.replacen("{\n", &line, 1)).expect("written");
+        std::fs::write(&file, sb.replacen("{\n", &line, 1)).expect("the file can be written");
         litmus(&[&[path, "--expect", "file"][..], more].concat()).0
     };
     let mesi = ["--protocol", "../../protocols/mesi.coh"];

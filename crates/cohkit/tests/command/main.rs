@@ -65,7 +65,7 @@ fn interrupt(child: &mut std::process::Child) {
         Err(_) => true,
     };
     while !handles_interrupt() {
-        if let Some(status) = child.try_wait().expect("it can be asked") {
+        if let Some(status) = child.try_wait().expect("the command can be polled") {
             panic!("it ends by itself: {status}");
         }
         std::thread::sleep(Duration::from_millis(5));
@@ -153,7 +153,7 @@ fn remote_is_printed_as_markdown() {
 }
 
 #[test]
-fn a_wrong_command_line_is_bad_input() {
+fn invalid_command_line_is_bad_input() {
     check(
         &["tabel"],
         expect![[r#"
@@ -195,7 +195,7 @@ fn a_wrong_command_line_is_bad_input() {
 }
 
 #[test]
-fn a_missing_file_is_bad_input() {
+fn missing_file_is_bad_input() {
     check(
         &["table", "missing.coh"],
         expect![[r#"
@@ -220,7 +220,7 @@ fn a_missing_file_is_bad_input() {
 fn tabulate(contents: &[u8]) -> (i32, String) {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let file = folder.path().join("text.coh");
-    std::fs::write(&file, contents).expect("the text can be written");
+    std::fs::write(&file, contents).expect("the file can be written");
     let output = cohkit([Path::new("table"), &file])
         .output()
         .expect("the command starts");
@@ -229,8 +229,8 @@ fn tabulate(contents: &[u8]) -> (i32, String) {
 }
 
 #[test]
-fn bad_texts_are_refused_with_a_place() {
-    let valid = std::fs::read_to_string(tiny()).expect("the text can be read");
+fn invalid_tests_are_rejected_with_a_position() {
+    let valid = std::fs::read_to_string(tiny()).expect("the file can be read");
     let unknown_message = valid.replace("send Put", "send Pt");
     let too_long = valid.replace("# The", &"# a very long remark\n".repeat(500_000));
     for (contents, expected) in [
@@ -255,8 +255,8 @@ fn bad_texts_are_refused_with_a_place() {
 }
 
 #[test]
-fn no_truncation_of_a_text_panics() {
-    let valid = std::fs::read(tiny()).expect("the text can be read");
+fn truncated_protocols_cause_no_panic() {
+    let valid = std::fs::read(tiny()).expect("the file can be read");
     for length in (0..valid.len()).step_by(23) {
         let (code, message) = tabulate(&valid[..length]);
         assert!(
@@ -287,13 +287,13 @@ fn without_run(output: &Output) -> Value {
 fn json_without_run_does_not_depend_on_the_place() {
     let result = cohkit(["table", "tests/command/tiny.coh", "--json"])
         .output()
-        .expect("starts");
+        .expect("the command starts");
     let folder = tempfile::tempdir().expect("a temporary folder");
-    std::fs::copy(tiny(), folder.path().join("other.coh")).expect("the text can be copied");
+    std::fs::copy(tiny(), folder.path().join("other.coh")).expect("the file can be copied");
     let other_result = cohkit(["table", "other.coh", "--json"])
         .current_dir(folder.path())
         .output()
-        .expect("starts");
+        .expect("the command starts");
     let (result, other_result) = (without_run(&result), without_run(&other_result));
     assert_eq!(result.to_string(), other_result.to_string());
     assert_eq!(result["protocol"], "tiny");
@@ -313,7 +313,7 @@ fn json_without_run_does_not_depend_on_the_place() {
 fn json_records_a_command_line_that_a_shell_repeats() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let file = folder.path().join("my cache's text.coh");
-    std::fs::copy(tiny(), &file).expect("the text can be copied");
+    std::fs::copy(tiny(), &file).expect("the file can be copied");
     let words = ["check", "my cache's text.coh", "--threads", "1", "--json"];
     let run = |command: &mut Command| -> Value {
         let output = command
@@ -328,7 +328,7 @@ fn json_records_a_command_line_that_a_shell_repeats() {
         recorded,
         r#"cohkit check 'my cache'"'"'s text.coh' --threads 1 --json"#
     );
-    let shell_command = recorded.as_str().expect("a text").replacen(
+    let shell_command = recorded.as_str().expect("a JSON string").replacen(
         "cohkit",
         &format!("'{}'", env!("CARGO_BIN_EXE_cohkit")),
         1,

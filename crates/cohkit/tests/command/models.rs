@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::Output;
 
 /// A model with symmetry and a deadlock, which violates `at most two` unless a limit stops the search before.
-const STAIRS: &str = r#"
+const DEADLOCK_MODEL: &str = r#"
 type node: scalarset(3);
 var up: array [node] of boolean; count: 0..3;
 startstate begin for n: node do up[n] := false; end; count := 0; end;
@@ -17,13 +17,13 @@ end;
 "#;
 
 /// Folder with the model, extended by `more`.
-fn stairs(addition: &str) -> tempfile::TempDir {
+fn deadlock_model_folder(addition: &str) -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a temporary folder");
     fs::write(
         folder.path().join("stairs.m"),
-        format!("{STAIRS}{addition}"),
+        format!("{DEADLOCK_MODEL}{addition}"),
     )
-    .expect("written");
+    .expect("the file can be written");
     folder
 }
 
@@ -38,8 +38,8 @@ fn check(folder: &Path, file: &str, options: &[&str]) -> (i32, String, String) {
         .args(options)
         .current_dir(folder)
         .output()
-        .expect("it starts");
-    let code = status.code().expect("it ends by itself");
+        .expect("the command starts");
+    let code = status.code().expect("the command exits by itself");
     (code, text(&stdout), text(&stderr))
 }
 
@@ -50,8 +50,8 @@ fn entry(json: &str) -> Value {
 }
 
 #[test]
-fn deadlock_can_be_meant_in_three_ways() {
-    let folder = stairs("rule \"rest\" count = 3 ==> begin end;");
+fn deadlock_has_three_definitions() {
+    let folder = deadlock_model_folder("rule \"rest\" count = 3 ==> begin end;");
     let verdict = |options: &[&str]| {
         let (code, out, err) = check(folder.path(), "stairs.m", options);
         assert_eq!(err, "");
@@ -66,7 +66,7 @@ fn deadlock_can_be_meant_in_three_ways() {
     assert_eq!(verdict(&["--deadlock", "stuttering"]), (1, deadlock.into()));
     assert_eq!(verdict(&["--deadlock", "stuck"]), verified);
     assert_eq!(verdict(&["--deadlock", "off"]), verified);
-    let without_rest = stairs("");
+    let without_rest = deadlock_model_folder("");
     let (code, out, _) = check(without_rest.path(), "stairs.m", &["--deadlock", "stuck"]);
     assert_eq!(code, 1);
     assert!(
@@ -77,7 +77,7 @@ fn deadlock_can_be_meant_in_three_ways() {
 
 #[test]
 fn symmetry_changes_counts_and_not_verdicts() {
-    let folder = stairs("invariant \"at most two\" count < 3;");
+    let folder = deadlock_model_folder("invariant \"at most two\" count < 3;");
     let counts = |options: &[&str]| {
         let (code, json, err) = check(folder.path(), "stairs.m", &[&["--json"], options].concat());
         assert_eq!((code, err.as_str()), (1, ""));
@@ -98,7 +98,7 @@ fn symmetry_changes_counts_and_not_verdicts() {
 
 #[test]
 fn dialects_reject_each_others_constructs() {
-    let folder = stairs("invariant \"all\" count == 3 || true;");
+    let folder = deadlock_model_folder("invariant \"all\" count == 3 || true;");
     let check_with = |options: &[&str]| check(folder.path(), "stairs.m", options);
     let (code, _, err) = check_with(&["--dialect", "cmurphi"]);
     assert_eq!(code, 2);
@@ -123,7 +123,7 @@ fn dialects_reject_each_others_constructs() {
 
 #[test]
 fn limits_end_undecided() {
-    let folder = stairs("invariant \"at most two\" count < 3;");
+    let folder = deadlock_model_folder("invariant \"at most two\" count < 3;");
     for (option, value, reason) in [
         ("--max-states", "2", "max_states"),
         ("--max-depth", "1", "max_depth"),
@@ -142,7 +142,7 @@ fn limits_end_undecided() {
 
 #[test]
 fn order_dependent_model_is_undecided_and_replayable() {
-    let folder = stairs(
+    let folder = deadlock_model_folder(
         "var last: node;\n\
          rule \"look\" begin for n: node do if up[n] then last := n; end; end; end;",
     );
@@ -152,7 +152,7 @@ fn order_dependent_model_is_undecided_and_replayable() {
                 its iterations store different values in `last`";
     assert!(out.starts_with(expected), "{out}");
     let (_, json, _) = check(folder.path(), "stairs.m", &["--json"]);
-    fs::write(folder.path().join("trace.json"), json).expect("written");
+    fs::write(folder.path().join("trace.json"), json).expect("the file can be written");
     let (code, out, err) = check(folder.path(), "stairs.m", &["--replay", "trace.json"]);
     assert_eq!((code, err.as_str()), (3, ""));
     assert!(out.starts_with(expected), "{out}");
@@ -166,7 +166,7 @@ fn order_dependent_model_is_undecided_and_replayable() {
 
 #[test]
 fn model_output_files_are_written_and_read_back() {
-    let folder = stairs("invariant \"at most two\" count < 3;");
+    let folder = deadlock_model_folder("invariant \"at most two\" count < 3;");
     let options = [
         "--json",
         "--coverage",
@@ -179,7 +179,7 @@ fn model_output_files_are_written_and_read_back() {
     assert_eq!((code, err.as_str()), (1, ""));
     let coverage = &entry(&json)["coverage"]["rules"];
     assert_eq!(coverage[0]["rule"], "climb");
-    let graph = fs::read_to_string(folder.path().join("graph.dot")).expect("written");
+    let graph = fs::read_to_string(folder.path().join("graph.dot")).expect("the file can be read");
     assert!(graph.starts_with("digraph"), "{graph}");
     // The exported model has the states of the model without symmetry.
     let counts = |file: &str| {
@@ -188,7 +188,7 @@ fn model_output_files_are_written_and_read_back() {
         entry(&json)["states"].clone()
     };
     assert_eq!(counts("out/stairs.m"), counts("stairs.m"));
-    fs::write(folder.path().join("trace.json"), &json).expect("written");
+    fs::write(folder.path().join("trace.json"), &json).expect("the file can be written");
     let (code, replayed, err) = check(
         folder.path(),
         "stairs.m",
@@ -204,22 +204,24 @@ fn model_output_files_are_written_and_read_back() {
 #[test]
 fn recognised_messages_are_drawn() {
     let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/murphi");
-    let folder = stairs("");
-    fs::copy(tests.join("messages.m"), folder.path().join("messages.m")).expect("copied");
+    let folder = deadlock_model_folder("");
+    fs::copy(tests.join("messages.m"), folder.path().join("messages.m"))
+        .expect("the file can be copied");
     let (code, json, err) = check(
         folder.path(),
         "messages.m",
         &["--json", "--chart-svg", "charts"],
     );
     assert_eq!((code, err.as_str()), (1, ""));
-    let svg = fs::read_to_string(folder.path().join("charts/messages.svg")).expect("written");
+    let svg = fs::read_to_string(folder.path().join("charts/messages.svg"))
+        .expect("the file can be read");
     assert!(svg.starts_with("<svg") && svg.contains("Grant"), "{svg}");
     let sequences = &entry(&json)["counterexample"]["sequences"];
     assert_eq!(
         sequences[0]["agents"],
         serde_json::json!(["client_1", "client_2", "Home"])
     );
-    fs::write(folder.path().join("trace.json"), &json).expect("written");
+    fs::write(folder.path().join("trace.json"), &json).expect("the file can be written");
     let (_, searched, _) = check(folder.path(), "messages.m", &[]);
     let (code, replayed, _) = check(folder.path(), "messages.m", &["--replay", "trace.json"]);
     assert_eq!(code, 1);
@@ -248,9 +250,10 @@ fn recognised_messages_are_drawn() {
 
 #[cfg(unix)]
 #[test]
-fn a_file_without_end_is_not_read_for_ever() {
-    let folder = stairs("");
-    std::os::unix::fs::symlink("/dev/zero", folder.path().join("endless.m")).expect("a link");
+fn endless_input_file_is_rejected() {
+    let folder = deadlock_model_folder("");
+    std::os::unix::fs::symlink("/dev/zero", folder.path().join("endless.m"))
+        .expect("the link can be created");
     let (code, _, err) = check(folder.path(), "endless.m", &[]);
     assert_eq!(code, 2);
     let expected = "error: endless.m: is larger than the limit of 256 MiB\n";
@@ -258,8 +261,8 @@ fn a_file_without_end_is_not_read_for_ever() {
 }
 
 #[test]
-fn bad_files_are_bad_input_and_bad_places_cannot_be_written() {
-    let folder = stairs("");
+fn invalid_inputs_and_unwritable_outputs_are_reported() {
+    let folder = deadlock_model_folder("");
     let (code, _, err) = check(folder.path(), "missing.m", &[]);
     assert_eq!(code, 2);
     assert!(err.starts_with("error: missing.m: "), "{err}");
@@ -269,12 +272,12 @@ fn bad_files_are_bad_input_and_bad_places_cannot_be_written() {
         err.contains("is a Murphi model, and `--remotes` is for protocol files"),
         "{err}"
     );
-    fs::write(folder.path().join("file"), "").expect("written");
+    fs::write(folder.path().join("file"), "").expect("the file can be written");
     for option in ["--export-murphi", "--chart-svg"] {
         let (code, out, err) = check(folder.path(), "stairs.m", &[option, "file/under"]);
         assert_eq!((code, out.as_str()), (4, ""), "{option}: {err}");
     }
     // The worst outcome of several files wins.
-    fs::write(folder.path().join("wrong.m"), "rule").expect("written");
+    fs::write(folder.path().join("wrong.m"), "rule").expect("the file can be written");
     assert_eq!(check(folder.path(), "stairs.m", &["wrong.m"]).0, 2);
 }

@@ -6,7 +6,7 @@ fn mutants(arguments: &[&str]) -> (Option<i32>, String, String) {
     let output = cohkit(["mutants"])
         .args(arguments)
         .output()
-        .expect("starts");
+        .expect("the command starts");
     (
         output.status.code(),
         text(&output.stdout),
@@ -26,7 +26,7 @@ fn surviving_mutant_is_reported_and_printable() {
     assert_eq!(code, Some(0));
     let (first, rest) = printed.split_once('\n').expect("lines");
     assert_eq!(first, "# 80: S | store | send GetM | SM_AD: dropped");
-    cohkit_protocol::text::parse(rest).expect("it is a text");
+    cohkit_protocol::text::parse(rest).expect("the printed mutant can be parsed");
 }
 
 #[test]
@@ -34,8 +34,8 @@ fn mutant_verdicts_are_independent_of_threads() {
     let arguments = ["msi", "--from", "2", "--every", "60", "--json", "--threads"];
     let outputs = ["1", "3"].map(|threads| mutants(&[&arguments[..], &[threads]].concat()));
     assert_eq!(outputs[0], outputs[1]);
-    let rows: serde_json::Value = serde_json::from_str(&outputs[0].1).expect("JSON");
-    let rows = rows.as_array().expect("a list");
+    let rows: serde_json::Value = serde_json::from_str(&outputs[0].1).expect("the text is JSON");
+    let rows = rows.as_array().expect("a JSON list");
     assert_eq!(rows.len(), 10);
     for (index, row) in rows.iter().enumerate() {
         assert_eq!(row["number"], 2 + 60 * index);
@@ -58,8 +58,8 @@ fn mutants_of_unsuitable_protocols_are_rejected() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("wrong.coh");
     let (_, mutant, _) = mutants(&["msi", "--number", "120", "--print"]);
-    std::fs::write(&file, mutant).expect("room");
-    let (code, _, err) = mutants(&[file.to_str().expect("a name")]);
+    std::fs::write(&file, mutant).expect("the file can be written");
+    let (code, _, err) = mutants(&[file.to_str().expect("the path is UTF-8")]);
     assert!(
         code == Some(2) && err.contains("the unmutated specification is not verified"),
         "{err}"

@@ -3,8 +3,8 @@
 use crate::{check, cohkit, text, tiny, without_run};
 use expect_test::expect;
 
-use cohkit_testing::mutations::tried_again;
-use tried_again::tried_again;
+use cohkit_testing::mutations::retried_store;
+use retried_store::retried_store;
 
 /// With two spaces, the host's memory is reported beside the device's lines, with its latency breakdown.
 #[test]
@@ -20,9 +20,9 @@ fn host_memory_is_reported_beside_the_device() {
         "--explain",
         "--json",
     ];
-    let output = cohkit(command).output().expect("it starts");
+    let output = cohkit(command).output().expect("the command starts");
     let value: serde_json::Value =
-        serde_json::from_slice(&output.stdout).expect("it says JSON and no more");
+        serde_json::from_slice(&output.stdout).expect("the output is JSON");
     let accesses = &value["host"]["statistics"]["accesses"];
     assert!(accesses.as_f64() > Some(4.0), "{accesses}");
     assert_eq!(
@@ -33,7 +33,7 @@ fn host_memory_is_reported_beside_the_device() {
 }
 
 #[test]
-fn same_seed_same_bytes() {
+fn equal_seeds_give_equal_output() {
     let json = || {
         let arguments = [
             "play",
@@ -43,7 +43,7 @@ fn same_seed_same_bytes() {
             "100us",
             "--json",
         ];
-        without_run(&cohkit(arguments).output().expect("starts"))
+        without_run(&cohkit(arguments).output().expect("the command starts"))
     };
     let first_result = json();
     assert_eq!(first_result.to_string(), json().to_string());
@@ -58,9 +58,9 @@ fn local_operations_leave_the_device_one_in_a_clock() {
         let numbers = ["--with", "outstanding=256", "--with", "held=0", "--json"];
         let base = ["play", "enzian-dc-bram", "invalidation"];
         let arguments = [&base[..], &numbers, options].concat();
-        let result = without_run(&cohkit(arguments).output().expect("starts"));
+        let result = without_run(&cohkit(arguments).output().expect("the command starts"));
         assert_eq!(result["counts"]["invalidated"], 4096);
-        result["end_ns"].as_f64().expect("a number")
+        result["end_ns"].as_f64().expect("a JSON number")
     };
     let clock_ns = 3.106;
     assert!((4096.0 * clock_ns..4400.0 * clock_ns).contains(&duration_ns(&[])));
@@ -69,7 +69,7 @@ fn local_operations_leave_the_device_one_in_a_clock() {
 }
 
 #[test]
-fn numbers_are_listed() {
+fn application_parameters_are_listed() {
     check(
         &["play", "enzian-dc-ddr", "rpc", "--with", "help"],
         expect![[r#"
@@ -89,8 +89,8 @@ fn applications_run_on_protocols_with_retries() {
     let eci = concat!(env!("CARGO_MANIFEST_DIR"), "/../../protocols/eci.coh");
     let folder = tempfile::tempdir().expect("a temporary folder");
     let with_retries = folder.path().join("again.coh");
-    let text_of_eci = std::fs::read_to_string(eci).expect("it is there");
-    std::fs::write(&with_retries, tried_again(&text_of_eci)).expect("written");
+    let text_of_eci = std::fs::read_to_string(eci).expect("the file can be read");
+    std::fs::write(&with_retries, retried_store(&text_of_eci)).expect("the file can be written");
     let run_with = |file: &std::path::Path| {
         let parameters = ["rows=64", "device=200", "threads=2", "thread=200"];
         let mut command = cohkit(["play", "enzian-dc-ddr", "shared-table", "--json"]);
@@ -100,7 +100,7 @@ fn applications_run_on_protocols_with_retries() {
                 .flat_map(|parameter| ["--with", parameter]),
         );
         let output = command.arg("--protocol").arg(file).output();
-        let output = output.expect("starts");
+        let output = output.expect("the command starts");
         assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
         without_run(&output)
     };
@@ -115,7 +115,7 @@ fn applications_run_on_protocols_with_retries() {
 
 /// The device's view equals the sums of the rows, computed independently from the same table.
 #[test]
-fn a_view_is_given_with_its_rows() {
+fn view_tables_contain_the_rows() {
     let view = |options: &[&str]| {
         let arguments = [
             "play",
@@ -128,7 +128,7 @@ fn a_view_is_given_with_its_rows() {
         without_run(
             &cohkit([&arguments[..], options].concat())
                 .output()
-                .expect("starts"),
+                .expect("the command starts"),
         )
     };
     assert!(view(&[])["tables"].is_null());
@@ -184,7 +184,7 @@ fn refused_translation_is_reported_with_its_access() {
                 extra,
             ]
             .concat();
-            let output = cohkit(arguments).output().expect("it starts");
+            let output = cohkit(arguments).output().expect("the command starts");
             (output.status.code(), text(&output.stdout))
         };
         assert_eq!(run_with(&[]).0, Some(0));
@@ -478,19 +478,19 @@ fn unsupported_applications_are_rejected() {
 /// A home with a fault is rejected as by every other command: exit code 1, with position and chart. Regression: it was
 /// played, and hung or not depending on the schedule.
 #[test]
-fn a_home_with_a_fault_is_not_played() {
+fn faulty_home_is_rejected_before_a_play() {
     let eci = std::fs::read_to_string(tiny().with_file_name("../../../../protocols/eci.coh"))
-        .expect("it is there");
+        .expect("the file can be read");
     let downgrade =
         "E                    | ForwardShared            | send AckCleanShared       | S";
     assert!(eci.contains(downgrade));
     let mutated = eci.replace(downgrade, "E | ForwardShared | send AckCleanShared | stay");
     let folder = tempfile::tempdir().expect("a temporary folder");
     let file = folder.path().join("faulty.coh");
-    std::fs::write(&file, mutated).expect("it can be written");
+    std::fs::write(&file, mutated).expect("the file can be written");
     let file = file.to_str().expect("a path of words");
     let message = |arguments: &[&str]| {
-        let output = cohkit(arguments).output().expect("starts");
+        let output = cohkit(arguments).output().expect("the command starts");
         assert_eq!(output.status.code(), Some(1), "{arguments:?}");
         text(&output.stderr)
     };
@@ -515,7 +515,7 @@ fn protocols_are_read_with_other_parameters() {
         let base = ["play", "cxl-8x8", "remote-writes", "--protocol"];
         let protocol_arguments = ["../../ordering/cord.coh", "--with", "releases=2"];
         let output = cohkit([&base[..], &protocol_arguments, extra].concat()).output();
-        crate::transcript(&output.expect("starts"))
+        crate::transcript(&output.expect("the command starts"))
     };
     let sizes = ["homes=8", "epochs=16", "entries=8", "most=300"];
     let size_options: Vec<&str> = sizes.iter().flat_map(|size| ["--size", size]).collect();
@@ -524,7 +524,10 @@ fn protocols_are_read_with_other_parameters() {
     // A counter with a bound above 255 takes the bits that the platform states: 32. An epoch, a turn and a number of
     // homes add 8, 8 and 4 bits, of which 8 fit into the header. Together they take 6 bytes beside a header and a word.
     let release = valid_output.lines().find(|line| line.contains("Release"));
-    let cells: Vec<&str> = release.expect("it is told").split_whitespace().collect();
+    let cells: Vec<&str> = release
+        .expect("the counter is listed")
+        .split_whitespace()
+        .collect();
     assert_eq!(cells, ["Release", "2", "60", "128"], "{valid_output}");
     for (size, expected) in [
         (
@@ -568,7 +571,7 @@ fn application_unsupported_by_the_protocol_is_bad_input() {
                 _ => ["--time", "2us"],
             });
             let output = command.output();
-            let output = output.expect("starts");
+            let output = output.expect("the command starts");
             let stderr = text(&output.stderr);
             if !unsupported.contains(&application) {
                 assert_eq!(output.status.code(), Some(0), "{application}: {stderr}");
@@ -592,7 +595,7 @@ fn application_unsupported_by_the_protocol_is_bad_input() {
         .args(["../../protocols/msi-policy.coh", "--time", "20us"])
         .args(["--with", "contended=0"])
         .output()
-        .expect("starts");
+        .expect("the command starts");
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
 }
 
@@ -606,7 +609,7 @@ fn endless_application_names_the_options_that_end_it() {
         "--with",
         "thread=5",
     ];
-    let output = cohkit(table).output().expect("starts");
+    let output = cohkit(table).output().expect("the command starts");
     assert_eq!(output.status.code(), Some(2));
     let stderr = text(&output.stderr);
     assert!(
@@ -614,7 +617,10 @@ fn endless_application_names_the_options_that_end_it() {
         "{stderr}"
     );
     let limits = ["--with", "device=1000", "--with", "rows=100"];
-    let output = cohkit(table).args(limits).output().expect("starts");
+    let output = cohkit(table)
+        .args(limits)
+        .output()
+        .expect("the command starts");
     assert!(output.status.success(), "{}", text(&output.stderr));
 }
 
@@ -650,7 +656,7 @@ fn explore_arguments<'a>(arguments: &[&'a str]) -> Vec<&'a str> {
 }
 
 #[test]
-fn an_application_is_explored_in_every_order_of_events() {
+fn exhaustive_play_explores_every_order_of_events() {
     let numbers = ["invalidation", "--with", "lines=1"];
     check(
         &explore_arguments(&numbers),
@@ -662,11 +668,11 @@ fn an_application_is_explored_in_every_order_of_events() {
     );
     let json = |extra: &[&str]| {
         let arguments = explore_arguments(&[&numbers, extra].concat());
-        without_run(&cohkit(arguments).output().expect("starts"))
+        without_run(&cohkit(arguments).output().expect("the command starts"))
     };
     let value = json(&["--json"]);
     assert_eq!(value["outcome"], "verified");
-    let states = value["states"].as_u64().expect("a count");
+    let states = value["states"].as_u64().expect("a JSON number");
     let value = json(&["--json", "--max-states", "10"]);
     assert_eq!(value["outcome"], "undecided");
     assert!(states > 10);
@@ -724,14 +730,14 @@ fn application_failure_is_reported_with_its_path() {
     let eci = concat!(env!("CARGO_MANIFEST_DIR"), "/../../protocols/eci.coh");
     let folder = tempfile::tempdir().expect("a temporary folder");
     let file = folder.path().join("mixed.coh");
-    let mut mutated = std::fs::read_to_string(eci).expect("it is there");
+    let mut mutated = std::fs::read_to_string(eci).expect("the file can be read");
     for (owner, correct, swapped) in [("M", "Dirty", "Clean"), ("E", "Clean", "Dirty")] {
         let row = format!("  {owner}                    | ForwardShared            | send Ack");
         let replaced = mutated.replace(&format!("{row}{correct}"), &format!("{row}{swapped}"));
         assert_ne!(replaced, mutated);
         mutated = replaced;
     }
-    std::fs::write(&file, mutated).expect("written");
+    std::fs::write(&file, mutated).expect("the file can be written");
     let run = |json: &[&'static str]| {
         let parameters = ["records=1", "threads=2", "transactions=1", "device=0"];
         let mut command = cohkit(explore_arguments(&["locks", "--set", "remotes=2"]));
@@ -741,7 +747,7 @@ fn application_failure_is_reported_with_its_path() {
                 .flat_map(|parameter| ["--with", parameter]),
         );
         let output = command.arg("--protocol").arg(&file).args(json).output();
-        let output = output.expect("starts");
+        let output = output.expect("the command starts");
         assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
         output
     };
@@ -770,7 +776,7 @@ fn hand_written_homes_cannot_be_explored() {
             .iter()
             .flat_map(|parameter| ["--with", parameter]),
     );
-    let output = command.output().expect("starts");
+    let output = command.output().expect("the command starts");
     assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
     expect![[r#"
         error: cannot simulate this application: the home of `msi` is hand-written; this application observes the CPU's permissions, so it needs a home constructed from a policy
@@ -795,14 +801,15 @@ fn thread_latency_breakdown_and_timeline_are_complete() {
         ];
         let json = |extra: &[&str]| {
             let arguments = [&base[..], extra].concat();
-            without_run(&cohkit(arguments).output().expect("starts"))
+            without_run(&cohkit(arguments).output().expect("the command starts"))
         };
         let mut result = json(&["--explain", "--timeline", file]);
         let members = result.as_object_mut().unwrap();
         let explanation = members.remove("explanation").unwrap();
         let timeline = members.remove("timeline").unwrap();
         assert_eq!(result, json(&[]), "{application}");
-        let total_ps = |value: &serde_json::Value| value["total_ps"].as_u64().expect("a time");
+        let total_ps =
+            |value: &serde_json::Value| value["total_ps"].as_u64().expect("a JSON number");
         let parts = explanation["parts"].as_array().unwrap();
         let sum: u64 = parts.iter().map(total_ps).sum();
         assert_eq!(sum, total_ps(&explanation["latency"]), "{application}");
@@ -828,7 +835,7 @@ fn thread_latency_breakdown_and_timeline_are_complete() {
         let base = ["play", "enzian-dc-bram", "rpc", "--exhaustive"];
         let output = cohkit([&base[..], option].concat())
             .output()
-            .expect("starts");
+            .expect("the command starts");
         assert_eq!(output.status.code(), Some(2));
         let error = text(&output.stderr);
         assert!(error.contains("reports on one timed run"), "{error}");
@@ -836,7 +843,7 @@ fn thread_latency_breakdown_and_timeline_are_complete() {
 }
 
 #[test]
-fn a_graph_that_is_no_text_is_bad_input() {
+fn graph_file_with_invalid_text_is_bad_input() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let file = folder.path().join("graph.mtx");
     for (bytes, expected) in [
@@ -846,10 +853,10 @@ fn a_graph_that_is_no_text_is_bad_input() {
             "is compressed by gzip\n  help: decompress it",
         ),
     ] {
-        std::fs::write(&file, bytes).expect("written");
+        std::fs::write(&file, bytes).expect("the file can be written");
         let graph = format!("sssp:{}", file.display());
         let output = cohkit(["play", "upi-8x8", &graph]).output();
-        let output = output.expect("starts");
+        let output = output.expect("the command starts");
         let error = text(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{error}");
         assert!(error.contains(expected), "{error}");

@@ -22,7 +22,7 @@ fn compile() -> Option<(tempfile::TempDir, PathBuf)> {
         .arg("-o")
         .arg(&program)
         .output()
-        .expect("it starts");
+        .expect("the command starts");
     let stderr = text(&output.stderr);
     assert!(
         output.status.success(),
@@ -30,8 +30,8 @@ fn compile() -> Option<(tempfile::TempDir, PathBuf)> {
         missing("riscv-gcc")
     );
     fs::create_dir(base.path().join("files")).expect("a folder");
-    fs::write(base.path().join("files/inside"), "inside\n").expect("written");
-    fs::write(base.path().join("outside"), "outside\n").expect("written");
+    fs::write(base.path().join("files/inside"), "inside\n").expect("the file can be written");
+    fs::write(base.path().join("outside"), "outside\n").expect("the file can be written");
     Some((base, program))
 }
 
@@ -44,7 +44,9 @@ fn command(program: &Path, options: &[&str], words: &[&str]) -> Command {
 }
 
 fn run(program: &Path, options: &[&str], words: &[&str]) -> Output {
-    command(program, options, words).output().expect("starts")
+    command(program, options, words)
+        .output()
+        .expect("the command starts")
 }
 
 /// Exit code and output, with both engines.
@@ -143,11 +145,13 @@ fn program_reads_standard_input() {
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
-        .expect("starts");
-    let mut input = child.stdin.take().expect("it is piped");
-    input.write_all(b"first\nno end of line").expect("written");
+        .expect("the command starts");
+    let mut input = child.stdin.take().expect("standard input is piped");
+    input
+        .write_all(b"first\nno end of line")
+        .expect("the bytes can be written");
     drop(input);
-    let output = child.wait_with_output().expect("ends");
+    let output = child.wait_with_output().expect("the command ends");
     assert_eq!(transcript(&output), "exit code 0\nfirst\nno end of line");
 }
 
@@ -160,10 +164,10 @@ fn programs_have_the_files_of_their_folder_and_no_others() {
         return;
     };
     let files = base.path().join("files");
-    symlink("../outside", files.join("link")).expect("a link");
-    symlink("..", files.join("up")).expect("a link");
-    symlink("../new", files.join("dangling")).expect("a link");
-    symlink("inside", files.join("beside")).expect("a link");
+    symlink("../outside", files.join("link")).expect("the link can be created");
+    symlink("..", files.join("up")).expect("the link can be created");
+    symlink("../new", files.join("dangling")).expect("the link can be created");
+    symlink("inside", files.join("beside")).expect("the link can be created");
     let output = |words: &[&str]| transcript(&run(&program, &["--files", "files"], words));
     for name in [
         "inside",
@@ -176,18 +180,18 @@ fn programs_have_the_files_of_their_folder_and_no_others() {
     }
     assert_eq!(output(&["write", "new"]), "exit code 0\n");
     assert_eq!(
-        fs::read_to_string(files.join("new")).expect("made"),
+        fs::read_to_string(files.join("new")).expect("the file can be read"),
         "written\n"
     );
 
-    let outside = base.path().join("outside").display().to_string();
+    let outside_path = base.path().join("outside").display().to_string();
     let fifo = Command::new("mkfifo").arg(files.join("fifo")).status();
-    assert!(fifo.expect("it starts").success());
+    assert!(fifo.expect("the command starts").success());
     let names = [
         "../outside",
         "link",
         "up/outside",
-        &outside,
+        &outside_path,
         "up/new",
         "../new",
         "dangling",
@@ -203,7 +207,10 @@ fn programs_have_the_files_of_their_folder_and_no_others() {
             );
         }
     }
-    assert_eq!(fs::read_to_string(&outside).expect("there"), "outside\n");
+    assert_eq!(
+        fs::read_to_string(&outside_path).expect("the file can be read"),
+        "outside\n"
+    );
     assert!(!base.path().join("new").exists());
     // Without a folder the program has no files.
     let without_folder = transcript(&run(&program, &[], &["read", "files/inside"]));
@@ -219,11 +226,11 @@ fn full_disk_reaches_the_program_and_full_stdout_the_user() {
     let Some((base, program)) = compile() else {
         return;
     };
-    let full = File::options().write(true).open("/dev/full");
+    let full_device = File::options().write(true).open("/dev/full");
     let output = command(&program, &[], &["say", "something"])
-        .stdout(full.expect("/dev/full"))
+        .stdout(full_device.expect("/dev/full can be opened"))
         .output()
-        .expect("starts");
+        .expect("the command starts");
     assert_eq!(output.status.code(), Some(4));
     assert!(text(&output.stderr).contains("standard output cannot be written"));
 
@@ -237,7 +244,7 @@ fn full_disk_reaches_the_program_and_full_stdout_the_user() {
         .arg(env!("CARGO_BIN_EXE_cohkit"))
         .current_dir(base.path())
         .output()
-        .expect("it starts");
+        .expect("the command starts");
     assert_ne!(output.status.code(), Some(99), "{}", missing("mounts"));
     let printed = transcript(&output);
     // picolibc decides how the error is printed.
@@ -261,19 +268,22 @@ fn interrupt_ends_a_program_and_keeps_its_output() {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
-            .expect("starts");
+            .expect("the command starts");
         // The program runs once it has written a line; the one that waits echoes its input.
-        let mut input = child.stdin.take().expect("it is piped");
-        input.write_all(b"before\n").expect("written");
+        let mut input = child.stdin.take().expect("standard input is piped");
+        input
+            .write_all(b"before\n")
+            .expect("the bytes can be written");
         let mut line = [0; 7];
-        let out = child.stdout.as_mut().expect("it is piped");
-        out.read_exact(&mut line).expect("it writes a line");
+        let out = child.stdout.as_mut().expect("standard output is piped");
+        out.read_exact(&mut line)
+            .expect("the program writes a line");
         assert_eq!(&line, b"before\n");
         let number = child.id().to_string();
         let status = Command::new("kill").args(["-INT", &number]).status();
         assert!(status.expect("kill runs").success());
         // The input stays open until the program has ended, as on a terminal.
-        let output = child.wait_with_output().expect("ends");
+        let output = child.wait_with_output().expect("the command ends");
         drop(input);
         let stderr = text(&output.stderr);
         assert_eq!(output.status.code(), Some(130), "{stderr}");
@@ -301,9 +311,9 @@ fn invalid_program_files_are_rejected_with_the_reason() {
     );
     fs::create_dir(&file).expect("a folder");
     assert!(rejection().starts_with("exit code 2\n") && rejection().contains("is a folder"));
-    fs::remove_dir(&file).expect("it is empty");
+    fs::remove_dir(&file).expect("the folder is empty");
     // Our own command is a program, but for another machine.
-    let host_binary = fs::read(env!("CARGO_BIN_EXE_cohkit")).expect("it can be read");
+    let host_binary = fs::read(env!("CARGO_BIN_EXE_cohkit")).expect("the file can be read");
     for (bytes, reason) in [
         (&b""[..], "cannot read this as a 64-bit ELF file"),
         (b"#!/bin/sh\n", "cannot read this as a 64-bit ELF file"),
@@ -317,7 +327,7 @@ fn invalid_program_files_are_rejected_with_the_reason() {
             "is 32-bit, but the core is 64-bit\n  help: docs/riscv.md",
         ),
     ] {
-        fs::write(&file, bytes).expect("it can be written");
+        fs::write(&file, bytes).expect("the file can be written");
         let rejection = rejection();
         assert!(
             rejection.starts_with("exit code 2\n--- stderr\nerror: "),

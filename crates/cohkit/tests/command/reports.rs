@@ -29,14 +29,14 @@ fn run_in(folder: &Path, arguments: &[&str]) -> (i32, String, String) {
     let output = cohkit(arguments)
         .current_dir(folder)
         .output()
-        .expect("starts");
+        .expect("the command starts");
     let code = output.status.code().expect("the command ends by itself");
     (code, text(&output.stdout), text(&output.stderr))
 }
 
 /// Entry of the only system in a JSON output.
 fn entry(json: &str) -> Value {
-    let value: Value = serde_json::from_str(json).expect("JSON");
+    let value: Value = serde_json::from_str(json).expect("the text is JSON");
     value[0].clone()
 }
 
@@ -44,7 +44,7 @@ fn entry(json: &str) -> Value {
 fn coverage_adds_up_and_does_not_depend_on_threads() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let tiny = tiny();
-    let tiny = tiny.to_str().expect("a UTF-8 path");
+    let tiny = tiny.to_str().expect("the path is UTF-8");
     let result_with_threads = |threads: &str| {
         let (code, out, err) = run_in(
             folder.path(),
@@ -57,12 +57,12 @@ fn coverage_adds_up_and_does_not_depend_on_threads() {
     assert_eq!(single_threaded["coverage"], two_threaded["coverage"]);
     let rules = single_threaded["coverage"]["rules"]
         .as_array()
-        .expect("a list");
+        .expect("a JSON list");
     let fired: u64 = rules.iter().filter_map(|rule| rule["fired"].as_u64()).sum();
     assert_eq!(fired, single_threaded["transitions"]);
     let rows = single_threaded["coverage"]["rows"]
         .as_array()
-        .expect("a list");
+        .expect("a JSON list");
     let agents: std::collections::BTreeSet<_> = rows
         .iter()
         .filter_map(|row| row["agent"].as_str())
@@ -99,17 +99,17 @@ fn coverage_adds_up_and_does_not_depend_on_threads() {
 }
 
 #[test]
-fn a_state_graph_is_written_whole_or_not_at_all() {
+fn state_graph_is_written_atomically() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let tiny = tiny();
-    let tiny = tiny.to_str().expect("a UTF-8 path");
+    let tiny = tiny.to_str().expect("the path is UTF-8");
     let (code, out, _) = run_in(
         folder.path(),
         &["check", tiny, "--graph", "tiny.json", "--json"],
     );
     assert_eq!(code, 0);
-    let graph = fs::read_to_string(folder.path().join("tiny.json")).expect("written");
-    let graph: Value = serde_json::from_str(&graph).expect("JSON");
+    let graph = fs::read_to_string(folder.path().join("tiny.json")).expect("the file can be read");
+    let graph: Value = serde_json::from_str(&graph).expect("the text is JSON");
     let verdict = entry(&out);
     let count = |key: &str| graph[key].as_array().map(Vec::len);
     assert_eq!(
@@ -121,7 +121,7 @@ fn a_state_graph_is_written_whole_or_not_at_all() {
         Some(&verdict["transitions"])
     );
     let msi = faulty_msi(folder.path());
-    let msi = msi.to_str().expect("a UTF-8 path");
+    let msi = msi.to_str().expect("the path is UTF-8");
     let mut transcript = String::new();
     for arguments in [
         &["check", tiny, "--graph", "tiny.svg"][..],
@@ -155,7 +155,7 @@ fn a_state_graph_is_written_whole_or_not_at_all() {
         &["check", msi, "--remotes", "2", "--graph", "msi.dot"],
     );
     assert_eq!(code, 1);
-    let dot = fs::read_to_string(folder.path().join("msi.dot")).expect("written");
+    let dot = fs::read_to_string(folder.path().join("msi.dot")).expect("the file can be read");
     let marked_edges = dot
         .lines()
         .filter(|line| line.contains("->") && line.contains("color=red"));
@@ -170,13 +170,13 @@ fn a_state_graph_is_written_whole_or_not_at_all() {
 fn counterexample_replays() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let msi = faulty_msi(folder.path());
-    let msi = msi.to_str().expect("a UTF-8 path");
+    let msi = msi.to_str().expect("the path is UTF-8");
     let path = |name: &str| folder.path().join(name);
     let (code, json, _) = run_in(folder.path(), &["check", msi, "--remotes", "2", "--json"]);
     assert_eq!(code, 1);
-    fs::write(path("all.json"), &json).expect("written");
+    fs::write(path("all.json"), &json).expect("the file can be written");
     let trace = &entry(&json)["counterexample"]["trace"];
-    fs::write(path("trace.json"), trace.to_string()).expect("written");
+    fs::write(path("trace.json"), trace.to_string()).expect("the file can be written");
     let (_, checked_output, _) = run_in(folder.path(), &["check", msi, "--remotes", "2"]);
     for arguments in [
         &["check", msi, "--replay", "all.json"][..],
@@ -227,7 +227,7 @@ fn nacking_msi(folder: &Path) -> PathBuf {
 fn starved_access_is_reported_and_replayed() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let msi = nacking_msi(folder.path());
-    let msi = msi.to_str().expect("a UTF-8 path");
+    let msi = msi.to_str().expect("the path is UTF-8");
     let (code, checked_output, err) = run_in(folder.path(), &["check", msi, "--remotes", "2"]);
     assert_eq!((code, err.as_str()), (1, ""));
     let first_line = checked_output.lines().next().unwrap_or_default();
@@ -240,10 +240,10 @@ fn starved_access_is_reported_and_replayed() {
     assert_eq!(code, 1);
     let verdict = entry(&json);
     assert_eq!(verdict["counterexample"]["kind"], "progress");
-    let properties = verdict["properties"].as_array().expect("a list");
+    let properties = verdict["properties"].as_array().expect("a JSON list");
     let statuses = properties.iter().map(|property| {
-        let status = property["status"].as_str().expect("text");
-        (property["kind"].as_str().expect("text"), status)
+        let status = property["status"].as_str().expect("a JSON string");
+        (property["kind"].as_str().expect("a JSON string"), status)
     });
     for (kind, status) in statuses {
         let is_violated = kind == "progress";
@@ -253,7 +253,7 @@ fn starved_access_is_reported_and_replayed() {
             "{kind}"
         );
     }
-    fs::write(folder.path().join("all.json"), &json).expect("written");
+    fs::write(folder.path().join("all.json"), &json).expect("the file can be written");
     let (code, replayed_output, err) =
         run_in(folder.path(), &["check", msi, "--replay", "all.json"]);
     assert_eq!((code, err.as_str()), (1, ""));
@@ -280,7 +280,7 @@ fn starved_access_is_reported_and_replayed() {
     );
     assert_eq!(code, 3);
     let verdict = entry(&json);
-    let properties = verdict["properties"].as_array().expect("a list");
+    let properties = verdict["properties"].as_array().expect("a JSON list");
     let last_property = properties.last().expect("properties");
     assert_eq!(
         (&last_property["kind"], &last_property["status"]),
@@ -289,7 +289,7 @@ fn starved_access_is_reported_and_replayed() {
 }
 
 #[test]
-fn an_access_that_never_begins_is_named_in_the_verdict() {
+fn verdict_names_accesses_that_never_start() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let file = mutated_protocol(folder.path(), "msi", |text| {
         let text = text.replace(
@@ -301,7 +301,7 @@ fn an_access_that_never_begins_is_named_in_the_verdict() {
             "  X | read_once | | stay\n  X | Inv | send InvAck to requestor | I\n  IS_D | Data if owed > 3 | | X\n  IS_D           | Data    ",
         )
     });
-    let file = file.to_str().expect("a UTF-8 path");
+    let file = file.to_str().expect("the path is UTF-8");
     let (code, stdout, err) = run_in(folder.path(), &["check", file, "--remotes", "2"]);
     assert_eq!((code, err.as_str()), (0, ""));
     assert!(
@@ -319,49 +319,50 @@ fn verdict_names_missing_eviction_rows() {
         let lines: Vec<&str> = text.lines().filter(is_not_eviction).collect();
         lines.join("\n") + "\n"
     });
-    let file = file.to_str().expect("a UTF-8 path");
+    let file = file.to_str().expect("the path is UTF-8");
     let (code, stdout, err) = run_in(folder.path(), &["check", file, "--remotes", "2"]);
     assert_eq!((code, err.as_str()), (0, ""));
     let note = "  note: never performed, as the specification has no row for it: evict\n";
     assert!(stdout.contains(note), "{stdout}");
     // Accesses that bypass the caches are optional for a protocol.
     let file = mutated_protocol(folder.path(), "msi", |text| text);
-    let file = file.to_str().expect("a UTF-8 path");
+    let file = file.to_str().expect("the path is UTF-8");
     let (code, stdout, _) = run_in(folder.path(), &["check", file, "--remotes", "2"]);
     assert_eq!(code, 0);
     assert!(!stdout.contains("never performed"), "{stdout}");
 }
 
 #[test]
-fn a_trace_that_cannot_be_replayed_is_refused_with_the_reason() {
+fn unreplayable_trace_is_rejected_with_the_reason() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let msi = faulty_msi(folder.path());
-    let msi = msi.to_str().expect("a UTF-8 path");
+    let msi = msi.to_str().expect("the path is UTF-8");
     let path = |name: &str| folder.path().join(name);
     let (_, json, _) = run_in(folder.path(), &["check", msi, "--remotes", "2", "--json"]);
-    fs::write(path("good.json"), &json).expect("written");
+    fs::write(path("good.json"), &json).expect("the file can be written");
     let verdict = entry(&json);
     let trace = verdict["counterexample"]["trace"].clone();
-    fs::write(path("bare.json"), trace.to_string()).expect("written");
+    fs::write(path("bare.json"), trace.to_string()).expect("the file can be written");
     let mut swapped = verdict.clone();
     let steps = swapped["counterexample"]["trace"]["steps"]
         .as_array_mut()
-        .expect("a list");
+        .expect("a JSON list");
     steps.swap(2, 3);
-    fs::write(path("swapped.json"), swapped.to_string()).expect("written");
+    fs::write(path("swapped.json"), swapped.to_string()).expect("the file can be written");
     let mut with_unknown_rule = verdict.clone();
     with_unknown_rule["counterexample"]["trace"]["steps"][4]["rule_index"] = 100_000.into();
-    fs::write(path("number.json"), with_unknown_rule.to_string()).expect("written");
+    fs::write(path("number.json"), with_unknown_rule.to_string()).expect("the file can be written");
     let mut without_counterexample = verdict.clone();
     without_counterexample["counterexample"] = Value::Null;
-    fs::write(path("sound.json"), without_counterexample.to_string()).expect("written");
-    fs::write(path("empty.json"), "").expect("written");
+    fs::write(path("sound.json"), without_counterexample.to_string())
+        .expect("the file can be written");
+    fs::write(path("empty.json"), "").expect("the file can be written");
     // The cut is before anything that depends on the machine.
     let cut_offset = json.find("\"steps\"").expect("a trace");
-    fs::write(path("cut.json"), &json[..cut_offset]).expect("written");
-    fs::write(path("other.json"), "[{\"a\": 1}]").expect("written");
-    fs::write(path("list.json"), "[1]").expect("written");
-    fs::write(path("binary.json"), [0xff, 0xfd]).expect("written");
+    fs::write(path("cut.json"), &json[..cut_offset]).expect("the file can be written");
+    fs::write(path("other.json"), "[{\"a\": 1}]").expect("the file can be written");
+    fs::write(path("list.json"), "[1]").expect("the file can be written");
+    fs::write(path("binary.json"), [0xff, 0xfd]).expect("the file can be written");
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../protocols");
     let shipped = |name: &str| root.join(name).display().to_string();
     let (correct_msi, mesi) = (shipped("msi.coh"), shipped("mesi.coh"));
@@ -412,7 +413,7 @@ fn a_trace_that_cannot_be_replayed_is_refused_with_the_reason() {
 }
 
 #[test]
-fn a_request_that_never_completes_is_explained() {
+fn incomplete_request_is_explained() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     // The directory writes the line back, and sends no acknowledgement.
     let row_actions = "write, send PutAck, owner := none";
@@ -420,7 +421,7 @@ fn a_request_that_never_completes_is_explained() {
         assert!(text.contains(row_actions));
         text.replace(row_actions, "write, owner := none")
     });
-    let msi = msi.to_str().expect("a UTF-8 path");
+    let msi = msi.to_str().expect("the path is UTF-8");
     let arguments = ["check", msi, "--remotes", "1", "--lines", "2"];
     let (code, out, err) = run_in(folder.path(), &arguments);
     assert_eq!((code, err.as_str()), (1, ""));
@@ -434,15 +435,15 @@ fn a_request_that_never_completes_is_explained() {
     .assert_eq(&format!("the end:\n{explanation_text}"));
     let (_, json, _) = run_in(folder.path(), &[&arguments[..], &["--json"]].concat());
     let explanation = &entry(&json)["counterexample"]["explanation"];
-    let waits = explanation["waits"].as_array().expect("a list");
+    let waits = explanation["waits"].as_array().expect("a JSON list");
     for wait in waits {
         assert!(
-            explanation_text.contains(wait.as_str().expect("a sentence")),
+            explanation_text.contains(wait.as_str().expect("a JSON string")),
             "{wait}"
         );
     }
     assert!(!waits.is_empty());
-    fs::write(folder.path().join("trace.json"), json).expect("written");
+    fs::write(folder.path().join("trace.json"), json).expect("the file can be written");
     let (code, out, _) = run_in(folder.path(), &["check", msi, "--replay", "trace.json"]);
     assert_eq!(code, 1);
     assert!(
@@ -473,27 +474,29 @@ fn murphi_models_are_reported_on_alike() {
     let (code, json, err) = run_in(folder.path(), &arguments);
     assert_eq!((code, err.as_str()), (1, ""));
     let verdict = entry(&json);
-    let rules = verdict["coverage"]["rules"].as_array().expect("a list");
+    let rules = verdict["coverage"]["rules"]
+        .as_array()
+        .expect("a JSON list");
     let fired: u64 = rules.iter().filter_map(|rule| rule["fired"].as_u64()).sum();
     assert_eq!(fired, verdict["transitions"]);
     assert_eq!(verdict["coverage"]["rows"], serde_json::json!([]));
-    let graph = fs::read_to_string(folder.path().join("graph.json")).expect("written");
-    let graph: Value = serde_json::from_str(&graph).expect("JSON");
+    let graph = fs::read_to_string(folder.path().join("graph.json")).expect("the file can be read");
+    let graph: Value = serde_json::from_str(&graph).expect("the text is JSON");
     let steps = verdict["counterexample"]["trace"]["steps"]
         .as_array()
         .map(Vec::len)
-        .expect("a list");
+        .expect("a JSON list");
     let path = graph["path"].as_array().map(Vec::len);
     assert_eq!(path, Some(steps + 1));
     let blocked = verdict["counterexample"]["explanation"]["blocked"].as_array();
-    let blocked = blocked.expect("a list");
+    let blocked = blocked.expect("a JSON list");
     let failed_conditions = |rule: &Value| rule["fails"].as_array().map(Vec::len);
     assert!(!blocked.is_empty());
     assert!(
         blocked.iter().all(|rule| failed_conditions(rule) > Some(0)),
         "{blocked:?}"
     );
-    fs::write(folder.path().join("all.json"), &json).expect("written");
+    fs::write(folder.path().join("all.json"), &json).expect("the file can be written");
     let (code, replayed, err) = run_in(
         folder.path(),
         &["check", &philosophers, "--replay", "all.json", "--json"],
@@ -505,21 +508,21 @@ fn murphi_models_are_reported_on_alike() {
 }
 
 #[test]
-fn a_trace_of_another_kind_of_text_is_refused() {
+fn trace_of_another_file_kind_is_rejected() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let replace_folder = |path: &str| path.replace(&folder.path().display().to_string(), "FOLDER");
     let (philosophers, both_wait) = (model("philosophers_deadlock"), model("both_wait"));
     let (lights, msi) = (model("traffic_lights"), faulty_msi(folder.path()));
-    let msi = msi.to_str().expect("a UTF-8 path");
+    let msi = msi.to_str().expect("the path is UTF-8");
     let record_trace = |arguments: &[&str], name: &str| {
         let (_, json, _) = run_in(folder.path(), &[&["check", "--json"], arguments].concat());
-        fs::write(folder.path().join(name), &json).expect("written");
+        fs::write(folder.path().join(name), &json).expect("the file can be written");
         let trace = &entry(&json)["counterexample"]["trace"];
         fs::write(
             folder.path().join(format!("bare-{name}")),
             trace.to_string(),
         )
-        .expect("written");
+        .expect("the file can be written");
     };
     record_trace(&[&philosophers], "philosophers.json");
     record_trace(&[&lights], "lights.json");
@@ -560,12 +563,12 @@ fn csv_and_json_results_agree() {
         assert!(output.status.success(), "{}", text(&output.stderr));
         text(&output.stdout)
     };
-    let json: Value = serde_json::from_str(&output_as("--json")).expect("JSON");
+    let json: Value = serde_json::from_str(&output_as("--json")).expect("the text is JSON");
     let csv = output_as("--csv");
     let mut lines = csv.lines().map(|line| line.split(',').collect::<Vec<_>>());
     let names = lines.next().expect("a head");
     let rows: Vec<Vec<&str>> = lines.collect();
-    let entries = json.as_array().expect("a list");
+    let entries = json.as_array().expect("a JSON list");
     assert_eq!(rows.len(), entries.len());
     let column = |name: &str| names.iter().position(|column_name| *column_name == name);
     for name in ["outcome", "protocol", "states", "transitions"] {

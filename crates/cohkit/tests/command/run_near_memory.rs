@@ -1,4 +1,4 @@
-//! Tests of `cohkit run --cp`: programs on both sides of a machine with cores beside far memory.
+//! Tests of `cohkit run --cp`: programs on both sides of a machine with near-memory cores.
 
 use crate::require::{missing, require};
 use crate::{cohkit, text, transcript};
@@ -21,7 +21,7 @@ fn compile(folder: &Path, flags: &str, source: &str, definitions: &[&str]) -> Pa
         .arg("-o")
         .arg(&program)
         .output()
-        .expect("it starts");
+        .expect("the command starts");
     let stderr = text(&output.stderr);
     assert!(
         output.status.success(),
@@ -35,7 +35,7 @@ fn compile(folder: &Path, flags: &str, source: &str, definitions: &[&str]) -> Pa
 fn run(folder: &Path, words: &[&str]) -> Output {
     let mut command = cohkit(["run"]);
     command.args(words).current_dir(folder);
-    command.output().expect("starts")
+    command.output().expect("the command starts")
 }
 
 #[test]
@@ -51,7 +51,7 @@ fn channel_violation_names_its_line_and_the_host_continues() {
     let run = |words: &[&str]| transcript(&run(folder, words));
     let source = include_str!("../../../nearmemory/tests/programs/stray.c");
     let line = source.lines().position(|line| line.contains("case 2:"));
-    let line = line.expect("it is there") + 1;
+    let line = line.expect("the text is found") + 1;
     let output = run(&["--cp", "stray=stray.elf", "stray-host.elf", "2"]);
     assert!(
         output.starts_with("exit code 0\nstate 5 status -1 cause 7 value 0x4000000000 word 42 far 0\nagain 0 state 3 status 9\n"),
@@ -79,7 +79,7 @@ fn channel_violation_names_its_line_and_the_host_continues() {
             assert!(output.contains(part), "{part} in {output}");
         }
     }
-    // Without `--cp` there are neither cores beside far memory nor far memory.
+    // Without `--cp` there are neither near-memory cores nor far memory.
     let output = run(&["stray-host.elf"]);
     for part in [
         "exit code 1\n",
@@ -160,10 +160,10 @@ fn races_name_both_positions_and_fail_the_run() {
     let output = transcript(&run(folder, &[&["--races"][..], &words].concat()));
     let source = include_str!("../../../nearmemory/tests/programs/forgets-host.c");
     let load_line = source.lines().position(|line| line.ends_with("// loads"));
-    let load_line = load_line.expect("it is there") + 1;
+    let load_line = load_line.expect("the text is found") + 1;
     let channel = include_str!("../../../nearmemory/tests/programs/forgets.c");
     let store_line = channel.lines().position(|line| line.contains("nm_store("));
-    let store_line = store_line.expect("it is there") + 1;
+    let store_line = store_line.expect("the text is found") + 1;
     assert!(output.starts_with("exit code 1\nsum "), "{output}");
     for part in [
         "race: the line at 0x4000000000 is stale when it is loaded\nthe host's core 0 loads it, at 0x",
@@ -293,7 +293,7 @@ fn positions_of_endless_programs_are_reported() {
     };
     let line_of = |source: &str, pattern: &str| {
         let position = source.lines().position(|line| line.contains(pattern));
-        position.expect("it is there") + 1
+        position.expect("the text is found") + 1
     };
     let host = include_str!("../../../nearmemory/tests/programs/astray-host.c");
     let channel = include_str!("../../../nearmemory/tests/programs/astray.c");

@@ -7,7 +7,11 @@ use std::path::Path;
 /// Exit code, standard output and standard error.
 fn trace(file: &Path, arguments: &[&str]) -> (Option<i32>, String, String) {
     let mut command = cohkit(["trace"]);
-    let output = command.arg(file).args(arguments).output().expect("starts");
+    let output = command
+        .arg(file)
+        .args(arguments)
+        .output()
+        .expect("the command starts");
     (
         output.status.code(),
         text(&output.stdout),
@@ -21,7 +25,7 @@ const MSI: [&str; 2] = ["--protocol", "../../protocols/msi.coh"];
 fn counterexamples_are_judged_and_invalid_traces_rejected() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("trace.json");
-    let write = |text: &str| std::fs::write(&file, text).expect("it can be written");
+    let write = |text: &str| std::fs::write(&file, text).expect("the file can be written");
     for (contents, expected) in [
         ("no JSON", "expected"),
         ("[]", "it contains no trace"),
@@ -48,14 +52,14 @@ fn counterexamples_are_judged_and_invalid_traces_rejected() {
     assert_eq!(code, Some(1), "{errors}");
     assert!(stdout.contains("refused at step 2 of 3"), "{stdout}");
     let (code, stdout, _) = trace(&file, &[&MSI[..], &["--json"]].concat());
-    let entries: Value = serde_json::from_str(&stdout).expect("JSON");
+    let entries: Value = serde_json::from_str(&stdout).expect("the text is JSON");
     assert_eq!(code, Some(1));
     assert_eq!(entries[0]["outcome"], "refused");
     assert_eq!(entries[0]["step"], 2);
 }
 
 #[test]
-fn a_trace_of_another_number_of_homes_is_refused() {
+fn trace_with_another_number_of_homes_is_rejected() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("trace.json");
     let protocol = ["--protocol", "../../ordering/cord.coh"];
@@ -65,7 +69,7 @@ fn a_trace_of_another_number_of_homes_is_refused() {
         .args(protocol)
         .arg("--trace")
         .arg(&file);
-    let output = run.output().expect("starts");
+    let output = run.output().expect("the command starts");
     assert!(output.status.success(), "{}", text(&output.stderr));
     for (homes, expected) in [
         ("2", Ok("trace 1: in order: ")),

@@ -4,7 +4,7 @@ use crate::{cohkit, text};
 use serde_json::Value;
 use std::fs;
 
-const EVERY_TYPE: &str = "../../tests/values/every-type.coh";
+const EVERY_TYPE_FILE: &str = "../../tests/values/every-type.coh";
 const STATE: &str = "X owner=cache 0 sharers={cache 0} first=true copies=1 turn=1 number=7 room[cache 0]=2 slots[1]=3 stores[cache 0][1]=1 served=1 told[directory 0]=2 where={directory 0}";
 const MESSAGES: [&str; 2] = [
     "Data(whom=cache 0, all={cache 0}, first=true, copies=1)",
@@ -47,8 +47,8 @@ fn simulate_arguments<'a>(file: &'a str, options: &[&'a str]) -> Vec<&'a str> {
 #[test]
 fn value_types_print_alike_in_all_charts() {
     let charts = [
-        vec!["check", EVERY_TYPE],
-        simulate_arguments(EVERY_TYPE, &[]),
+        vec!["check", EVERY_TYPE_FILE],
+        simulate_arguments(EVERY_TYPE_FILE, &[]),
     ];
     for chart in charts.iter().map(|arguments| violation_output(arguments)) {
         for words in MESSAGES.into_iter().chain([STATE]) {
@@ -56,10 +56,11 @@ fn value_types_print_alike_in_all_charts() {
         }
     }
     for arguments in [
-        vec!["check", EVERY_TYPE, "--json"],
-        simulate_arguments(EVERY_TYPE, &["--json"]),
+        vec!["check", EVERY_TYPE_FILE, "--json"],
+        simulate_arguments(EVERY_TYPE_FILE, &["--json"]),
     ] {
-        let value: Value = serde_json::from_str(&violation_output(&arguments)).expect("it is JSON");
+        let value: Value =
+            serde_json::from_str(&violation_output(&arguments)).expect("the text is JSON");
         let json = value.to_string();
         for words in MESSAGES.into_iter().chain([STATE]) {
             assert!(json.contains(words), "{words} is not in\n{json}");
@@ -69,14 +70,15 @@ fn value_types_print_alike_in_all_charts() {
 
 /// Traces and timelines need a run that reaches its end, so here the cache accepts the answer.
 #[test]
-fn every_type_of_value_reads_the_same_in_traces_and_timelines() {
+fn value_types_print_alike_in_traces_and_timelines() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = |name: &str| folder.path().join(name).display().to_string();
     let (file, trace, timeline) = (path("right.coh"), path("trace.json"), path("run.pftrace"));
-    let protocol = fs::read_to_string("../../tests/values/every-type.coh").expect("the file");
-    let accepting = protocol.replace("R | Data if first | unreachable", "S | evict | | I");
-    assert_ne!(protocol, accepting);
-    fs::write(&file, accepting).expect("it can be written");
+    let protocol =
+        fs::read_to_string("../../tests/values/every-type.coh").expect("the file can be read");
+    let accepting_protocol = protocol.replace("R | Data if first | unreachable", "S | evict | | I");
+    assert_ne!(protocol, accepting_protocol);
+    fs::write(&file, accepting_protocol).expect("the file can be written");
     let options = [
         "--trace",
         &trace,
@@ -104,7 +106,7 @@ fn every_type_of_value_reads_the_same_in_traces_and_timelines() {
     // The tables alone, read independently, agree.
     let trace_check = cohkit(["trace", "--protocol", &file, &trace])
         .output()
-        .expect("starts");
+        .expect("the command starts");
     assert!(
         trace_check.status.success(),
         "{}",
@@ -114,7 +116,7 @@ fn every_type_of_value_reads_the_same_in_traces_and_timelines() {
 
 /// Regression: simulations named the wrong cache, `M owner=1` for cache 0.
 #[test]
-fn a_simulation_names_the_owner_that_a_check_names() {
+fn simulation_and_check_name_the_same_owner() {
     let file = "../../tests/values/owner-off-by-one.coh";
     let check_output = violation_output(&["check", file]);
     assert!(check_output.contains("[M owner=cache 1]"), "{check_output}");

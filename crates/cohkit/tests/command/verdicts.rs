@@ -15,10 +15,10 @@ fn shipped_protocol(name: &str) -> PathBuf {
 
 /// Copies a protocol file into a folder, with one change.
 fn mutated_copy(folder: &Path, source: &Path, original: &str, mutated: &str) -> PathBuf {
-    let valid = fs::read_to_string(source).expect("the text can be read");
+    let valid = fs::read_to_string(source).expect("the file can be read");
     assert_eq!(valid.matches(original).count(), 1, "{original}");
     let file = folder.join("changed.coh");
-    fs::write(&file, valid.replace(original, mutated)).expect("the text can be written");
+    fs::write(&file, valid.replace(original, mutated)).expect("the file can be written");
     file
 }
 
@@ -33,7 +33,7 @@ fn forgetful_msi(folder: &Path) -> PathBuf {
 }
 
 #[test]
-fn a_correct_protocol_is_verified() {
+fn correct_protocol_is_verified() {
     check(
         &["check", "tests/command/tiny.coh"],
         expect![[r#"
@@ -57,13 +57,13 @@ fn a_correct_protocol_is_verified() {
 }
 
 #[test]
-fn a_violation_is_shown_as_a_chart() {
+fn violation_is_drawn_as_a_chart() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let file = forgetful_msi(folder.path());
     let output = cohkit(["check", "--remotes", "2", "--ascii"])
         .arg(&file)
         .output()
-        .expect("starts");
+        .expect("the command starts");
     expect![[r#"
         exit code 1
         msi remotes_2_lines_1: violated: single writer: another agent still has read or write permission
@@ -98,10 +98,13 @@ fn a_violation_is_shown_as_a_chart() {
 }
 
 #[test]
-fn a_fault_of_the_construction_is_a_violation_too() {
+fn construction_fault_is_a_violation() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let file = mutated_copy(folder.path(), &tiny(), "send Gone | I", "send Gone | S");
-    let output = cohkit(["check"]).arg(&file).output().expect("starts");
+    let output = cohkit(["check"])
+        .arg(&file)
+        .output()
+        .expect("the command starts");
     assert_eq!(output.status.code(), Some(1));
     let (out, err) = (text(&output.stdout), text(&output.stderr));
     assert!(out.starts_with("tiny alone: violated: livelock: "), "{out}");
@@ -110,7 +113,7 @@ fn a_fault_of_the_construction_is_a_violation_too() {
     let output = cohkit(["check", "--json"])
         .arg(&file)
         .output()
-        .expect("starts");
+        .expect("the command starts");
     let verdicts = without_run(&output);
     assert_eq!(verdicts[0]["outcome"], "violated");
     assert_eq!(verdicts[0]["counterexample"]["kind"], "construction");
@@ -147,12 +150,12 @@ fn state_limit_gives_an_undecided_verdict() {
     ])
     .arg(msi)
     .output()
-    .expect("starts");
+    .expect("the command starts");
     assert_eq!(output.status.code(), Some(3));
     let verdicts = without_run(&output);
     assert_eq!(verdicts[0]["outcome"], "undecided");
     assert_eq!(verdicts[0]["reason"], "max_memory");
-    let undecided = verdicts[0]["properties"].as_array().expect("a list");
+    let undecided = verdicts[0]["properties"].as_array().expect("a JSON list");
     assert!(undecided
         .iter()
         .all(|property| property["status"] == "undecided"));
@@ -166,7 +169,7 @@ fn exceeded_capacity_is_undecided_with_a_chart() {
             .args(options)
             .arg(&msi)
             .output()
-            .expect("starts")
+            .expect("the command starts")
     };
     expect![[r#"
         exit code 3
@@ -209,11 +212,11 @@ fn exceeded_capacity_is_undecided_with_a_chart() {
         "more than 1 message in flight on forward"
     );
     let steps = counterexample["sequences"][0]["steps"].as_array();
-    assert!(!steps.expect("a list").is_empty());
+    assert!(!steps.expect("a JSON list").is_empty());
     let output = cohkit(["check", "--remotes", "2", "--capacity", "255"])
         .arg(&msi)
         .output()
-        .expect("starts");
+        .expect("the command starts");
     let verdict = text(&output.stdout);
     assert!(
         verdict.starts_with("msi remotes_2_lines_1: verified"),
@@ -235,7 +238,7 @@ fn independent_lines_are_noted_in_the_verdict() {
     );
     let output = cohkit(["check", "tests/command/tiny.coh", "--lines", "2", "--json"])
         .output()
-        .expect("starts");
+        .expect("the command starts");
     let verdicts = without_run(&output);
     assert_eq!(verdicts[0]["components"], serde_json::json!([48, 48]));
 }
@@ -253,7 +256,7 @@ fn counts_of_one_use_the_singular() {
 }
 
 #[test]
-fn no_more_threads_than_processors() {
+fn threads_are_limited_to_processors() {
     let output = cohkit([
         "check",
         "tests/command/tiny.coh",
@@ -262,10 +265,10 @@ fn no_more_threads_than_processors() {
         "--json",
     ])
     .output()
-    .expect("starts");
+    .expect("the command starts");
     let verdicts: serde_json::Value =
         serde_json::from_slice(&output.stdout).expect("the output is JSON");
-    let processors = std::thread::available_parallelism().expect("this machine has some");
+    let processors = std::thread::available_parallelism().expect("free memory is known");
     assert_eq!(verdicts[0]["run"]["threads"], processors.get().min(1024));
 }
 
@@ -284,7 +287,7 @@ fn incomplete_requests_are_described() {
     let output = cohkit(["check", "--remotes", "2"])
         .arg(&file)
         .output()
-        .expect("starts");
+        .expect("the command starts");
     let verdict = text(&output.stdout);
     assert!(
         verdict.contains("violated: every request can still complete: "),
@@ -293,7 +296,7 @@ fn incomplete_requests_are_described() {
     let output = cohkit(["check", "--remotes", "2", "--json"])
         .arg(&file)
         .output()
-        .expect("starts");
+        .expect("the command starts");
     assert_eq!(without_run(&output)[0]["counterexample"]["kind"], "drain");
 }
 
@@ -335,18 +338,21 @@ fn uncheckable_systems_are_bad_input() {
         "system alone { remotes 1; lines 1 }\n",
         "",
     );
-    let output = cohkit(["check"]).arg(file).output().expect("starts");
+    let output = cohkit(["check"])
+        .arg(file)
+        .output()
+        .expect("the command starts");
     assert_eq!(output.status.code(), Some(2));
     assert!(text(&output.stderr).contains("no system to check"));
 }
 
 #[test]
-fn the_worst_of_a_batch_wins_and_the_rest_is_still_checked() {
+fn worst_outcome_of_a_batch_wins_and_all_files_are_checked() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let violated = forgetful_msi(folder.path());
     let check_files = |files: &[&Path]| {
         let mut command = cohkit(["check", "--max-states", "300"]);
-        let output = command.args(files).output().expect("starts");
+        let output = command.args(files).output().expect("the command starts");
         let (out, err) = (text(&output.stdout), text(&output.stderr));
         (output.status.code(), out, err)
     };
@@ -370,13 +376,13 @@ fn the_worst_of_a_batch_wins_and_the_rest_is_still_checked() {
 /// A violation found by programs wins over a system that exceeds the capacity of a channel. A placement of threads that
 /// violates a property wins over one without a row for an access.
 #[test]
-fn a_violation_wins_over_an_undecided_verdict() {
+fn violation_outranks_an_undecided_verdict() {
     let run_on = |arguments: &[&str], file: &str| {
         let mut command = cohkit(arguments);
         let output = command
             .arg(verdict_folder().join(file))
             .output()
-            .expect("starts");
+            .expect("the command starts");
         (output.status.code(), text(&output.stdout))
     };
     let (code, out) = run_on(&["check"], "update_not_acknowledged.coh");
@@ -407,7 +413,7 @@ fn json_results_are_independent_of_threads() {
         ])
         .arg(&file)
         .output()
-        .expect("starts");
+        .expect("the command starts");
         without_run(&output)
     };
     let single_threaded = verdicts("1");
@@ -415,7 +421,7 @@ fn json_results_are_independent_of_threads() {
     assert_eq!(single_threaded.to_string(), verdicts("5").to_string());
     let summary: Vec<_> = single_threaded
         .as_array()
-        .expect("a list")
+        .expect("a JSON list")
         .iter()
         .map(|verdict| {
             format!(
@@ -432,7 +438,7 @@ fn json_results_are_independent_of_threads() {
     let counterexample = &single_threaded[1]["counterexample"];
     assert_eq!(counterexample["name"], "single writer");
     let steps = &counterexample["sequences"][0]["steps"];
-    assert!(!steps.as_array().expect("a list").is_empty());
+    assert!(!steps.as_array().expect("a JSON list").is_empty());
     assert_eq!(
         counterexample["trace"]["steps"].as_array().map(Vec::len),
         single_threaded[1]["depth"]
@@ -449,7 +455,7 @@ fn charts_and_models_are_written_into_folders() {
     let output = cohkit(["check", "--system", "three_caches", "--chart-svg"])
         .args([&charts, Path::new("--export-murphi"), &models, &file])
         .output()
-        .expect("starts");
+        .expect("the command starts");
     assert_eq!(output.status.code(), Some(1));
     let svg = fs::read_to_string(charts.join("msi-three_caches.svg")).expect("a chart");
     assert!(svg.starts_with("<svg") && svg.ends_with("</svg>\n"));
@@ -464,13 +470,13 @@ fn charts_and_models_are_written_into_folders() {
     let output = cohkit(["check", "--chart-svg"])
         .args([&file, &file])
         .output()
-        .expect("starts");
+        .expect("the command starts");
     assert_eq!(output.status.code(), Some(4));
     assert!(text(&output.stderr).contains("a file exists where a folder is needed"));
 }
 
 #[test]
-fn a_bad_place_for_results_is_found_before_the_search() {
+fn unwritable_output_is_reported_before_the_search() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let missing = folder.path().join("missing/result.json");
     let models = folder.path().join("models");
@@ -483,7 +489,7 @@ fn a_bad_place_for_results_is_found_before_the_search() {
             &shipped_protocol("moesi.coh"),
         ])
         .output()
-        .expect("starts");
+        .expect("the command starts");
     assert_eq!(output.status.code(), Some(4));
     let message = text(&output.stderr);
     assert!(message.contains("make the folder first"), "{message}");
@@ -494,12 +500,12 @@ fn a_bad_place_for_results_is_found_before_the_search() {
 fn texts_of_one_name_are_not_exported_over_each_other() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let second = folder.path().join("second.coh");
-    fs::copy(tiny(), &second).expect("the text can be copied");
+    fs::copy(tiny(), &second).expect("the file can be copied");
     let models = folder.path().join("models");
     let output = cohkit(["check", "tests/command/tiny.coh", "--export-murphi"])
         .args([&models, &second])
         .output()
-        .expect("starts");
+        .expect("the command starts");
     assert_eq!(output.status.code(), Some(2), "{}", transcript(&output));
     assert!(output.stdout.is_empty() && !models.exists());
     let message = text(&output.stderr);
@@ -511,7 +517,7 @@ fn texts_of_one_name_are_not_exported_over_each_other() {
     let output = cohkit(["check", "tests/command/tiny.coh"])
         .arg(&second)
         .output()
-        .expect("starts");
+        .expect("the command starts");
     assert_eq!(output.status.code(), Some(0));
 }
 
@@ -526,9 +532,9 @@ fn control_c_stops_soon_and_leaves_nothing() {
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
-        .expect("starts");
+        .expect("the command starts");
     interrupt(&mut child);
-    let output = child.wait_with_output().expect("ends");
+    let output = child.wait_with_output().expect("the command ends");
     assert_eq!(output.status.code(), Some(130), "{}", transcript(&output));
     assert_eq!(text(&output.stderr), "interrupted\n");
     assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 0);
@@ -552,7 +558,7 @@ fn random_walks_print_their_reproduce_command() {
     let reproduce_arguments = first_output
         .lines()
         .find_map(|line| line.trim().strip_prefix("again: cohkit "))
-        .expect("there is a command to paste");
+        .expect("a reproduction command");
     let output = cohkit(reproduce_arguments.split(' '))
         .output()
         .expect("the command starts");
@@ -708,7 +714,7 @@ fn hash_compaction_rejects_options_that_need_all_states() {
             .output()
             .expect("the command starts");
         assert_eq!(output.status.code(), Some(2));
-        let stderr = String::from_utf8(output.stderr).expect("text");
+        let stderr = String::from_utf8(output.stderr).expect("the output is UTF-8");
         let reason = format!("`{}` needs the expanded states", option[0]);
         assert!(stderr.contains(&reason), "{stderr}");
     }
@@ -718,30 +724,27 @@ fn hash_compaction_rejects_options_that_need_all_states() {
 fn guarantees_are_judged_by_litmus_programs() {
     let folder = tempfile::tempdir().expect("a folder");
     let text =
-        fs::read_to_string(shipped_protocol("write-through.coh")).expect("the text can be read");
+        fs::read_to_string(shipped_protocol("write-through.coh")).expect("the file can be read");
     let check_with = |addition: &str, options: &[&str]| {
         let file = folder.path().join("guarantee.coh");
-        fs::write(&file, format!("{text}{addition}\n")).expect("the text can be written");
+        fs::write(&file, format!("{text}{addition}\n")).expect("the file can be written");
         let arguments = ["check", file.to_str().expect("a path"), "--json"];
         let output = cohkit([&arguments, options].concat())
             .output()
-            .expect("it runs");
+            .expect("the command starts");
         let entries: serde_json::Value =
             serde_json::from_slice(&output.stdout).expect("JSON is printed");
         let last_entry = entries
             .as_array()
             .and_then(|entries| entries.last())
             .cloned();
-        (
-            output.status.code(),
-            last_entry.expect("there are verdicts"),
-        )
+        (output.status.code(), last_entry.expect("a verdict"))
     };
     let check_addition = |addition: &str| check_with(addition, &[]);
     // The limit also applies to each of the programs.
     let (code, verdict) = check_with("guarantee sc", &["--max-states", "100"]);
     assert_eq!(code, Some(3));
-    let reason = verdict["reason"].as_str().expect("a reason");
+    let reason = verdict["reason"].as_str().expect("a JSON string");
     assert!(reason.ends_with(" has too many states"), "{reason}");
     for model in ["sc", "tso", "rc"] {
         let (code, verdict) = check_addition(&format!("guarantee {model}"));
@@ -770,7 +773,7 @@ fn guarantees_are_judged_by_litmus_programs() {
             let file = folder.path().join("guarantee.coh");
             let program = counterexample["program"].as_str().expect("a program");
             let litmus_arguments = ["litmus", program, "--protocol", file.to_str().expect("a path")];
-            let litmus_output = cohkit(litmus_arguments).output().expect("it runs");
+            let litmus_output = cohkit(litmus_arguments).output().expect("the command starts");
             let litmus_output = String::from_utf8_lossy(&litmus_output.stdout).into_owned();
             assert!(litmus_output.contains("forbidden by"), "{orders}: {litmus_output}");
         }
@@ -807,11 +810,11 @@ fn two_levels_are_judged_together() {
     // lacks.
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = |name: &str| folder.path().join(name);
-    fs::copy(&composition, path("two-level.coh")).expect("written");
-    let valid = fs::read_to_string(tests.join("mesi-l1.coh")).expect("a text");
+    fs::copy(&composition, path("two-level.coh")).expect("the file can be copied");
+    let valid = fs::read_to_string(tests.join("mesi-l1.coh")).expect("the file can be read");
     assert_eq!(valid.matches("GetS if memory writes").count(), 1);
     let mutated = valid.replace("GetS if memory writes", "GetS if owner == none");
-    fs::write(path("mesi-l1.coh"), mutated).expect("written");
+    fs::write(path("mesi-l1.coh"), mutated).expect("the file can be written");
     check(
         &["check", &path("two-level.coh").display().to_string()],
         expect![[r#"
@@ -842,7 +845,8 @@ fn two_levels_are_judged_together() {
         "--json",
     ]);
     let output = command.output().expect("the command starts");
-    let entries: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let entries: serde_json::Value =
+        serde_json::from_slice(&output.stdout).expect("the output is JSON");
     let joint = &entries[2];
     assert_eq!(
         (&joint["system"], &joint["outcome"]),
@@ -854,7 +858,7 @@ fn two_levels_are_judged_together() {
 }
 
 #[test]
-fn a_text_that_composes_others_is_their_product() {
+fn composition_verdict_is_the_product_of_its_parts() {
     let composition = shipped_protocol("eci-both.coh").display().to_string();
     check(
         &["check", &composition],
@@ -871,8 +875,8 @@ fn a_text_that_composes_others_is_their_product() {
     // A used file that is missing in the folder is taken from the shipped files; a file in the folder takes precedence.
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = |name: &str| folder.path().join(name);
-    let valid = fs::read_to_string(shipped_protocol("eci-both.coh")).expect("a text");
-    fs::write(path("both.coh"), &valid).expect("written");
+    let valid = fs::read_to_string(shipped_protocol("eci-both.coh")).expect("the file can be read");
+    fs::write(path("both.coh"), &valid).expect("the file can be written");
     let outcome = |arguments: &[&str]| {
         let mut command = cohkit(["check", &path("both.coh").display().to_string()]);
         let output = command
@@ -882,15 +886,16 @@ fn a_text_that_composes_others_is_their_product() {
         let printed = [output.stdout, output.stderr].concat();
         (
             output.status.code(),
-            String::from_utf8(printed).expect("text"),
+            String::from_utf8(printed).expect("the output is UTF-8"),
         )
     };
     let (code, printed) = outcome(&[]);
     assert_eq!(code, Some(0), "{printed}");
-    let near = fs::read_to_string(shipped_protocol("eci-near.coh")).expect("a text");
+    let near_text =
+        fs::read_to_string(shipped_protocol("eci-near.coh")).expect("the file can be read");
     // Programs check parts, too: the systems of this part are verified, but its guarantee does not hold.
-    let with_guarantee = format!("{near}accesses {{ load after load }}\nguarantee sc\n");
-    fs::write(path("eci-near.coh"), with_guarantee).expect("written");
+    let with_guarantee = format!("{near_text}accesses {{ load after load }}\nguarantee sc\n");
+    fs::write(path("eci-near.coh"), with_guarantee).expect("the file can be written");
     let (code, printed) = outcome(&[]);
     assert!(
         printed.contains("programs: violated: sequential consistency"),
@@ -901,10 +906,13 @@ fn a_text_that_composes_others_is_their_product() {
         "{printed}"
     );
     assert_eq!(code, Some(1), "{printed}");
-    let row = near.lines().find(|row| row.contains("send AckDropped "));
+    let row = near_text
+        .lines()
+        .find(|row| row.contains("send AckDropped "));
     let row = row.expect("an invalidation is answered");
     let mutated_row = format!("{} S", row.trim_end_matches([' ', 'I']));
-    fs::write(path("eci-near.coh"), near.replace(row, &mutated_row)).expect("written");
+    fs::write(path("eci-near.coh"), near_text.replace(row, &mutated_row))
+        .expect("the file can be written");
     let (code, printed) = outcome(&[]);
     assert!(
         printed.contains("\neci_both both: violated: a part is violated\n"),
@@ -939,7 +947,7 @@ fn joined_lines_are_checked_with_two_caches_and_two_lines() {
         let output = cohkit(["check"])
             .arg(verdict_folder().join(file))
             .output()
-            .expect("it runs");
+            .expect("the command starts");
         let printed = text(&output.stdout);
         assert!(printed.contains(system), "{file}: {printed}");
         assert_eq!(output.status.code(), Some(1), "{file}");
@@ -954,7 +962,7 @@ fn systems_that_are_too_large_to_be_added_are_named() {
         let output = cohkit(["check"])
             .arg(text.join(name))
             .output()
-            .expect("it runs");
+            .expect("the command starts");
         self::text(&output.stdout)
     };
     let mp_output = check_output("mp.coh");
@@ -975,9 +983,12 @@ fn systems_that_are_too_large_to_be_added_are_named() {
 
 /// A store that sends its bytes and drops its copy is posted, whatever state it leaves.
 #[test]
-fn a_posted_store_may_leave_a_state_with_a_copy() {
+fn posted_store_may_leave_a_state_with_a_copy() {
     let file = verdict_folder().join("posted_from_copy.coh");
-    let output = cohkit(["check"]).arg(&file).output().expect("it runs");
+    let output = cohkit(["check"])
+        .arg(&file)
+        .output()
+        .expect("the command starts");
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     assert!(text(&output.stdout).contains("two: verified"));
 }
@@ -985,11 +996,11 @@ fn a_posted_store_may_leave_a_state_with_a_copy() {
 /// The limit that ended a search is reported with this search's states, not with those of the previous one.
 #[test]
 fn progress_limit_is_reported_with_its_own_state_count() {
-    let so = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../ordering/so.coh");
+    let so_file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../ordering/so.coh");
     let output = cohkit(["check", "--max-states", "1000"])
-        .arg(so)
+        .arg(so_file)
         .output()
-        .expect("it runs");
+        .expect("the command starts");
     let printed = text(&output.stdout);
     let expected =
         "so two: undecided: progress of store: the limit on states was reached after 1000 states; \

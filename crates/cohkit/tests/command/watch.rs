@@ -27,7 +27,7 @@ impl Watch {
             .stdout(stream)
             .stderr(stderr_stream)
             .spawn()
-            .expect("it starts");
+            .expect("the command starts");
         let (sender, lines) = channel();
         thread::spawn(move || {
             for line in BufReader::new(output).lines().map_while(Result::ok) {
@@ -45,14 +45,15 @@ impl Watch {
 
     /// Waits for a line that contains this text.
     fn expect_output(&self, expected: &str) {
-        let mut earlier = String::new();
+        let mut earlier_lines = String::new();
         loop {
             let line = self.lines.recv_timeout(OUTPUT_TIMEOUT);
-            let line = line.unwrap_or_else(|_| panic!("`{expected}` is not said after\n{earlier}"));
+            let line =
+                line.unwrap_or_else(|_| panic!("`{expected}` is not said after\n{earlier_lines}"));
             if line.contains(expected) {
                 break;
             }
-            earlier += &format!("{line}\n");
+            earlier_lines += &format!("{line}\n");
         }
     }
 
@@ -68,7 +69,10 @@ impl Watch {
         let number = self.command.id().to_string();
         let status = Command::new("kill").args(["-INT", &number]).status();
         assert!(status.expect("kill runs").success());
-        assert_eq!(self.command.wait().expect("it ends").code(), Some(130));
+        assert_eq!(
+            self.command.wait().expect("the command ends").code(),
+            Some(130)
+        );
         self.lines.iter().collect()
     }
 }
@@ -76,20 +80,20 @@ impl Watch {
 /// Replaces a file as editors do: another file takes its name.
 fn replace(file: &Path, text: &str) {
     let new_file = file.with_extension("new");
-    std::fs::write(&new_file, text).expect("it can be written");
-    std::fs::rename(&new_file, file).expect("it can be renamed");
+    std::fs::write(&new_file, text).expect("the file can be written");
+    std::fs::rename(&new_file, file).expect("the file can be renamed");
 }
 
 #[test]
 fn watch_rechecks_after_changes_and_errors() {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let valid = std::fs::read_to_string(tiny()).expect("it can be read");
+    let valid = std::fs::read_to_string(tiny()).expect("the file can be read");
     let file = folder.path().join("tiny.coh");
     // The file need not exist at first.
     let watch = Watch::start(&[&file]);
     watch.expect_output("tiny.coh");
     watch.expect_output("watching; Ctrl-C ends");
-    std::fs::write(&file, &valid).expect("it can be written");
+    std::fs::write(&file, &valid).expect("the file can be written");
     watch.expect_output("changed: ");
     watch.expect_output("tiny alone: verified: ");
     replace(&file, &valid.replace("send Put", "send Pit"));
@@ -97,10 +101,10 @@ fn watch_rechecks_after_changes_and_errors() {
     watch.expect_output("`Pit`");
     // Written in place, with an unchanged size.
     std::fs::write(&file, valid.replace("send Gone | I", "send Gone | S"))
-        .expect("it can be written");
+        .expect("the file can be written");
     watch.expect_output("changed: ");
     watch.expect_output("tiny alone: violated: ");
-    std::fs::remove_file(&file).expect("it can be removed");
+    std::fs::remove_file(&file).expect("the file can be removed");
     watch.expect_output("changed: ");
     replace(&file, &valid);
     watch.expect_output("tiny alone: verified: ");
@@ -119,13 +123,15 @@ fn watch_rechecks_after_changes_and_errors() {
 }
 
 #[test]
-fn a_text_that_is_used_is_watched_too() {
+fn watch_includes_used_files() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let read =
-        |name: &str| std::fs::read_to_string(root.join("protocols").join(name)).expect("it ships");
+    let read_protocol = |name: &str| {
+        std::fs::read_to_string(root.join("protocols").join(name)).expect("the file can be read")
+    };
     for name in ["mesi.coh", "two-level.coh"] {
-        std::fs::write(folder.path().join(name), read(name)).expect("it can be written");
+        std::fs::write(folder.path().join(name), read_protocol(name))
+            .expect("the file can be written");
     }
     // The check of this composition takes long, and is cancelled by a change.
     let watch = Watch::start(&[&folder.path().join("two-level.coh")]);
@@ -133,11 +139,11 @@ fn a_text_that_is_used_is_watched_too() {
     let used_file = folder.path().join("mesi.coh");
     replace(
         &used_file,
-        &read("mesi.coh").replace("protocol", "protocoll"),
+        &read_protocol("mesi.coh").replace("protocol", "protocoll"),
     );
     watch.expect_output("mesi.coh:");
     // The other used file is not in the folder yet: the shipped one is used.
-    replace(&used_file, &read("mesi.coh"));
+    replace(&used_file, &read_protocol("mesi.coh"));
     watch.expect_output("changed: ");
     thread::sleep(Duration::from_secs(1));
     replace(&folder.path().join("mesi-l1.coh"), "protocol");
@@ -160,7 +166,7 @@ fn unwatchable_inputs_are_rejected() {
         ),
     ] {
         let output = cohkit(["check", "--watch"]).args(arguments).output();
-        let output = output.expect("it starts");
+        let output = output.expect("the command starts");
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");
         assert!(
             text(&output.stderr).contains(expected),

@@ -189,7 +189,7 @@ fn relative_links_resolve() {
                 assert!(target.exists(), "{}: {link}", path.display());
                 if !anchor.is_empty() {
                     anchors += 1;
-                    let text = std::fs::read_to_string(&target).expect("it can be read");
+                    let text = std::fs::read_to_string(&target).expect("the file can be read");
                     let is_found = headings(&text).any(|heading| heading == anchor);
                     assert!(is_found, "{}: {link}: no such heading", path.display());
                 }

@@ -11,24 +11,27 @@ const CRATE_LAYERS: &[(&str, u32)] = &[
     ("cohkit-base", 0),
     ("cohkit-riscv", 0),
     ("cohkit-link", 0),
-    ("cohkit-protocol", 1),
+    ("cohkit-units", 0),
+    ("cohkit-diagnostics", 1),
+    ("cohkit-timeline", 1),
     ("cohkit-chart", 1),
     ("cohkit-engine", 1),
-    ("cohkit-system", 2),
-    ("cohkit-application", 2),
+    ("cohkit-protocol", 2),
     ("cohkit-murphi", 2),
-    ("cohkit-check", 3),
-    ("cohkit-play", 3),
-    ("cohkit-trace", 2),
-    ("cohkit-sim", 3),
-    ("cohkit-nearmemory", 4),
-    ("cohkit-litmus", 4),
-    ("cohkit-rtl", 4),
-    ("cohkit-mutants", 5),
-    ("cohkit-api", 5),
-    ("cohkit-testing", 6),
-    ("cohkit", 6),
-    ("cohkit-python", 6),
+    ("cohkit-system", 3),
+    ("cohkit-application", 3),
+    ("cohkit-trace", 3),
+    ("cohkit-check", 4),
+    ("cohkit-play", 4),
+    ("cohkit-sim", 4),
+    ("cohkit-nearmemory", 5),
+    ("cohkit-litmus", 5),
+    ("cohkit-rtl", 5),
+    ("cohkit-mutants", 6),
+    ("cohkit-api", 6),
+    ("cohkit-testing", 7),
+    ("cohkit", 7),
+    ("cohkit-python", 7),
 ];
 
 /// Folders of crates whose modules still have dependency cycles.
@@ -53,7 +56,10 @@ fn packages() -> Vec<Value> {
         String::from_utf8_lossy(&output.stderr)
     );
     let metadata: Value = serde_json::from_slice(&output.stdout).expect("cargo prints JSON");
-    let packages = metadata["packages"].as_array().expect("a list").clone();
+    let packages = metadata["packages"]
+        .as_array()
+        .expect("a JSON list")
+        .clone();
     assert!(!packages.is_empty());
     packages
 }
@@ -67,15 +73,15 @@ fn crates_depend_only_on_lower_layers() {
             .map(|&(_, floor)| floor)
     };
     for package in packages() {
-        let name = package["name"].as_str().expect("a name");
+        let name = package["name"].as_str().expect("a JSON string");
         let own_floor =
             floor(name).unwrap_or_else(|| panic!("give the crate {name} a layer in CRATE_LAYERS"));
-        for dependency in package["dependencies"].as_array().expect("a list") {
+        for dependency in package["dependencies"].as_array().expect("a JSON list") {
             // Tests may depend on any crate; shipped code only on lower layers.
             if dependency["kind"] == "dev" {
                 continue;
             }
-            let dependency_name = dependency["name"].as_str().expect("a name");
+            let dependency_name = dependency["name"].as_str().expect("a JSON string");
             if let Some(floor) = floor(dependency_name) {
                 assert!(
                     floor < own_floor,
@@ -156,7 +162,7 @@ fn command_and_python_module_share_built_dependencies() {
 fn modules_have_no_cyclic_dependencies() {
     let mut unseen_cycles: BTreeSet<(&str, &str)> = CYCLIC_FOLDERS.iter().copied().collect();
     for package in packages() {
-        let name = package["name"].as_str().expect("a name");
+        let name = package["name"].as_str().expect("a JSON string");
         let manifest = Path::new(package["manifest_path"].as_str().expect("a path"));
         let source = manifest.parent().expect("a folder").join("src");
         for folder in folders(&source) {
@@ -199,8 +205,9 @@ fn module_cycles_are_found_for_every_import_form() {
     let folder = tempfile::tempdir().expect("a folder");
     let write = |name: &str, text: &str| {
         let path = folder.path().join(name);
-        std::fs::create_dir_all(path.parent().expect("a folder")).expect("it can be made");
-        std::fs::write(path, text).expect("it can be written");
+        std::fs::create_dir_all(path.parent().expect("a folder"))
+            .expect("the folder can be created");
+        std::fs::write(path, text).expect("the file can be written");
     };
     write("lib.rs", "mod a;\nmod b;\nmod c;\n#[cfg(test)]\nmod d;\n");
     write("a.rs", "use super::b::B; // and not crate::c\n");

@@ -50,7 +50,7 @@ fn files(folder: &Path, paths: &mut Vec<PathBuf>) {
 }
 
 #[test]
-fn no_file_mentions_a_machine() {
+fn no_file_mentions_a_developer_machine() {
     // Split in halves, so that this file does not match itself.
     let forbidden = [
         ("/ho", "me/"),

@@ -1,4 +1,5 @@
-//! Missing tools cause failures: of tests, and of `tools/setup_tests` in continuous integration. Tests of this rule itself.
+//! Missing tools cause failures: of tests, and of `tools/setup_tests` in continuous integration. Tests of this rule
+//! itself.
 
 use crate::{files, require, root};
 use std::ffi::OsStr;
@@ -10,16 +11,16 @@ fn programs(texts: &[(&str, &str)]) -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a temporary folder");
     for (name, text) in texts {
         let file = folder.path().join(name);
-        std::fs::write(&file, format!("#!/bin/sh\n{text}\n")).expect("it can be written");
+        std::fs::write(&file, format!("#!/bin/sh\n{text}\n")).expect("the file can be written");
         let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-        std::fs::set_permissions(&file, mode).expect("own file");
+        std::fs::set_permissions(&file, mode).expect("permissions can be set");
     }
     folder
 }
 
 #[test]
 fn missing_tool_fails_a_test_unless_waived() {
-    let nowhere = OsStr::new("/nonexistent");
+    let missing_folder = OsStr::new("/nonexistent");
     let tools = [
         "rumur",
         "verilator",
@@ -30,28 +31,31 @@ fn missing_tool_fails_a_test_unless_waived() {
         "mounts",
     ];
     for name in tools {
-        let message = require::is_there(name, nowhere, "").expect_err(name);
+        let message = require::is_available(name, missing_folder, "").expect_err(name);
         assert!(message.contains("this test needs "), "{message}");
         assert!(
             message.contains(&format!("COHKIT_WITHOUT={name}")),
             "{message}"
         );
-        assert_eq!(require::is_there(name, nowhere, name), Ok(false));
+        assert_eq!(require::is_available(name, missing_folder, name), Ok(false));
         // Only the tool's own name disables its tests.
         let other_tool = if name == "z3" { "yosys" } else { "z3" };
-        assert!(require::is_there(name, nowhere, other_tool).is_err());
+        assert!(require::is_available(name, missing_folder, other_tool).is_err());
     }
-    assert_eq!(require::is_there("z3", nowhere, "rumur,z3"), Ok(false));
-    let message = require::is_there("z3", nowhere, "z4").expect_err("there is no z4");
+    assert_eq!(
+        require::is_available("z3", missing_folder, "rumur,z3"),
+        Ok(false)
+    );
+    let message = require::is_available("z3", missing_folder, "z4").expect_err("there is no z4");
     assert!(
         message.contains("names `z4`") && message.contains("verilator"),
         "{message}"
     );
     // Verilator builds nothing without a C++ compiler.
     let incomplete = programs(&[("verilator", ""), ("make", "")]);
-    assert!(require::is_there("verilator", incomplete.path().as_os_str(), "").is_err());
+    assert!(require::is_available("verilator", incomplete.path().as_os_str(), "").is_err());
     let complete = programs(&[("verilator", ""), ("make", ""), ("c++", "")]);
-    let result = require::is_there("verilator", complete.path().as_os_str(), "");
+    let result = require::is_available("verilator", complete.path().as_os_str(), "");
     assert_eq!(result, Ok(true));
 }
 
@@ -63,7 +67,7 @@ fn missing_tool_message_explains_the_waiver() {
 
 /// No test decides by itself that a tool may be missing.
 #[test]
-fn no_test_passes_over_a_missing_tool_in_silence() {
+fn missing_tools_are_never_ignored_silently() {
     let mut paths = Vec::new();
     files(&root(), &mut paths);
     let is_test = |path: &&PathBuf| {
@@ -76,9 +80,9 @@ fn no_test_passes_over_a_missing_tool_in_silence() {
         let tests = path.iter().any(|part| part == "tests");
         tests && (has_extension("rs") || has_extension("py")) && path != this_file
     };
-    let mut examined = 0;
+    let mut file_count = 0;
     for path in paths.iter().filter(is_test) {
-        let text = std::fs::read_to_string(path).expect("it can be read");
+        let text = std::fs::read_to_string(path).expect("the file can be read");
         for word in [
             "skipped: ",
             "SKIPPED: ",
@@ -87,17 +91,17 @@ fn no_test_passes_over_a_missing_tool_in_silence() {
         ] {
             assert!(!text.contains(word), "{}: {word}", path.display());
         }
-        examined += 1;
+        file_count += 1;
     }
-    assert!(examined > 50, "only {examined}");
+    assert!(file_count > 50, "only {file_count}");
 }
 
 #[test]
 fn continuous_integration_leaves_nothing_out() {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    std::fs::create_dir(folder.path().join(".ci")).expect("own folder");
+    std::fs::create_dir(folder.path().join(".ci")).expect("the folder can be created");
     let copy = folder.path().join(".ci/run");
-    std::fs::copy(root().join(".ci/run"), &copy).expect("it can be copied");
+    std::fs::copy(root().join(".ci/run"), &copy).expect("the file can be copied");
     let fake = programs(&[(
         "make",
         "echo \"$1, CI=$CI, without '${COHKIT_WITHOUT-nothing}'\"",
@@ -108,7 +112,7 @@ fn continuous_integration_leaves_nothing_out() {
         .env("COHKIT_WITHOUT", "verilator")
         .env("CI", "false")
         .output()
-        .expect("it starts");
+        .expect("the command starts");
     let stdout = String::from_utf8_lossy(&output.stdout);
     assert_eq!(stdout, "test, CI=true, without 'nothing'\n");
 }
@@ -123,9 +127,9 @@ fn failed_installation_ends_setup_in_ci() {
             let program = std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default())
                 .map(|folder| folder.join(tool))
                 .find(|file| file.is_file())
-                .expect("there are these");
+                .expect("one of the files exists");
             std::os::unix::fs::symlink(program, minimal_path.path().join(tool))
-                .expect("own folder");
+                .expect("the link can be created");
         }
         let output = Command::new("bash")
             .arg(root().join("tools/setup_tests"))

@@ -11,10 +11,10 @@ use crate::visit::{self, Node};
 
 /// Analysis of a function.
 #[derive(Clone, Default)]
-pub(super) struct Known {
+pub(super) struct FunctionAnalysis {
     pub recursive: bool,
     /// True if it may remove elements from multisets, directly or by a call.
-    removes: bool,
+    may_remove: bool,
     /// First cell for the arguments of a recursive function, followed by its result.
     argument_area: Cell,
     /// Parameters that it may assign.
@@ -24,7 +24,7 @@ pub(super) struct Known {
 }
 
 /// Code of a recursive function, for one combination of passed places.
-pub(super) struct Recursion {
+pub(super) struct RecursiveCode {
     function: FunctionId,
     /// Meaning of each parameter.
     passed: Vec<ParameterBinding>,
@@ -36,11 +36,11 @@ pub(super) struct Recursion {
 #[derive(Clone, Copy, PartialEq)]
 enum ParameterBinding {
     /// A copy in the parameter's own cells.
-    Own,
+    Copied,
     /// The same place as the earlier parameter with this index.
-    Same(usize),
+    SameAs(usize),
     /// A place in this part of the state. If its position is computed, the call passes the offset.
-    State {
+    InState {
         base: Cell,
         len: u32,
         computed: bool,
@@ -49,38 +49,38 @@ enum ParameterBinding {
 
 /// Target of a function's result, and the label after its code.
 #[derive(Clone, Copy)]
-pub(super) struct Returns {
+pub(super) struct ReturnTarget {
     to: Location,
     ty: Option<TypeId>,
     end: Label,
 }
 
-impl Known {
+impl FunctionAnalysis {
     /// Analyses all functions. Recursive ones get cells from `next` on.
-    pub fn analyse_all(model: &Model, sizes: &[u32], next: &mut Cell) -> Vec<Known> {
-        let mut functions: Vec<Known> = Vec::new();
+    pub fn analyse_all(model: &Model, sizes: &[u32], next: &mut Cell) -> Vec<FunctionAnalysis> {
+        let mut functions: Vec<FunctionAnalysis> = Vec::new();
         for (f, function) in model.functions.iter().enumerate() {
-            let mut known = Known {
-                removes: removes(model, &functions, &function.body),
+            let mut analysis = FunctionAnalysis {
+                may_remove: may_remove_elements(model, &functions, &function.body),
                 argument_area: *next,
-                ..Known::default()
+                ..FunctionAnalysis::default()
             };
             visit::block(&function.body, &mut |node| match node {
-                Node::Target(place) => known.assigned.push(place.variable),
+                Node::Target(place) => analysis.assigned.push(place.variable),
                 Node::Expr(Expr::Call(id, _)) | Node::Stmt(Stmt::Call(id, _)) => {
                     // Functions call only themselves and earlier ones.
-                    known.recursive |= id.index() == f;
+                    analysis.recursive |= id.index() == f;
                 }
                 _ => {}
             });
-            if known.recursive {
+            if analysis.recursive {
                 let passed = function.parameters.iter().map(|&p| model.variable(p).ty);
                 *next += passed
                     .chain(function.result)
                     .map(|ty| sizes[ty.index()])
                     .sum::<u32>();
             }
-            functions.push(known);
+            functions.push(analysis);
         }
         functions
     }
@@ -89,23 +89,23 @@ impl Known {
 /// An argument that has been evaluated.
 enum EvaluatedArgument {
     Value(Value),
-    Parts(Location),
+    Aggregate(Location),
     /// With the multiset elements that contain the place.
     Place(Location, Vec<Element>),
 }
 
 impl Compiler<'_> {
-    /// Emits code in which a name is an alias of a place. `removes` is true if the code may remove elements from
+    /// Emits code in which a name is an alias of a place. `may_remove` is true if the code may remove elements from
     /// multisets.
     pub(super) fn with_alias<R>(
         &mut self,
         id: VariableId,
         place: &Place,
-        removes: bool,
+        may_remove: bool,
         f: impl FnOnce(&mut Self) -> R,
     ) -> R {
         let (location, _, mut elements) = self.locate_in_elements(place);
-        if !removes {
+        if !may_remove {
             elements.clear();
         }
         let outer_alias = self.aliases[id.index()].replace(location);
@@ -117,11 +117,11 @@ impl Compiler<'_> {
     }
 
     /// True if statements may remove elements from multisets.
-    pub(super) fn removes(&self, block: &[Stmt]) -> bool {
-        removes(self.model, &self.functions, block)
+    pub(super) fn may_remove_elements(&self, block: &[Stmt]) -> bool {
+        may_remove_elements(self.model, &self.functions, block)
     }
 
-    /// Two values; the first is saved if the evaluation of the second may change it.
+    /// Emits the evaluation of two expressions. The first value is saved if the evaluation of the second may change it.
     pub(super) fn two_values(&mut self, a: &Expr, b: &Expr) -> (Value, Value) {
         let mut a = self.value(a);
         if visit::contains_call(b) {
@@ -145,9 +145,9 @@ impl Compiler<'_> {
         let (a, b) = (self.locate_aggregate(a, ty), self.locate_aggregate(b, ty));
         let end = self.new_label();
         let different = if when { end } else { to };
-        for part in 0..self.sizes[ty.index()] {
+        for cell in 0..self.sizes[ty.index()] {
             let mark = self.temporary;
-            let (a, b) = (self.load(a.part(part)), self.load(b.part(part)));
+            let (a, b) = (self.load(a.skip(cell)), self.load(b.skip(cell)));
             self.temporary = mark;
             let op = Comparison::NotEqual;
             self.emit(Op::JumpIf {
@@ -174,13 +174,13 @@ impl Compiler<'_> {
             passed.push(match argument {
                 Argument::Place(place) => {
                     let (location, _, mut elements) = self.locate_in_elements(place);
-                    if !self.functions[id.index()].removes {
+                    if !self.functions[id.index()].may_remove {
                         elements.clear();
                     }
                     EvaluatedArgument::Place(location, elements)
                 }
                 Argument::Value(e) if model.bounds(ty).is_none() => {
-                    EvaluatedArgument::Parts(self.locate_aggregate(e, ty))
+                    EvaluatedArgument::Aggregate(self.locate_aggregate(e, ty))
                 }
                 Argument::Value(e) => {
                     let mut value = self.value(e);
@@ -202,17 +202,18 @@ impl Compiler<'_> {
         let result = self.allocate_temporaries(result);
         match self.functions[id.index()].recursive {
             true => self.call_recursive(id, &passed, result),
-            false => self.inline(id, passed, result),
+            false => self.inline_call(id, passed, result),
         }
         self.line = line;
         result
     }
 
-    fn inline(&mut self, id: FunctionId, passed: Vec<EvaluatedArgument>, result: Location) {
+    /// Emits the code of a function in place of a call.
+    fn inline_call(&mut self, id: FunctionId, passed: Vec<EvaluatedArgument>, result: Location) {
         let model = self.model;
         let function = &model.functions[id.index()];
         let mark = self.temporary;
-        let (mut known, mut places) = (Vec::new(), Vec::new());
+        let (mut constant_parameters, mut places) = (Vec::new(), Vec::new());
         for (&parameter, passed) in function.parameters.iter().zip(passed) {
             let p = parameter.index();
             let parameter_location = Location {
@@ -227,12 +228,12 @@ impl Compiler<'_> {
                     self.alias_elements[p] = elements;
                     places.push(p);
                 }
-                EvaluatedArgument::Parts(location) => {
+                EvaluatedArgument::Aggregate(location) => {
                     self.copy(location, parameter_location, parameter_location.len)
                 }
                 EvaluatedArgument::Value(value) => {
                     if value.lo == value.hi && value.lo != UNDEFINED && !assigned {
-                        known.push((p, value.lo));
+                        constant_parameters.push((p, value.lo));
                     } else {
                         self.emit(Op::Copy {
                             dst: parameter_location.base,
@@ -242,11 +243,11 @@ impl Compiler<'_> {
                 }
             }
         }
-        for &(p, value) in &known {
+        for &(p, value) in &constant_parameters {
             self.bound_values[p] = Some(value);
         }
         let end = self.new_label();
-        let outer_returns = self.returns.replace(Returns {
+        let outer_return_target = self.return_target.replace(ReturnTarget {
             to: result,
             ty: function.result,
             end,
@@ -254,8 +255,8 @@ impl Compiler<'_> {
         self.block(&function.body);
         self.emit_missing_return(function);
         self.bind_label(end);
-        self.returns = outer_returns;
-        for (p, _) in known {
+        self.return_target = outer_return_target;
+        for (p, _) in constant_parameters {
             self.bound_values[p] = None;
         }
         for p in places {
@@ -272,10 +273,12 @@ impl Compiler<'_> {
         }
     }
 
+    /// Emits a call of the separate code of a recursive function.
     fn call_recursive(&mut self, id: FunctionId, passed: &[EvaluatedArgument], result: Location) {
         let function = &self.model.functions[id.index()];
-        let binding: Vec<ParameterBinding> =
-            (0..passed.len()).map(|i| self.binding(passed, i)).collect();
+        let binding: Vec<ParameterBinding> = (0..passed.len())
+            .map(|i| self.parameter_binding(passed, i))
+            .collect();
         let (argument_locations, returned) = self.argument_area(id);
         let in_element = |passed: &EvaluatedArgument| matches!(passed, EvaluatedArgument::Place(_, e) if !e.is_empty());
         if passed.iter().any(in_element) {
@@ -293,8 +296,8 @@ impl Compiler<'_> {
                     dst: argument_location.base,
                     a: value.cell,
                 }),
-                (&EvaluatedArgument::Parts(location), _)
-                | (&EvaluatedArgument::Place(location, _), ParameterBinding::Own) => {
+                (&EvaluatedArgument::Aggregate(location), _)
+                | (&EvaluatedArgument::Place(location, _), ParameterBinding::Copied) => {
                     self.copy(location, argument_location, argument_location.len)
                 }
                 (&EvaluatedArgument::Place(location, _), _) => {
@@ -307,13 +310,13 @@ impl Compiler<'_> {
                 }
             }
         }
-        let code = self.recursion(id, &binding);
+        let code = self.recursive_code(id, &binding);
         let name = function.name.clone();
         self.emit_at(Op::Call { to: code }, |_| name);
         for ((passed, binding), &argument_location) in
             passed.iter().zip(&binding).zip(&argument_locations)
         {
-            if let (&EvaluatedArgument::Place(location, _), ParameterBinding::Own) =
+            if let (&EvaluatedArgument::Place(location, _), ParameterBinding::Copied) =
                 (passed, binding)
             {
                 self.copy(argument_location, location, argument_location.len);
@@ -323,14 +326,18 @@ impl Compiler<'_> {
     }
 
     /// Meaning of the parameter to which the given argument is passed.
-    fn binding(&mut self, passed: &[EvaluatedArgument], argument: usize) -> ParameterBinding {
+    fn parameter_binding(
+        &mut self,
+        passed: &[EvaluatedArgument],
+        argument: usize,
+    ) -> ParameterBinding {
         let EvaluatedArgument::Place(location, _) = passed[argument] else {
-            return ParameterBinding::Own;
+            return ParameterBinding::Copied;
         };
         if (location.base as usize) < self.program.slots.len() {
             let (base, len) = (location.base, location.len);
             let computed = location.offset.is_some();
-            return ParameterBinding::State {
+            return ParameterBinding::InState {
                 base,
                 len,
                 computed,
@@ -343,7 +350,7 @@ impl Compiler<'_> {
             if (earlier_location.base, earlier_location.offset) == (location.base, location.offset)
                 && location.offset.is_none()
             {
-                return ParameterBinding::Same(i);
+                return ParameterBinding::SameAs(i);
             }
             if earlier_location.base < location.base + location.len
                 && location.base < earlier_location.base + earlier_location.len
@@ -353,20 +360,20 @@ impl Compiler<'_> {
                 self.emit_violation(&Violation::ill_defined(reason.to_string()));
             }
         }
-        ParameterBinding::Own
+        ParameterBinding::Copied
     }
 
     /// Index of a recursive function's code for these arguments; the code may be emitted later.
-    fn recursion(&mut self, function: FunctionId, passed: &[ParameterBinding]) -> u32 {
-        let mut known = self.recursions.iter();
-        let known = known.position(|known| known.function == function && known.passed == passed);
-        let number = known.unwrap_or_else(|| {
-            self.recursions.push(Recursion {
+    fn recursive_code(&mut self, function: FunctionId, passed: &[ParameterBinding]) -> u32 {
+        let mut codes = self.recursive_codes.iter();
+        let existing = codes.position(|code| code.function == function && code.passed == passed);
+        let number = existing.unwrap_or_else(|| {
+            self.recursive_codes.push(RecursiveCode {
                 function,
                 passed: passed.to_vec(),
                 entry: 0,
             });
-            self.recursions.len() - 1
+            self.recursive_codes.len() - 1
         });
         number as u32
     }
@@ -413,22 +420,22 @@ impl Compiler<'_> {
     pub(super) fn emit_recursive_functions(&mut self) {
         // Emitting one may add others to the list.
         let mut next = 0;
-        while next < self.recursions.len() {
+        while next < self.recursive_codes.len() {
             self.without_assumption = false;
-            self.recursions[next].entry = self.emit_piece(|c| c.emit_recursive_function(next));
+            self.recursive_codes[next].entry = self.emit_piece(|c| c.emit_recursive_function(next));
             next += 1;
         }
         for op in &mut self.program.code {
             if let Op::Call { to } = op {
-                *to = self.recursions[*to as usize].entry;
+                *to = self.recursive_codes[*to as usize].entry;
             }
         }
     }
 
     fn emit_recursive_function(&mut self, number: usize) {
         let model = self.model;
-        let id = self.recursions[number].function;
-        let passed = self.recursions[number].passed.clone();
+        let id = self.recursive_codes[number].function;
+        let passed = self.recursive_codes[number].passed.clone();
         let function = &model.functions[id.index()];
         let location_of = |c: &Self, p: VariableId| Location {
             base: c.cells[p.index()],
@@ -444,14 +451,14 @@ impl Compiler<'_> {
         {
             let cells = location_of(self, parameter);
             self.aliases[parameter.index()] = match binding {
-                ParameterBinding::Own => {
+                ParameterBinding::Copied => {
                     self.copy(argument_location, cells, argument_location.len);
                     None
                 }
-                ParameterBinding::Same(earlier) => {
+                ParameterBinding::SameAs(earlier) => {
                     Some(location_of(self, function.parameters[earlier]))
                 }
-                ParameterBinding::State {
+                ParameterBinding::InState {
                     base,
                     len,
                     computed,
@@ -466,11 +473,11 @@ impl Compiler<'_> {
         }
         let end = self.new_label();
         let ty = function.result;
-        self.returns = Some(Returns { to, ty, end });
+        self.return_target = Some(ReturnTarget { to, ty, end });
         self.block(&function.body);
         self.emit_missing_return(function);
         self.bind_label(end);
-        self.returns = None;
+        self.return_target = None;
         for ((&parameter, &binding), &argument_location) in function
             .parameters
             .iter()
@@ -478,7 +485,8 @@ impl Compiler<'_> {
             .zip(&argument_locations)
         {
             self.aliases[parameter.index()] = None;
-            if binding == ParameterBinding::Own && model.variable(parameter).role == Role::Alias {
+            if binding == ParameterBinding::Copied && model.variable(parameter).role == Role::Alias
+            {
                 self.copy(
                     location_of(self, parameter),
                     argument_location,
@@ -486,12 +494,12 @@ impl Compiler<'_> {
                 );
             }
         }
-        self.emit(Op::Back);
+        self.emit(Op::EndCall);
     }
 
     /// Emits a return with a value from a function, or the end of the piece.
     pub(super) fn emit_return(&mut self, value: Option<&Expr>) {
-        let Some(Returns { to, ty, end }) = self.returns else {
+        let Some(ReturnTarget { to, ty, end }) = self.return_target else {
             self.emit(Op::Return { verdict: true });
             return;
         };
@@ -529,6 +537,7 @@ impl Compiler<'_> {
         Some((-offset, offset, offset + hi))
     }
 
+    /// Emits the conversion of a union's value to a member, or the reverse.
     pub(super) fn convert(&mut self, to: TypeId, e: &Expr) -> Value {
         let conversion = self.conversion(to, e);
         let from = self.model.type_of(e);
@@ -552,7 +561,7 @@ impl Compiler<'_> {
         if !is_in_range || value.lo == UNDEFINED && lo > 0 {
             let name = self.model.types[to.index()].name.clone();
             let bounds = self.bounds(lo, hi);
-            self.emit_showing(Op::Check { a: dst, bounds }, from, |_| name);
+            self.emit_at_with_type(Op::Check { a: dst, bounds }, from, |_| name);
         }
         if shift != 0 {
             let b = self.constant(shift).cell;
@@ -575,7 +584,7 @@ impl Compiler<'_> {
 
 /// True if statements may remove elements from multisets. `functions` are the analysed functions before the one that
 /// contains the statements.
-fn removes(model: &Model, functions: &[Known], block: &[Stmt]) -> bool {
+fn may_remove_elements(model: &Model, functions: &[FunctionAnalysis], block: &[Stmt]) -> bool {
     let mut may_remove = false;
     visit::block(block, &mut |node| match node {
         Node::Stmt(Stmt::Remove(..) | Stmt::RemoveWhere(..)) => may_remove = true,
@@ -583,7 +592,7 @@ fn removes(model: &Model, functions: &[Known], block: &[Stmt]) -> bool {
             may_remove |= model.holds_multiset(model.type_of_place(to));
         }
         Node::Expr(Expr::Call(id, _)) | Node::Stmt(Stmt::Call(id, _)) => {
-            may_remove |= functions.get(id.index()).is_some_and(|f| f.removes);
+            may_remove |= functions.get(id.index()).is_some_and(|f| f.may_remove);
         }
         _ => {}
     });

@@ -122,33 +122,33 @@ impl Compiler<'_> {
         }
     }
 
-    /// Jumps to `to` if "`a` is `x` and `b` is `y`" has the value `when`.
+    /// Jumps to `to` if "`a` has `a_value` and `b` has `b_value`" has the value `when`.
     pub(super) fn jump_conjunction(
         &mut self,
         a: &Expr,
-        x: bool,
+        a_value: bool,
         b: &Expr,
-        y: bool,
+        b_value: bool,
         when: bool,
         to: Label,
     ) {
         if when {
             let end = self.new_label();
-            self.jump(a, !x, end);
-            self.jump(b, y, to);
+            self.jump(a, !a_value, end);
+            self.jump(b, b_value, to);
             self.bind_label(end);
         } else {
-            self.jump(a, !x, to);
-            self.jump(b, !y, to);
+            self.jump(a, !a_value, to);
+            self.jump(b, !b_value, to);
         }
     }
 
-    /// Jumps to `to` if "the body is `x` for all values" has the value `when`.
+    /// Jumps to `to` if "the body has `body_value` for all values" has the value `when`.
     pub(super) fn jump_quantified(
         &mut self,
         id: VariableId,
         body: &Expr,
-        x: bool,
+        body_value: bool,
         when: bool,
         to: Label,
     ) {
@@ -157,11 +157,13 @@ impl Compiler<'_> {
             self.enclosing_quantifiers.push(id);
         }
         if self.exhaustive_quantifiers.contains(&id) {
-            self.jump_quantified_exhaustive(id, body, x, when, to);
+            self.jump_quantified_exhaustive(id, body, body_value, when, to);
         } else {
             let end = self.new_label();
-            let decided = if when { end } else { to };
-            self.repeat(id, cost(self, body), |c| c.jump(body, !x, decided));
+            let decided_label = if when { end } else { to };
+            self.repeat(id, cost(self, body), |c| {
+                c.jump(body, !body_value, decided_label)
+            });
             if when {
                 self.emit(Op::Jump { to: to.0 });
             }
@@ -175,28 +177,28 @@ impl Compiler<'_> {
         &mut self,
         id: VariableId,
         body: &Expr,
-        x: bool,
+        body_value: bool,
         when: bool,
         to: Label,
     ) {
         let mark = self.temporary;
         let decided_cell = self.new_temporary();
-        let (no, yes) = (self.constant(0).cell, self.constant(1).cell);
+        let (zero, one) = (self.constant(0).cell, self.constant(1).cell);
         self.emit(Op::Copy {
             dst: decided_cell,
-            a: no,
+            a: zero,
         });
         self.repeat(id, cost(self, body), |c| {
             let next = c.new_label();
-            c.jump(body, x, next);
+            c.jump(body, body_value, next);
             c.emit(Op::Copy {
                 dst: decided_cell,
-                a: yes,
+                a: one,
             });
             c.bind_label(next);
         });
         let op = Comparison::Equal;
-        let b = if when { no } else { yes };
+        let b = if when { zero } else { one };
         self.emit(Op::JumpIf {
             op,
             a: decided_cell,
@@ -212,14 +214,16 @@ impl Compiler<'_> {
         id: VariableId,
         steps: &Steps,
         body: &Expr,
-        x: bool,
+        body_value: bool,
         when: bool,
         to: Label,
     ) {
         let mark = self.temporary;
         let end = self.new_label();
-        let decided = if when { end } else { to };
-        self.repeat_steps(id, steps, cost(self, body), |c| c.jump(body, !x, decided));
+        let decided_label = if when { end } else { to };
+        self.repeat_steps(id, steps, cost(self, body), |c| {
+            c.jump(body, !body_value, decided_label)
+        });
         if when {
             self.emit(Op::Jump { to: to.0 });
         }

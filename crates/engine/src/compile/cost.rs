@@ -16,7 +16,7 @@ pub(super) fn cost(compiler: &Compiler, e: &Expr) -> usize {
         }
         Expr::Peek(place) | Expr::IsUndefined(place) => place_cost(compiler, place),
         Expr::Undefined(_) => 0,
-        // The number of rounds is unknown here.
+        // The number of iterations is unknown here.
         Expr::ForallSteps(_, _, body) | Expr::ExistsSteps(_, _, body) => 8 + cost(compiler, body),
         Expr::Call(id, arguments) => call_cost(compiler, *id, arguments),
         Expr::Alias(_, place, e) => place_cost(compiler, place) + cost(compiler, e),
@@ -36,6 +36,7 @@ fn place_cost(compiler: &Compiler, place: &Place) -> usize {
     1 + place.path.iter().map(step).sum::<usize>()
 }
 
+/// Cost of a loop or quantifier over a bound variable, unrolled if it is short.
 fn repeated_cost(compiler: &Compiler, id: VariableId, body: usize) -> usize {
     if compiler.is_unrolled(id, body) {
         body.max(1) * compiler.model.count(compiler.model.variable(id).ty) as usize
@@ -44,6 +45,7 @@ fn repeated_cost(compiler: &Compiler, id: VariableId, body: usize) -> usize {
     }
 }
 
+/// Approximate number of instructions of a statement.
 pub(super) fn stmt_cost(compiler: &Compiler, s: &Stmt) -> usize {
     let block = |b: &[Stmt]| b.iter().map(|s| stmt_cost(compiler, s)).sum::<usize>();
     let size = |p: &Place| compiler.sizes[compiler.model.type_of_place(p).index()] as usize;

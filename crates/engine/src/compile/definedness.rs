@@ -9,19 +9,19 @@ use crate::program::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Finds slots and cells that are never undefined, and simplifies the code.
-pub(super) fn prove(program: &mut Program) {
+pub(super) fn remove_needless_checks(program: &mut Program) {
     let may_be_undefined = program.slots.iter().any(|slot| slot.undefined);
     // The effects of a call are not visible in a single piece of code.
-    if !may_be_undefined || !program.saved.is_empty() {
+    if !may_be_undefined || !program.saved_cells.is_empty() {
         return;
     }
     let mut slots = undefined_start_slots(program);
-    let elements = elements(program);
+    let element_groups = element_groups(program);
     // A piece is analysed again only if more may be undefined at its entry.
     let mut flows: FxHashMap<u32, Flow> = FxHashMap::default();
     loop {
-        mix_bags(program, &mut slots);
-        mix_elements(&elements, &mut slots);
+        merge_multiset_slots(program, &mut slots);
+        merge_array_elements(&element_groups, &mut slots);
         let mut has_grown = false;
         for rule in program.rules.iter().filter(|rule| rule.guard.is_some()) {
             let flow_entry = flows.entry(rule.body);
@@ -82,11 +82,12 @@ fn undefined_start_slots(program: &Program) -> Vec<bool> {
     undefined
 }
 
-/// An element of a multiset may move to any of its slots.
-fn mix_bags(program: &Program, undefined: &mut [bool]) {
-    for bag in &program.bags {
-        for part in 0..bag.stride {
-            let slots = (0..bag.capacity).map(|i| (bag.first + i * bag.stride + part) as usize);
+/// Marks all slots of a multiset if one may be undefined, since an element may move to any slot.
+fn merge_multiset_slots(program: &Program, undefined: &mut [bool]) {
+    for multiset in &program.multisets {
+        for part in 0..multiset.stride {
+            let slots = (0..multiset.capacity)
+                .map(|i| (multiset.first + i * multiset.stride + part) as usize);
             if slots.clone().any(|slot| undefined[slot]) {
                 slots.for_each(|slot| undefined[slot] = true);
             }
@@ -95,7 +96,7 @@ fn mix_bags(program: &Program, undefined: &mut [bool]) {
 }
 
 /// Groups of slots whose names differ only in indices.
-fn elements(program: &Program) -> Vec<Vec<usize>> {
+fn element_groups(program: &Program) -> Vec<Vec<usize>> {
     let mut groups: Vec<Vec<usize>> = Vec::new();
     let mut group_of_path: FxHashMap<String, usize> = FxHashMap::default();
     for (slot, Slot { name, .. }) in program.slots.iter().enumerate() {
@@ -113,8 +114,9 @@ fn elements(program: &Program) -> Vec<Vec<usize>> {
     groups
 }
 
-/// Permutations of scalarset values exchange packed elements of an array, so all elements must have the same encoding.
-fn mix_elements(groups: &[Vec<usize>], undefined: &mut [bool]) {
+/// Marks all elements of an array if one may be undefined. Permutations of scalarset values exchange packed elements, so
+/// all elements need the same encoding.
+fn merge_array_elements(groups: &[Vec<usize>], undefined: &mut [bool]) {
     for group in groups {
         if group.iter().any(|&slot| undefined[slot]) {
             group.iter().for_each(|&slot| undefined[slot] = true);
@@ -137,11 +139,11 @@ struct Flow<'a> {
     exit_state: Vec<u64>,
 }
 
-fn get(bits: &[u64], i: usize) -> bool {
+fn get_bit(bits: &[u64], i: usize) -> bool {
     bits[i / 64] >> (i % 64) & 1 != 0
 }
 
-fn set(bits: &mut [u64], i: usize, value: bool) {
+fn set_bit(bits: &mut [u64], i: usize, value: bool) {
     bits[i / 64] = bits[i / 64] & !(1 << (i % 64)) | (value as u64) << (i % 64);
 }
 
@@ -159,16 +161,16 @@ impl<'a> Flow<'a> {
     fn new(program: &'a Program, entry: u32) -> Flow<'a> {
         let code = program.piece(entry);
         let mut cells = FxHashMap::default();
-        let mut touch = |cell: Cell| {
+        let mut add_cell = |cell: Cell| {
             let next = cells.len();
             cells.entry(cell).or_insert(next);
         };
         for &op in code {
             if let Op::Load { base, len, .. } | Op::Store { base, len, .. } = op {
-                region(program, base, len).for_each(&mut touch);
+                region(program, base, len).for_each(&mut add_cell);
             }
             let mut op = op;
-            op.operands(|cell| touch(*cell));
+            op.operands(|cell| add_cell(*cell));
         }
         Flow {
             program,
@@ -189,7 +191,7 @@ impl<'a> Flow<'a> {
                 Some(&slot) => slot,
                 None => self.program.frame[cell as usize] == UNDEFINED,
             };
-            set(&mut first, number, undefined);
+            set_bit(&mut first, number, undefined);
         }
         if self.entry_state.as_ref() == Some(&first) {
             return;
@@ -197,14 +199,14 @@ impl<'a> Flow<'a> {
         self.entry_state = Some(first);
         self.states.clear();
         self.exit_state.fill(0);
-        // Only backward jumps require another round.
-        while self.analyse_round(|_, _, _, _| {}) {}
+        // Only backward jumps require another pass.
+        while self.analyse_once(|_, _, _, _| {}) {}
     }
 
     /// Analyses the code once. Returns true if a backward jump has changed the state at its target.
     /// `visit` receives each reachable instruction, with the state before it.
-    fn analyse_round(&mut self, mut visit: impl FnMut(&Self, u32, Op, &[u64])) -> bool {
-        let mut needs_another_round = false;
+    fn analyse_once(&mut self, mut visit: impl FnMut(&Self, u32, Op, &[u64])) -> bool {
+        let mut needs_another_pass = false;
         let mut current = self.entry_state.clone();
         for (i, &op) in self.code.iter().enumerate() {
             let address = self.entry + i as u32;
@@ -227,7 +229,7 @@ impl<'a> Flow<'a> {
                         true
                     }
                 };
-                needs_another_round |= has_grown && to <= address;
+                needs_another_pass |= has_grown && to <= address;
             };
             match op {
                 Op::Jump { to } => {
@@ -238,8 +240,8 @@ impl<'a> Flow<'a> {
                     let mut jump_state = state.clone();
                     if self.tests_undefined(self.code[i]) {
                         let equal = op == Comparison::Equal;
-                        set(&mut jump_state, self.cells[&a], equal);
-                        set(&mut state, self.cells[&a], !equal);
+                        set_bit(&mut jump_state, self.cells[&a], equal);
+                        set_bit(&mut state, self.cells[&a], !equal);
                     }
                     jump(self, to, &jump_state);
                 }
@@ -249,25 +251,27 @@ impl<'a> Flow<'a> {
                     }
                     continue;
                 }
-                Op::Fail { .. } | Op::Back => continue,
+                Op::Fail { .. } | Op::EndCall => continue,
                 Op::Copy { dst, a } | Op::Set { dst, a } => {
-                    let value = get(&state, self.cells[&a]);
-                    set(&mut state, self.cells[&dst], value);
+                    let value = get_bit(&state, self.cells[&a]);
+                    set_bit(&mut state, self.cells[&dst], value);
                 }
-                Op::Defined { a } | Op::Check { a, .. } => set(&mut state, self.cells[&a], false),
+                Op::Defined { a } | Op::Check { a, .. } => {
+                    set_bit(&mut state, self.cells[&a], false)
+                }
                 Op::Arithmetic { dst, .. }
                 | Op::Compare { dst, .. }
                 | Op::Index { dst, .. }
-                | Op::Table { dst, .. } => set(&mut state, self.cells[&dst], false),
+                | Op::Table { dst, .. } => set_bit(&mut state, self.cells[&dst], false),
                 Op::Load { dst, base, len, .. } => {
                     let mut cells = region(self.program, base, len);
-                    let may_be_undefined = cells.any(|cell| get(&state, self.cells[&cell]));
-                    set(&mut state, self.cells[&dst], may_be_undefined);
+                    let may_be_undefined = cells.any(|cell| get_bit(&state, self.cells[&cell]));
+                    set_bit(&mut state, self.cells[&dst], may_be_undefined);
                 }
                 Op::Store { a, base, len, .. } => {
-                    if get(&state, self.cells[&a]) {
+                    if get_bit(&state, self.cells[&a]) {
                         for cell in region(self.program, base, len) {
-                            set(&mut state, self.cells[&cell], true);
+                            set_bit(&mut state, self.cells[&cell], true);
                         }
                     }
                 }
@@ -275,7 +279,7 @@ impl<'a> Flow<'a> {
             }
             current = Some(state);
         }
-        needs_another_round
+        needs_another_pass
     }
 
     /// True if an instruction tests whether a cell is undefined.
@@ -297,7 +301,9 @@ impl<'a> Flow<'a> {
     fn undefined_at_exit(&self) -> impl Iterator<Item = usize> + '_ {
         let count = self.program.slots.len();
         let mut slots: Vec<usize> = (self.cells.iter())
-            .filter(|&(&cell, &number)| (cell as usize) < count && get(&self.exit_state, number))
+            .filter(|&(&cell, &number)| {
+                (cell as usize) < count && get_bit(&self.exit_state, number)
+            })
             .map(|(&cell, _)| cell as usize)
             .collect();
         slots.sort_unstable();
@@ -306,8 +312,8 @@ impl<'a> Flow<'a> {
 
     /// Adds possible simplifications: replacements of instructions, or `None` to remove one.
     fn collect_simplifications(&mut self, changes: &mut Vec<(u32, Option<Op>)>) {
-        self.analyse_round(|flow, address, op, state| {
-            let defined = |cell: Cell| !get(state, flow.cells[&cell]);
+        self.analyse_once(|flow, address, op, state| {
+            let defined = |cell: Cell| !get_bit(state, flow.cells[&cell]);
             match op {
                 Op::Defined { a } if defined(a) => changes.push((address, None)),
                 Op::JumpIf {
@@ -346,8 +352,10 @@ fn remove_instructions(program: &mut Program, removed: &[bool]) {
     }
     new_positions.push(next);
     let relocate = |address: &mut u32| *address = new_positions[*address as usize];
-    let mut keep = removed.iter();
-    program.code.retain(|_| keep.next() == Some(&false));
+    let mut removed_flags = removed.iter();
+    program
+        .code
+        .retain(|_| removed_flags.next() == Some(&false));
     for op in &mut program.code {
         if let Op::Jump { to } | Op::JumpIf { to, .. } | Op::Call { to } = op {
             relocate(to);
@@ -357,8 +365,8 @@ fn remove_instructions(program: &mut Program, removed: &[bool]) {
     for instance in program.starts.iter_mut().chain(&mut program.rules) {
         relocate(&mut instance.body);
         instance.guard.iter_mut().for_each(relocate);
-        if let Some(every) = &mut instance.every {
-            relocate(&mut every.next);
+        if let Some(parameter_loop) = &mut instance.parameter_loop {
+            relocate(&mut parameter_loop.next);
         }
     }
     program

@@ -5,6 +5,7 @@ use super::*;
 use crate::visit::{self, Node};
 
 impl Compiler<'_> {
+    /// Compiles all start states.
     pub(super) fn compile_starts(&mut self) {
         let model = self.model;
         for (source, start) in model.starts.iter().enumerate() {
@@ -15,7 +16,7 @@ impl Compiler<'_> {
                     source: source as u32,
                     number: c.program.start_count(),
                     arguments: Vec::new(),
-                    every: None,
+                    parameter_loop: None,
                     guard: Some(body),
                     body,
                     spontaneous: false,
@@ -23,7 +24,7 @@ impl Compiler<'_> {
                 }
             };
             if let Some(mut parameter_loop) = self.parameter_loop(&start.parameters, cost) {
-                parameter_loop.next = self.next(
+                parameter_loop.next = self.emit_next_combination(
                     &Expr::Bool(true),
                     &parameter_loop.parameters,
                     &start.parameters,
@@ -31,7 +32,7 @@ impl Compiler<'_> {
                 let parameter_loop = Some(parameter_loop);
                 let shared = instance(self);
                 self.program.starts.push(Instance {
-                    every: parameter_loop,
+                    parameter_loop,
                     ..shared
                 });
                 continue;
@@ -46,6 +47,7 @@ impl Compiler<'_> {
         }
     }
 
+    /// Compiles the guards and bodies of all rules.
     pub(super) fn compile_rules(&mut self) {
         let model = self.model;
         for (source, rule) in model.rules.iter().enumerate() {
@@ -64,7 +66,7 @@ impl Compiler<'_> {
                     source: source as u32,
                     number: c.program.rule_count(),
                     arguments: Vec::new(),
-                    every: None,
+                    parameter_loop: None,
                     guard,
                     body,
                     spontaneous: rule.spontaneous,
@@ -72,12 +74,15 @@ impl Compiler<'_> {
                 }
             };
             if let Some(mut parameter_loop) = self.parameter_loop(&rule.parameters, cost) {
-                parameter_loop.next =
-                    self.next(&rule.guard, &parameter_loop.parameters, &rule.parameters);
+                parameter_loop.next = self.emit_next_combination(
+                    &rule.guard,
+                    &parameter_loop.parameters,
+                    &rule.parameters,
+                );
                 let parameter_loop = Some(parameter_loop);
                 let shared = instance(self);
                 self.program.rules.push(Instance {
-                    every: parameter_loop,
+                    parameter_loop,
                     ..shared
                 });
                 continue;
@@ -114,31 +119,36 @@ impl Compiler<'_> {
     }
 
     /// Emits code that advances the parameters to the next values for which a guard holds.
-    fn next(&mut self, guard: &Expr, cells: &[Parameter], names: &[VariableId]) -> u32 {
+    fn emit_next_combination(
+        &mut self,
+        guard: &Expr,
+        cells: &[Parameter],
+        parameters: &[VariableId],
+    ) -> u32 {
         self.without_assumption = false;
         self.emit_piece(|c| {
             let (top, exhausted) = (c.new_label(), c.new_label());
-            // Advances a parameter; the parameters after it have their first values there.
-            let next: Vec<Label> = names.iter().map(|_| c.new_label()).collect();
-            // Advances a parameter; the parameters after it may have any values.
-            let skip: Vec<Label> = names.iter().map(|_| c.new_label()).collect();
+            // Per parameter: code that advances it, entered while the parameters after it have their first values.
+            let advance: Vec<Label> = parameters.iter().map(|_| c.new_label()).collect();
+            // Per parameter: code that resets the parameters after it and advances it.
+            let reset_and_advance: Vec<Label> = parameters.iter().map(|_| c.new_label()).collect();
             c.bind_label(top);
             // A failing conjunct also fails for all values of the parameters that it does not read.
-            c.conjuncts_of_guard(guard, names, &mut None, &mut |last| match last {
+            c.emit_guard_conjuncts(guard, parameters, &mut None, &mut |last| match last {
                 None => exhausted,
-                Some(last) => skip[last],
+                Some(last) => reset_and_advance[last],
             });
             c.emit(Op::Return { verdict: true });
             for last in (0..cells.len()).rev() {
                 let Parameter { cell, lo, hi } = cells[last];
                 let (lo, hi) = (c.constant(lo).cell, c.constant(hi).cell);
                 let one = c.constant(1).cell;
-                c.bind_label(skip[last]);
+                c.bind_label(reset_and_advance[last]);
                 for later_parameter in &cells[last + 1..] {
                     let (dst, a) = (later_parameter.cell, c.constant(later_parameter.lo).cell);
                     c.emit(Op::Copy { dst, a });
                 }
-                c.bind_label(next[last]);
+                c.bind_label(advance[last]);
                 let at_max = c.new_label();
                 let op = Comparison::Equal;
                 let to = at_max.0;
@@ -159,7 +169,7 @@ impl Compiler<'_> {
                 c.emit(Op::Copy { dst: cell, a: lo });
                 let previous = last
                     .checked_sub(1)
-                    .map_or(exhausted, |previous| next[previous]);
+                    .map_or(exhausted, |previous| advance[previous]);
                 c.emit(Op::Jump { to: previous.0 });
             }
             c.bind_label(exhausted);
@@ -167,30 +177,30 @@ impl Compiler<'_> {
         })
     }
 
-    /// Emits code that jumps, from the first conjunct that does not hold, to the label that `fails` returns. Its
+    /// Emits code that jumps, from the first conjunct that does not hold, to the label that `failure_label` returns. Its
     /// argument is the last parameter that the conjunct reads, or that an earlier conjunct reads which may be an error
     /// of the model for other values. `last` is the parameter of these earlier conjuncts.
-    fn conjuncts_of_guard(
+    fn emit_guard_conjuncts(
         &mut self,
         e: &Expr,
-        names: &[VariableId],
+        parameters: &[VariableId],
         last: &mut Option<usize>,
-        fails: &mut dyn FnMut(Option<usize>) -> Label,
+        failure_label: &mut dyn FnMut(Option<usize>) -> Label,
     ) {
         match e {
             Expr::Line(line, inner) => {
                 self.line = *line;
-                self.conjuncts_of_guard(inner, names, last, fails);
+                self.emit_guard_conjuncts(inner, parameters, last, failure_label);
             }
             Expr::Binary(Operator::And, a, b) => {
-                self.conjuncts_of_guard(a, names, last, fails);
-                self.conjuncts_of_guard(b, names, last, fails);
+                self.emit_guard_conjuncts(a, parameters, last, failure_label);
+                self.emit_guard_conjuncts(b, parameters, last, failure_label);
             }
             _ => {
-                let last_read = (*last).max(last_used_name(e, names));
-                let to = fails(last_read);
+                let last_read = (*last).max(last_used_parameter(e, parameters));
+                let to = failure_label(last_read);
                 self.jump(e, false, to);
-                if self.defined_bounds(e, names).is_none() {
+                if self.defined_bounds(e, parameters).is_none() {
                     *last = last_read;
                 }
             }
@@ -199,23 +209,23 @@ impl Compiler<'_> {
 
     /// Bounds of an expression that is defined for all values of these parameters and reads nothing else; `None` for
     /// others.
-    fn defined_bounds(&self, e: &Expr, names: &[VariableId]) -> Option<(Number, Number)> {
+    fn defined_bounds(&self, e: &Expr, parameters: &[VariableId]) -> Option<(Number, Number)> {
         if let Some(value) = self.constant_value(e) {
             return Some((value, value));
         }
         match e {
-            Expr::Line(_, e) => self.defined_bounds(e, names),
+            Expr::Line(_, e) => self.defined_bounds(e, parameters),
             Expr::Read(place) | Expr::Peek(place)
-                if place.path.is_empty() && names.contains(&place.variable) =>
+                if place.path.is_empty() && parameters.contains(&place.variable) =>
             {
                 let domain = self.domain(place.variable);
                 Some((*domain.start(), *domain.end()))
             }
-            Expr::Not(a) => self.defined_bounds(a, names),
+            Expr::Not(a) => self.defined_bounds(a, parameters),
             Expr::Binary(op, a, b) => {
                 let (a, b) = (
-                    self.defined_bounds(a, names)?,
-                    self.defined_bounds(b, names)?,
+                    self.defined_bounds(a, parameters)?,
+                    self.defined_bounds(b, parameters)?,
                 );
                 let bounds = match op {
                     Operator::Add => (a.0.checked_add(b.0)?, a.1.checked_add(b.1)?),
@@ -261,11 +271,15 @@ impl Compiler<'_> {
     }
 }
 
-/// Index of the last of these names that occurs in an expression.
-fn last_used_name(e: &Expr, names: &[VariableId]) -> Option<usize> {
+/// Index of the last of these parameters that an expression reads.
+fn last_used_parameter(e: &Expr, parameters: &[VariableId]) -> Option<usize> {
     let mut last = None;
     let mut note_use = |place: &Place| {
-        last = last.max(names.iter().position(|&name| name == place.variable));
+        last = last.max(
+            parameters
+                .iter()
+                .position(|&parameter| parameter == place.variable),
+        );
     };
     visit::expr(e, &mut |node| match node {
         Node::Expr(

@@ -1,15 +1,16 @@
 //! Loops; short ones are unrolled.
 
-use super::places::reach;
+use super::places::encode_reach;
 use super::*;
 
 /// Maximum number of nodes of unrolled loop bodies.
-const UNROLL: u64 = 4096;
+const MAX_UNROLLED_NODES: u64 = 4096;
 
 impl Compiler<'_> {
+    /// True if a loop over a bound variable, with a body of this cost, is short enough to unroll.
     pub(super) fn is_unrolled(&self, bound: VariableId, cost: usize) -> bool {
         let count = self.model.count(self.model.variable(bound).ty);
-        count.saturating_mul(cost as u64) <= UNROLL
+        count.saturating_mul(cost as u64) <= MAX_UNROLLED_NODES
     }
 
     /// Emits `f` for each value of a bound variable, unrolled or as a loop.
@@ -61,30 +62,30 @@ impl Compiler<'_> {
     ) {
         let (zero, one) = (self.constant(0).cell, self.constant(1).cell);
         let last = self.constant(Number::from(order.count) - 1).cell;
-        let round = self.new_temporary();
+        let iteration = self.new_temporary();
         self.emit(Op::Copy {
-            dst: round,
+            dst: iteration,
             a: zero,
         });
         let (top, end) = (self.new_label(), self.new_label());
         self.bind_label(top);
         self.emit(Op::Load {
             dst: self.cells[id.index()],
-            offset: round,
+            offset: iteration,
             base: order.first,
-            len: reach(order.count),
+            len: encode_reach(order.count),
         });
         f(self);
         self.emit(Op::JumpIf {
             op: Comparison::Equal,
-            a: round,
+            a: iteration,
             b: last,
             to: end.0,
         });
         self.emit(Op::Arithmetic {
             op: Arithmetic::Add,
-            dst: round,
-            a: round,
+            dst: iteration,
+            a: iteration,
             b: one,
         });
         self.emit(Op::Jump { to: top.0 });
@@ -108,14 +109,14 @@ impl Compiler<'_> {
             if by > 0 && to < from || by < 0 && from < to {
                 return;
             }
-            let rounds = match by {
+            let iterations = match by {
                 0 => u64::MAX,
                 _ => (to.abs_diff(from) / by.unsigned_abs()).saturating_add(1),
             };
-            if rounds.saturating_mul(cost.max(1) as u64) <= UNROLL {
-                for round in 0..rounds {
+            if iterations.saturating_mul(cost.max(1) as u64) <= MAX_UNROLLED_NODES {
+                for iteration in 0..iterations {
                     self.bound_values[id.index()] =
-                        Some(from.wrapping_add((round as Number).wrapping_mul(by)));
+                        Some(from.wrapping_add((iteration as Number).wrapping_mul(by)));
                     f(self);
                 }
                 self.bound_values[id.index()] = None;

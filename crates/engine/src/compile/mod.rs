@@ -16,13 +16,13 @@ use crate::model::Violation;
 use crate::model::*;
 use crate::program::*;
 use crate::symmetry::{Scratch, Symmetry};
-use crate::symmetry_check::Settled;
+use crate::symmetry_check::UniformStores;
 use crate::visit;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
 use cost::{cost, stmt_cost};
-use places::leaves;
+use places::append_leaves;
 use values::comparison;
 
 /// Maximum number of instructions. Code beyond it is discarded, and the program must not run.
@@ -43,25 +43,29 @@ const CONSTANT: Cell = 1 << 31;
 
 /// Compiles a valid model. If `notes` is false, [`Stmt::Note`]s are left out.
 pub(crate) fn compile(model: &Model, notes: bool) -> Program {
-    compile_with_loop_checks(model, notes, Settled::new())
+    compile_with_loop_checks(model, notes, UniformStores::new())
 }
 
-/// As [`compile`], with checks of loops. If rounds of a loop store different values in a place of `settled`, the
-/// program compares all orders of the loop. If their results differ, it reports an exceeded limit.
-pub(crate) fn compile_with_loop_checks(model: &Model, notes: bool, settled: Settled) -> Program {
-    compile_with_node_limit(model, notes, settled, MAX_NODES)
+/// As [`compile`], with checks of loops. If iterations of a loop store different values in a place of `uniform_stores`,
+/// the program compares all orders of the loop. If their results differ, it reports an exceeded limit.
+pub(crate) fn compile_with_loop_checks(
+    model: &Model,
+    notes: bool,
+    uniform_stores: UniformStores,
+) -> Program {
+    compile_with_node_limit(model, notes, uniform_stores, MAX_NODES)
 }
 
-/// As [`compile_with_loop_checks`], with a size limit in nodes for rules with separate code for each combination of parameter
-/// values.
+/// As [`compile_with_loop_checks`], with a size limit in nodes for rules with separate code for each combination of
+/// parameter values.
 pub(crate) fn compile_with_node_limit(
     model: &Model,
     notes: bool,
-    settled: Settled,
+    uniform_stores: UniformStores,
     max_nodes: usize,
 ) -> Program {
     let mut program =
-        compile_without_short_circuit(model, notes, settled.clone(), Vec::new(), max_nodes);
+        compile_without_short_circuit(model, notes, uniform_stores.clone(), Vec::new(), max_nodes);
     // Values of a scalarset have no order. An error for one value must therefore not depend on whether another value
     // decides a quantifier first. If errors are possible, quantifiers evaluate all values.
     let sites = program.sites.values();
@@ -76,8 +80,13 @@ pub(crate) fn compile_with_node_limit(
         exhaustive_quantifiers.retain(|&id| !asymmetric_sets.contains(&model.variable(id).ty));
     }
     if !exhaustive_quantifiers.is_empty() {
-        program =
-            compile_without_short_circuit(model, notes, settled, exhaustive_quantifiers, max_nodes);
+        program = compile_without_short_circuit(
+            model,
+            notes,
+            uniform_stores,
+            exhaustive_quantifiers,
+            max_nodes,
+        );
     }
     if !program.orders.is_empty() {
         let packing = Packing::new(&program, 0..program.slots.len() as Cell);
@@ -104,14 +113,14 @@ impl Orbits for OrbitsOfModel {
     }
 }
 
-/// Orders of loops over scalarsets whose rounds may store different values. Their cells begin at `next`.
-fn loop_orders(model: &Model, settled: &Settled, next: &mut Cell) -> Vec<LoopOrder> {
+/// Orders of loops over scalarsets whose iterations may store different values. Their cells begin at `next`.
+fn loop_orders(model: &Model, uniform_stores: &UniformStores, next: &mut Cell) -> Vec<LoopOrder> {
     let mut orders: Vec<LoopOrder> = Vec::new();
-    let asymmetric_sets = match settled.is_empty() {
+    let asymmetric_sets = match uniform_stores.is_empty() {
         true => return orders,
         false => crate::symmetry_check::asymmetric_sets(model),
     };
-    for id in settled.keys() {
+    for id in uniform_stores.keys() {
         let ty = model.variable(*id).ty;
         let mut members = Vec::new();
         let mut first = 0;
@@ -139,21 +148,22 @@ fn loop_orders(model: &Model, settled: &Settled, next: &mut Cell) -> Vec<LoopOrd
     orders
 }
 
-/// As [`compile_with_node_limit`]. Quantifiers that bind the names in `every` evaluate all values, even once they are decided.
+/// As [`compile_with_node_limit`]. Quantifiers that bind variables of `exhaustive_quantifiers` evaluate all values, even
+/// once they are decided.
 fn compile_without_short_circuit(
     model: &Model,
     notes: bool,
-    settled: Settled,
+    uniform_stores: UniformStores,
     exhaustive_quantifiers: Vec<VariableId>,
     max_nodes: usize,
 ) -> Program {
-    let mut compiler = Compiler::new(model, notes, &settled);
+    let mut compiler = Compiler::new(model, notes, &uniform_stores);
     compiler.max_nodes = max_nodes;
     compiler.exhaustive_quantifiers = exhaustive_quantifiers;
     compiler.compute_call_costs();
     // Start states need no checks of loop orders: each is a state like any other.
     compiler.compile_starts();
-    compiler.settled = settled;
+    compiler.uniform_stores = uniform_stores;
     compiler.compile_rules();
     for (i, invariant) in model.invariants.iter().enumerate() {
         compiler.for_each_claim(invariant, |compiler, entries| {
@@ -168,7 +178,7 @@ fn compile_without_short_circuit(
     }
     if let Some(quiescent) = &model.quiescent {
         let mut entries = Vec::new();
-        compiler.conjuncts(quiescent, &mut |compiler, e| {
+        compiler.for_each_conjunct(quiescent, &mut |compiler, e| {
             entries.push(compiler.emit_claim(e, true))
         });
         compiler.program.quiescent = Some(entries);
@@ -193,13 +203,14 @@ fn compile_without_short_circuit(
     compiler.finish()
 }
 
+/// Compiler of one model.
 struct Compiler<'a> {
     model: &'a Model,
     program: Program,
     notes: bool,
     /// Size limit of rules with separate code; see [`instances`].
     max_nodes: usize,
-    /// Number of simple parts of each type.
+    /// Number of cells of each type.
     sizes: Vec<u32>,
     /// First cell of each variable.
     cells: Vec<Cell>,
@@ -209,7 +220,7 @@ struct Compiler<'a> {
     constant_values: Vec<Number>,
     bounds: FxHashMap<(Number, Number), u32>,
     shapes: FxHashMap<Shape, u32>,
-    names: FxHashMap<Violation, u32>,
+    violation_indices: FxHashMap<Violation, u32>,
     /// Next free temporary, and the maximum ever in use.
     temporary: Cell,
     max_temporaries: Cell,
@@ -220,21 +231,21 @@ struct Compiler<'a> {
     /// The multiset elements that contain each alias, where they may be removed while the alias is bound.
     alias_elements: Vec<Vec<Element>>,
     /// Analysis of each function.
-    functions: Vec<calls::Known>,
-    recursions: Vec<calls::Recursion>,
+    functions: Vec<calls::FunctionAnalysis>,
+    recursive_codes: Vec<calls::RecursiveCode>,
     /// Target of [`Stmt::Return`].
-    returns: Option<calls::Returns>,
+    return_target: Option<calls::ReturnTarget>,
     /// Verdict of code whose assumption does not hold.
     without_assumption: bool,
-    /// Places that must receive equal values in all rounds, for all loops and for the enclosing ones.
-    settled: Settled,
+    /// Places that must receive equal values in all iterations, for all loops and for the enclosing ones.
+    uniform_stores: UniformStores,
     watched_places: Vec<LoopPlaces>,
-    /// Within such a loop: true if it takes the order of [`Program::orders`].
-    in_order: Option<bool>,
-    /// Names of quantifiers that evaluate all values, and enclosing quantifiers over scalarsets.
+    /// Within such a loop: true if the code takes the values in the order of [`Program::orders`].
+    uses_loop_order: Option<bool>,
+    /// Variables of quantifiers that evaluate all values, and of the enclosing quantifiers over scalarsets.
     exhaustive_quantifiers: Vec<VariableId>,
     enclosing_quantifiers: Vec<VariableId>,
-    /// Line of the text of the current code, and of the start of the next piece.
+    /// Source line of the current code, and of the start of the next piece.
     line: u32,
     first_line: u32,
 }
@@ -257,12 +268,12 @@ struct Location {
     len: u32,
 }
 
-/// Places in which the rounds of a loop may store different values.
+/// Places in which the iterations of a loop may store different values.
 struct LoopPlaces {
     /// Spellings of the place in the loop.
     places: Vec<Place>,
-    /// Cell that is 1 once a round has stored a value there.
-    stored: Cell,
+    /// Cell that is 1 once an iteration has stored a value there.
+    stored_flag: Cell,
     /// Index into [`Program::orders`].
     order: u32,
 }
@@ -280,33 +291,42 @@ struct Element {
 struct Label(u32);
 
 impl<'a> Compiler<'a> {
-    fn new(model: &'a Model, notes: bool, settled: &Settled) -> Self {
+    fn new(model: &'a Model, notes: bool, uniform_stores: &UniformStores) -> Self {
         let sizes = model.sizes();
-        let mut parts = Vec::new();
-        let mut bags = Vec::new();
+        let mut leaves = Vec::new();
+        let mut multisets = Vec::new();
         let mut cells = vec![0; model.variables.len()];
         for (variable, cell) in model.variables.iter().zip(&mut cells) {
             if variable.role == Role::State {
-                *cell = parts.len() as Cell;
-                multisets::bags(model, &sizes, variable.ty, *cell, &mut bags);
-                leaves(model, variable.ty, variable.name.clone(), false, &mut parts);
+                *cell = leaves.len() as Cell;
+                multisets::append_multisets(model, &sizes, variable.ty, *cell, &mut multisets);
+                append_leaves(
+                    model,
+                    variable.ty,
+                    variable.name.clone(),
+                    false,
+                    &mut leaves,
+                );
             }
         }
-        let mut next = parts.len() as Cell;
-        let mut frame: Vec<Number> = parts.iter().map(|p| p.initial_value(model)).collect();
-        let slots = parts.into_iter().map(|part| Slot {
-            undefined: part.initial_value(model) == UNDEFINED,
-            name: part.name,
-            ty: part.ty,
-            lo: part.lo,
-            hi: part.hi,
+        let mut next = leaves.len() as Cell;
+        let mut frame: Vec<Number> = leaves
+            .iter()
+            .map(|leaf| leaf.initial_value(model))
+            .collect();
+        let slots = leaves.into_iter().map(|leaf| Slot {
+            undefined: leaf.initial_value(model) == UNDEFINED,
+            name: leaf.name,
+            ty: leaf.ty,
+            lo: leaf.lo,
+            hi: leaf.hi,
         });
         let slots = slots.collect();
-        let functions = calls::Known::analyse_all(model, &sizes, &mut next);
-        let reordered = next;
+        let functions = calls::FunctionAnalysis::analyse_all(model, &sizes, &mut next);
+        let reorder_flag = next;
         next += 1;
-        let orders = loop_orders(model, settled, &mut next);
-        let saved = next;
+        let orders = loop_orders(model, uniform_stores, &mut next);
+        let first_saved = next;
         for (variable, cell) in model.variables.iter().zip(&mut cells) {
             if matches!(variable.role, Role::Local | Role::Bound)
                 || (variable.role == Role::Alias && functions.iter().any(|f| f.recursive))
@@ -345,12 +365,12 @@ impl<'a> Compiler<'a> {
             covers: Vec::new(),
             liveness: Vec::new(),
             assumptions: Vec::new(),
-            bags,
-            saved: saved..saved,
+            multisets,
+            saved_cells: first_saved..first_saved,
             orders,
-            reordered,
+            reorder_flag,
             orbits: None,
-            names: Vec::new(),
+            violations: Vec::new(),
             sites: FxHashMap::default(),
             notes: Vec::new(),
             number_bits: model.number_bits(),
@@ -367,19 +387,19 @@ impl<'a> Compiler<'a> {
             constant_values: Vec::new(),
             bounds: FxHashMap::default(),
             shapes: FxHashMap::default(),
-            names: FxHashMap::default(),
+            violation_indices: FxHashMap::default(),
             temporary: next,
             max_temporaries: next,
             labels: Vec::new(),
             aliases: vec![None; model.variables.len()],
             alias_elements: vec![Vec::new(); model.variables.len()],
             functions,
-            recursions: Vec::new(),
-            returns: None,
+            recursive_codes: Vec::new(),
+            return_target: None,
             without_assumption: false,
-            settled: Settled::new(),
+            uniform_stores: UniformStores::new(),
             watched_places: Vec::new(),
-            in_order: None,
+            uses_loop_order: None,
             exhaustive_quantifiers: Vec::new(),
             enclosing_quantifiers: Vec::new(),
             line: 0,
@@ -391,8 +411,8 @@ impl<'a> Compiler<'a> {
     fn finish(mut self) -> Program {
         let first = self.max_temporaries;
         match self.functions.iter().any(|f| f.recursive) {
-            true => self.program.saved.end = first,
-            false => self.program.saved = 0..0,
+            true => self.program.saved_cells.end = first,
+            false => self.program.saved_cells = 0..0,
         }
         for op in &mut self.program.code {
             op.operands(|cell| {
@@ -404,7 +424,7 @@ impl<'a> Compiler<'a> {
         self.program.frame.resize(first as usize, 0);
         self.program.frame.extend(&self.constant_values);
         if self.program.code.len() <= MAX_INSTRUCTIONS {
-            definedness::prove(&mut self.program);
+            definedness::remove_needless_checks(&mut self.program);
         }
         self.program
     }
@@ -413,7 +433,7 @@ impl<'a> Compiler<'a> {
     fn for_each_claim(&mut self, claim: &Invariant, mut f: impl FnMut(&mut Self, Vec<u32>)) {
         self.for_each_instance(&claim.parameters, |c, _| {
             let mut entries = Vec::new();
-            c.conjuncts(&claim.holds, &mut |c, e| {
+            c.for_each_conjunct(&claim.holds, &mut |c, e| {
                 entries.push(c.emit_claim(e, true))
             });
             f(c, entries);
@@ -429,22 +449,22 @@ impl<'a> Compiler<'a> {
     }
 
     /// Calls `f` for each conjunct of a claim; short quantifiers are unrolled.
-    fn conjuncts(&mut self, e: &Expr, f: &mut dyn FnMut(&mut Self, &Expr)) {
+    fn for_each_conjunct(&mut self, e: &Expr, f: &mut dyn FnMut(&mut Self, &Expr)) {
         match e {
             Expr::Bool(true) => {}
             Expr::Line(line, inner) => {
                 self.first_line = *line;
-                self.conjuncts(inner, f);
+                self.for_each_conjunct(inner, f);
                 self.first_line = 0;
             }
             Expr::Binary(Operator::And, a, b) => {
-                self.conjuncts(a, f);
-                self.conjuncts(b, f);
+                self.for_each_conjunct(a, f);
+                self.for_each_conjunct(b, f);
             }
             Expr::Forall(id, body) if self.is_unrolled(*id, cost(self, body)) => {
                 for value in self.domain(*id) {
                     self.bound_values[id.index()] = Some(value);
-                    self.conjuncts(body, f);
+                    self.for_each_conjunct(body, f);
                 }
                 self.bound_values[id.index()] = None;
             }
@@ -452,20 +472,20 @@ impl<'a> Compiler<'a> {
         }
     }
 
-    /// Emits code that returns true if a claim holds, and `without_assumption` if an assumption fails. Returns its
+    /// Emits code that returns true if a claim holds, and `without_assumption` if an assumption fails. ReturnTarget its
     /// entry.
     fn emit_claim(&mut self, e: &Expr, without_assumption: bool) -> u32 {
         self.without_assumption = without_assumption;
         self.emit_piece(|c| {
-            let no = c.new_label();
-            c.jump(e, false, no);
+            let false_label = c.new_label();
+            c.jump(e, false, false_label);
             c.emit(Op::Return { verdict: true });
-            c.bind_label(no);
+            c.bind_label(false_label);
             c.emit(Op::Return { verdict: false });
         })
     }
 
-    /// Emits code that runs statements. Returns its entry.
+    /// Emits code that runs statements. ReturnTarget its entry.
     fn emit_body(&mut self, body: &[Stmt]) -> u32 {
         self.without_assumption = false;
         self.emit_piece(|c| {
@@ -474,6 +494,7 @@ impl<'a> Compiler<'a> {
         })
     }
 
+    /// Emits a piece of code with labels of its own. Returns its entry.
     fn emit_piece(&mut self, f: impl FnOnce(&mut Self)) -> u32 {
         let start = self.program.code.len();
         self.labels.clear();
@@ -496,13 +517,18 @@ impl<'a> Compiler<'a> {
 
     /// Emits an instruction that may fault; `site` names its operand.
     fn emit_at(&mut self, op: Op, site: impl FnOnce(&Model) -> String) {
-        self.emit_showing(op, None, site);
+        self.emit_at_with_type(op, None, site);
     }
 
     /// As [`Compiler::emit_at`], with the type of the value that a message shows.
-    fn emit_showing(&mut self, op: Op, ty: Option<TypeId>, site: impl FnOnce(&Model) -> String) {
+    fn emit_at_with_type(
+        &mut self,
+        op: Op,
+        ty: Option<TypeId>,
+        site: impl FnOnce(&Model) -> String,
+    ) {
         let site = Site {
-            what: site(self.model),
+            operand: site(self.model),
             ty,
             line: self.line,
             enclosing_quantifiers: self.enclosing_quantifiers.clone(),
@@ -515,8 +541,8 @@ impl<'a> Compiler<'a> {
 
     /// Emits a violation.
     fn emit_violation(&mut self, violation: &Violation) {
-        let name = self.name(violation);
-        self.emit_at(Op::Fail { name }, |_| String::new());
+        let violation = self.violation_index(violation);
+        self.emit_at(Op::Fail { violation }, |_| String::new());
     }
 
     /// Emits a violation by an ill-defined operation, unless cell `a` holds `expected`.
@@ -555,6 +581,7 @@ impl<'a> Compiler<'a> {
         self.temporary - 1
     }
 
+    /// Cell of a constant.
     fn constant(&mut self, value: Number) -> Value {
         let next = self.constant_values.len() as Cell | CONSTANT;
         let cell = *self.constants.entry(value).or_insert_with(|| {
@@ -568,13 +595,14 @@ impl<'a> Compiler<'a> {
         }
     }
 
-    fn name(&mut self, name: &Violation) -> u32 {
-        if let Some(&known) = self.names.get(name) {
+    /// Index of this violation in [`Program::violations`].
+    fn violation_index(&mut self, violation: &Violation) -> u32 {
+        if let Some(&known) = self.violation_indices.get(violation) {
             return known;
         }
-        self.program.names.push(name.clone());
-        let index = self.program.names.len() as u32 - 1;
-        self.names.insert(name.clone(), index);
+        self.program.violations.push(violation.clone());
+        let index = self.program.violations.len() as u32 - 1;
+        self.violation_indices.insert(violation.clone(), index);
         index
     }
 
@@ -588,6 +616,7 @@ impl<'a> Compiler<'a> {
         index
     }
 
+    /// Index of this shape in [`Program::shapes`].
     fn shape(&mut self, shape: Shape) -> u32 {
         let next = self.program.shapes.len() as u32;
         let index = *self.shapes.entry(shape).or_insert(next);

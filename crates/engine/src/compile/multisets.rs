@@ -3,17 +3,17 @@
 use super::*;
 
 /// Appends the multisets in a value of a type at a cell, inner ones first.
-pub(super) fn bags(
+pub(super) fn append_multisets(
     model: &Model,
     sizes: &[u32],
     ty: TypeId,
     first_cell: Cell,
-    result: &mut Vec<Bag>,
+    result: &mut Vec<MultisetLayout>,
 ) {
     match model.ty(ty) {
         Type::Array { index, element } => {
             for i in 0..model.count(*index) as u32 {
-                bags(
+                append_multisets(
                     model,
                     sizes,
                     *element,
@@ -25,16 +25,16 @@ pub(super) fn bags(
         Type::Record(fields) => {
             let mut first_cell = first_cell;
             for &(_, part) in fields {
-                bags(model, sizes, part, first_cell, result);
+                append_multisets(model, sizes, part, first_cell, result);
                 first_cell += sizes[part.index()];
             }
         }
         Type::Multiset { capacity, element } => {
             let stride = 1 + sizes[element.index()];
             for i in 0..*capacity {
-                bags(model, sizes, *element, first_cell + i * stride + 1, result);
+                append_multisets(model, sizes, *element, first_cell + i * stride + 1, result);
             }
-            result.push(Bag {
+            result.push(MultisetLayout {
                 first: first_cell,
                 capacity: *capacity,
                 stride,
@@ -46,7 +46,7 @@ pub(super) fn bags(
 
 impl Compiler<'_> {
     /// Capacity and element type of a multiset.
-    fn bag(&self, ty: TypeId) -> (u32, TypeId) {
+    fn capacity_and_element(&self, ty: TypeId) -> (u32, TypeId) {
         match self.model.ty(ty) {
             Type::Multiset { capacity, element } => (*capacity, *element),
             _ => (0, ty),
@@ -59,18 +59,19 @@ impl Compiler<'_> {
         self.slot_at(location, ty, index, place)
     }
 
+    /// As [`Compiler::slot`], for a multiset that has been located.
     pub(super) fn slot_at(
         &mut self,
         location: Location,
         ty: TypeId,
         index: &Expr,
-        bag: &Place,
+        multiset: &Place,
     ) -> Location {
-        let (capacity, element) = self.bag(ty);
+        let (capacity, element) = self.capacity_and_element(ty);
         let stride = 1 + self.sizes[element.index()];
         let index = self.value(index);
         if index.lo == index.hi && (0..Number::from(capacity)).contains(&index.lo) {
-            let mut slot = location.part(index.lo as u32 * stride);
+            let mut slot = location.skip(index.lo as u32 * stride);
             if location.offset.is_none() {
                 slot.len = stride;
             }
@@ -87,7 +88,7 @@ impl Compiler<'_> {
             a: index.cell,
             shape,
         };
-        self.emit_at(op, |m| m.spell(bag));
+        self.emit_at(op, |m| m.spell(multiset));
         if let Some(sum) = location.offset {
             let op = Arithmetic::Add;
             self.emit(Op::Arithmetic {
@@ -121,10 +122,10 @@ impl Compiler<'_> {
         mut f: impl FnMut(&mut Self, Location, TypeId, Label),
     ) {
         let (location, ty) = self.locate(place);
-        let (capacity, element) = self.bag(ty);
+        let (capacity, element) = self.capacity_and_element(ty);
         let stride = 1 + self.sizes[element.index()];
         for i in 0..capacity {
-            let mut slot = location.part(i * stride);
+            let mut slot = location.skip(i * stride);
             if location.offset.is_none() {
                 slot.len = stride;
             }
@@ -136,7 +137,8 @@ impl Compiler<'_> {
         }
     }
 
-    pub(super) fn count(&mut self, id: VariableId, place: &Place, claim: &Expr) -> Value {
+    /// Emits the count of the elements that satisfy a claim.
+    pub(super) fn emit_count(&mut self, id: VariableId, place: &Place, claim: &Expr) -> Value {
         let dst = self.new_temporary();
         let (zero, one) = (self.constant(0).cell, self.constant(1).cell);
         self.emit(Op::Copy { dst, a: zero });
@@ -159,9 +161,10 @@ impl Compiler<'_> {
         }
     }
 
+    /// Emits the insertion of an element into the first free slot.
     pub(super) fn insert(&mut self, place: &Place, element: &Expr) {
         let (location, ty) = self.locate(place);
-        let (capacity, element_type) = self.bag(ty);
+        let (capacity, element_type) = self.capacity_and_element(ty);
         let size = self.sizes[element_type.index()];
         let from = match self.model.bounds(element_type) {
             None => self.locate_aggregate(element, element_type),
@@ -178,11 +181,11 @@ impl Compiler<'_> {
         let end = self.new_label();
         let one = self.constant(1).cell;
         for i in 0..capacity {
-            let slot = location.part(i * (1 + size));
+            let slot = location.skip(i * (1 + size));
             let next = self.new_label();
             self.jump_if_present(slot, true, next);
             self.store(slot, one);
-            self.copy(from, slot.part(1), size);
+            self.copy(from, slot.skip(1), size);
             self.emit(Op::Jump { to: end.0 });
             self.bind_label(next);
         }
@@ -192,6 +195,7 @@ impl Compiler<'_> {
         self.bind_label(end);
     }
 
+    /// Emits the removal of the element in a slot.
     pub(super) fn remove(&mut self, place: &Place, index: &Expr) {
         let (location, ty) = self.locate(place);
         let slot = self.slot_at(location, ty, index, place);
@@ -202,7 +206,7 @@ impl Compiler<'_> {
             let name = m.spell(place);
             format!("an element is removed from a slot of `{name}` that is empty")
         });
-        let (_, element) = self.bag(ty);
+        let (_, element) = self.capacity_and_element(ty);
         self.clear_slot(slot, element);
     }
 
@@ -210,9 +214,10 @@ impl Compiler<'_> {
     fn clear_slot(&mut self, slot: Location, element: TypeId) {
         let zero = self.constant(0).cell;
         self.store(slot, zero);
-        self.fill_at(slot.part(1), element, false);
+        self.fill_at(slot.skip(1), element, false);
     }
 
+    /// Emits the removal of all elements that satisfy a claim.
     pub(super) fn remove_where(&mut self, id: VariableId, place: &Place, claim: &Expr) {
         self.for_each_slot(id, place, |c, slot, element, next| {
             c.jump_if_present(slot, false, next);

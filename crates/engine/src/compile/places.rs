@@ -1,4 +1,4 @@
-//! Places as cells, and the simple parts that types are made of.
+//! Lowering of places to state cells, and enumeration of the leaf values of a type.
 
 use super::*;
 
@@ -9,8 +9,8 @@ impl Compiler<'_> {
         (location, ty)
     }
 
-    /// As [`Compiler::locate`], with the multiset elements that contain the place. The code fails at run time if an
-    /// alias lies in an element that has been removed since the alias was bound.
+    /// Like [`Compiler::locate`]; also returns the multiset elements that contain the place. The emitted code reports a
+    /// violation if an alias refers to an element that was removed after the alias was bound.
     pub(super) fn locate_in_elements(&mut self, place: &Place) -> (Location, TypeId, Vec<Element>) {
         let model = self.model;
         let mut elements = self.alias_elements[place.variable.index()].clone();
@@ -33,94 +33,51 @@ impl Compiler<'_> {
             len: self.sizes[ty.index()],
         });
         for (depth, step) in place.path.iter().enumerate() {
-            let part = match (model.ty(ty), step) {
+            let container = Place {
+                variable: place.variable,
+                path: place.path[..depth].to_vec(),
+            };
+            let cell_offset = match (model.ty(ty), step) {
                 (Type::Multiset { element, .. }, Step::Index(e)) => {
-                    let bag = Place {
-                        variable: place.variable,
-                        path: place.path[..depth].to_vec(),
-                    };
-                    let slot = self.slot_at(location, ty, e, &bag);
-                    let mark = self.temporary;
-                    let present = self.load(slot);
-                    self.temporary = mark;
-                    self.emit_violation_unless(present, 1, |m| {
-                        format!("an empty slot of `{}` is used", m.spell(&bag))
-                    });
-                    elements.push(Element {
-                        present: slot,
-                        multiset: model.spell(&bag),
-                    });
-                    location = slot.part(1);
+                    let slot = self.enter_multiset_slot(location, ty, e, &container);
+                    location = slot.skip(1);
                     location.len = if location.offset.is_some() {
                         location.len
                     } else {
                         self.sizes[element.index()]
                     };
+                    elements.push(Element {
+                        present: slot,
+                        multiset: model.spell(&container),
+                    });
                     ty = *element;
                     continue;
                 }
                 (Type::Array { index, element }, Step::Index(e)) => {
-                    let (lo, hi) = model.bounds(*index).unwrap_or((0, 0));
-                    let stride = self.sizes[element.index()];
-                    let value = self.value(e);
                     ty = *element;
-                    if value.lo == value.hi && value.lo >= lo && value.hi <= hi {
-                        (value.lo - lo) as u32 * stride
-                    } else {
-                        let shape = self.shape(Shape {
-                            lo,
-                            count: (hi - lo + 1) as u32,
-                            stride,
-                        });
-                        let dst = self.new_temporary();
-                        let before = &place.path[..depth];
-                        let name = |m: &Model| {
-                            m.spell(&Place {
-                                variable: place.variable,
-                                path: before.to_vec(),
-                            })
-                        };
-                        self.emit_at(
-                            Op::Index {
-                                dst,
-                                a: value.cell,
-                                shape,
-                            },
-                            name,
-                        );
-                        location.offset = Some(match location.offset {
-                            None => dst,
-                            Some(sum) => {
-                                self.emit(Op::Arithmetic {
-                                    op: Arithmetic::Add,
-                                    dst,
-                                    a: sum,
-                                    b: dst,
-                                });
-                                dst
-                            }
-                        });
-                        continue;
+                    match self.index_array(&mut location, (*index, *element), e, &container) {
+                        Some(cell_offset) => cell_offset,
+                        None => continue,
                     }
                 }
                 (Type::Record(fields), Step::Field(name)) => {
-                    let mut before = 0;
-                    for (field, part) in fields {
+                    let mut field_offset = 0;
+                    for (field, field_type) in fields {
                         if field == name {
-                            ty = *part;
+                            ty = *field_type;
                             break;
                         }
-                        before += self.sizes[part.index()];
+                        field_offset += self.sizes[field_type.index()];
                     }
-                    before
+                    field_offset
                 }
                 // Excluded by validation.
                 _ => 0,
             };
-            location.base += part;
-            // After a computed index, the remainder of the array stays within reach.
+            location.base += cell_offset;
+            // After a computed index, an access may touch any cell up to the end of the array.
             location.len = if location.offset.is_some() {
-                location.len - part
+                location.len - cell_offset
             } else {
                 self.sizes[ty.index()]
             };
@@ -128,6 +85,66 @@ impl Compiler<'_> {
         (location, ty, elements)
     }
 
+    /// Location of a slot of a multiset. The emitted code reports a violation if the slot is empty.
+    fn enter_multiset_slot(
+        &mut self,
+        location: Location,
+        ty: TypeId,
+        slot_number: &Expr,
+        multiset: &Place,
+    ) -> Location {
+        let slot = self.slot_at(location, ty, slot_number, multiset);
+        let mark = self.temporary;
+        let present = self.load(slot);
+        self.temporary = mark;
+        self.emit_violation_unless(present, 1, |m| {
+            format!("an empty slot of `{}` is used", m.spell(multiset))
+        });
+        slot
+    }
+
+    /// Offset of an array element with a constant index, in cells. For other indices returns `None`, and adds the
+    /// computed offset to `location`.
+    fn index_array(
+        &mut self,
+        location: &mut Location,
+        (index_type, element_type): (TypeId, TypeId),
+        index: &Expr,
+        array: &Place,
+    ) -> Option<u32> {
+        let (lo, hi) = self.model.bounds(index_type).unwrap_or((0, 0));
+        let stride = self.sizes[element_type.index()];
+        let value = self.value(index);
+        if value.lo == value.hi && value.lo >= lo && value.hi <= hi {
+            return Some((value.lo - lo) as u32 * stride);
+        }
+        let shape = self.shape(Shape {
+            lo,
+            count: (hi - lo + 1) as u32,
+            stride,
+        });
+        let dst = self.new_temporary();
+        self.emit_at(
+            Op::Index {
+                dst,
+                a: value.cell,
+                shape,
+            },
+            |m| m.spell(array),
+        );
+        if let Some(sum) = location.offset {
+            self.emit(Op::Arithmetic {
+                op: Arithmetic::Add,
+                dst,
+                a: sum,
+                b: dst,
+            });
+        }
+        location.offset = Some(dst);
+        None
+    }
+
+    /// Cell with the value at a location; emits a load if the address is computed.
     pub(super) fn load(&mut self, location: Location) -> Cell {
         match location.offset {
             None => location.base,
@@ -137,20 +154,21 @@ impl Compiler<'_> {
                     dst,
                     offset,
                     base: location.base,
-                    len: reach(location.len),
+                    len: encode_reach(location.len),
                 });
                 dst
             }
         }
     }
 
+    /// Emits a store of a cell at a location.
     pub(super) fn store(&mut self, location: Location, a: Cell) {
         match location.offset {
             Some(offset) => self.emit(Op::Store {
                 offset,
                 a,
                 base: location.base,
-                len: reach(location.len),
+                len: encode_reach(location.len),
             }),
             None if (location.base as usize) < self.program.slots.len() => self.emit(Op::Set {
                 dst: location.base,
@@ -164,67 +182,79 @@ impl Compiler<'_> {
     }
 }
 
-/// Encoded reach of an access. A reach too long for the field counts as the whole state.
-pub(super) fn reach(len: u32) -> u16 {
+/// Encodes the number of cells that an access may touch. A number too large for the field means the whole state.
+pub(super) fn encode_reach(len: u32) -> u16 {
     len.min(u16::MAX as u32) as u16
 }
 
-/// A simple part of a value.
-pub(super) struct Part {
+/// A leaf of a composite value: a cell with a scalar type.
+pub(super) struct Leaf {
     /// Name, such as `cells[2].state`.
     pub name: String,
     pub ty: TypeId,
     pub lo: Number,
     pub hi: Number,
-    /// True if it is part of a multiset's slot.
-    pub in_bag: bool,
+    /// True for a leaf of a multiset slot.
+    pub in_multiset: bool,
 }
 
-impl Part {
+impl Leaf {
     /// Value before the first assignment.
     pub(super) fn initial_value(&self, model: &Model) -> Number {
-        match model.undefined && !self.in_bag {
+        match model.undefined && !self.in_multiset {
             true => UNDEFINED,
             false => self.lo,
         }
     }
 }
 
-/// Appends the simple parts of a type, in frame order.
-pub(super) fn leaves(model: &Model, ty: TypeId, name: String, in_bag: bool, parts: &mut Vec<Part>) {
+/// Appends the leaves of a type, in frame order.
+pub(super) fn append_leaves(
+    model: &Model,
+    ty: TypeId,
+    name: String,
+    in_multiset: bool,
+    leaves: &mut Vec<Leaf>,
+) {
     match model.ty(ty) {
         Type::Array { index, element } => {
             let (lo, hi) = model.bounds(*index).unwrap_or((0, -1));
             for i in lo..=hi {
                 let name = format!("{name}[{}]", model.show(*index, i));
-                leaves(model, *element, name, in_bag, parts);
+                append_leaves(model, *element, name, in_multiset, leaves);
             }
         }
         Type::Record(fields) => {
-            for (field, part) in fields {
-                leaves(model, *part, format!("{name}.{field}"), in_bag, parts);
+            for (field, field_type) in fields {
+                append_leaves(
+                    model,
+                    *field_type,
+                    format!("{name}.{field}"),
+                    in_multiset,
+                    leaves,
+                );
             }
         }
         Type::Multiset { capacity, element } => {
             for i in 0..*capacity {
-                parts.push(Part {
+                leaves.push(Leaf {
                     name: format!("{name}[{i}] present"),
                     ty: TypeId::BOOL,
                     lo: 0,
                     hi: 1,
-                    in_bag: true,
+                    in_multiset: true,
                 });
-                leaves(model, *element, format!("{name}[{i}]"), true, parts);
+                append_leaves(model, *element, format!("{name}[{i}]"), true, leaves);
             }
         }
         _ => {
             let (lo, hi) = model.bounds(ty).unwrap_or((0, 0));
-            parts.push(Part {
+            leaves.push(Leaf {
                 name,
                 ty,
                 lo,
                 hi,
-                in_bag,
+                in_multiset,
             });
         }
     }
@@ -232,7 +262,7 @@ pub(super) fn leaves(model: &Model, ty: TypeId, name: String, in_bag: bool, part
 
 impl Location {
     /// The location that begins `cells` cells later.
-    pub(super) fn part(self, cells: u32) -> Location {
+    pub(super) fn skip(self, cells: u32) -> Location {
         Location {
             base: self.base + cells,
             len: self.len.saturating_sub(cells),

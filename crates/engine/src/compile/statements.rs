@@ -3,6 +3,7 @@
 use super::*;
 
 impl Compiler<'_> {
+    /// Emits statements. Temporaries live no longer than their statement.
     pub(super) fn block(&mut self, block: &[Stmt]) {
         for stmt in block {
             let mark = self.temporary;
@@ -21,18 +22,18 @@ impl Compiler<'_> {
             Stmt::Undefine(place) => self.watched_store(place, |c| c.fill(place, true)),
             Stmt::Line(line) => self.line = *line,
             Stmt::Alias(id, place, body) => {
-                let removes = self.removes(body);
-                self.with_alias(*id, place, removes, |c| c.block(body));
+                let may_remove = self.may_remove_elements(body);
+                self.with_alias(*id, place, may_remove, |c| c.block(body));
             }
             Stmt::ForSteps(id, steps, body) => {
                 let cost = body.iter().map(|s| stmt_cost(self, s)).sum();
                 self.repeat_steps(*id, steps, cost, |c| c.block(body));
             }
-            Stmt::While(condition, body, max_rounds) => {
+            Stmt::While(condition, body, max_iterations) => {
                 let (top, end) = (self.new_label(), self.new_label());
                 let count = self.new_temporary();
                 let (zero, one) = (self.constant(0).cell, self.constant(1).cell);
-                let limit = self.constant((*max_rounds).into()).cell;
+                let limit = self.constant((*max_iterations).into()).cell;
                 let line = self.line;
                 self.emit(Op::Copy {
                     dst: count,
@@ -49,7 +50,7 @@ impl Compiler<'_> {
                     b: limit,
                     to: continue_label.0,
                 });
-                let reason = format!("a loop runs more than {max_rounds} times");
+                let reason = format!("a loop runs more than {max_iterations} times");
                 self.line = line;
                 self.emit_violation(&Violation::ill_defined(reason));
                 self.bind_label(continue_label);
@@ -84,30 +85,30 @@ impl Compiler<'_> {
                 if let Some(value) = self.constant_value(condition) {
                     return self.block(if value != 0 { then } else { otherwise });
                 }
-                let (no, end) = (self.new_label(), self.new_label());
-                self.jump(condition, false, no);
+                let (else_label, end) = (self.new_label(), self.new_label());
+                self.jump(condition, false, else_label);
                 self.block(then);
                 if !otherwise.is_empty() {
                     self.emit(Op::Jump { to: end.0 });
                 }
-                self.bind_label(no);
+                self.bind_label(else_label);
                 self.block(otherwise);
                 self.bind_label(end);
             }
             Stmt::For(id, body) => {
                 let cost = body.iter().map(|s| stmt_cost(self, s)).sum();
-                match self.settled.get(id).cloned() {
+                match self.uniform_stores.get(id).cloned() {
                     None => self.repeat(*id, cost, |c| c.block(body)),
                     Some(groups) => self.watched_loop(*id, cost, groups, body),
                 }
             }
             Stmt::Error(violation) => self.emit_violation(violation),
-            Stmt::Assert(name, claim) => {
+            Stmt::Assert(violation, claim) => {
                 let end = self.new_label();
                 let line = self.line;
                 self.jump(claim, true, end);
                 self.line = line;
-                self.emit_violation(name);
+                self.emit_violation(violation);
                 self.bind_label(end);
             }
             Stmt::Note(note) if self.notes => self.note(note),
@@ -115,8 +116,8 @@ impl Compiler<'_> {
         }
     }
 
-    /// Emits a loop whose rounds may store different values in these places. The body is emitted twice: in the order of
-    /// the text, and in the order of [`Program::orders`] to evaluate other orders.
+    /// Emits a loop whose iterations may store different values in these places. The body is emitted twice: in the order of
+    /// the model, and in the order of [`Program::orders`] to evaluate other orders.
     fn watched_loop(
         &mut self,
         id: VariableId,
@@ -133,49 +134,52 @@ impl Compiler<'_> {
         let order = self.program.orders[number].clone();
         let outer_count = self.watched_places.len();
         for places in groups {
-            let (stored, no) = (self.new_temporary(), self.constant(0).cell);
-            self.emit(Op::Copy { dst: stored, a: no });
+            let (stored_flag, zero) = (self.new_temporary(), self.constant(0).cell);
+            self.emit(Op::Copy {
+                dst: stored_flag,
+                a: zero,
+            });
             self.watched_places.push(LoopPlaces {
                 places,
-                stored,
+                stored_flag,
                 order: number as u32,
             });
         }
-        match self.in_order {
+        match self.uses_loop_order {
             Some(false) => self.repeat(id, cost, |c| c.block(body)),
             Some(true) => self.repeat_in_order(id, &order, |c| c.block(body)),
             None => {
                 let (reordered, end) = (self.new_label(), self.new_label());
                 let line = self.line;
-                let no = self.constant(0).cell;
+                let zero = self.constant(0).cell;
                 self.emit(Op::JumpIf {
                     op: Comparison::NotEqual,
-                    a: self.program.reordered,
-                    b: no,
+                    a: self.program.reorder_flag,
+                    b: zero,
                     to: reordered.0,
                 });
-                self.in_order = Some(false);
+                self.uses_loop_order = Some(false);
                 self.repeat(id, cost, |c| c.block(body));
                 self.emit(Op::Jump { to: end.0 });
                 self.bind_label(reordered);
                 self.line = line;
-                self.in_order = Some(true);
+                self.uses_loop_order = Some(true);
                 self.repeat_in_order(id, &order, |c| c.block(body));
                 self.bind_label(end);
-                self.in_order = None;
+                self.uses_loop_order = None;
             }
         }
         self.watched_places.truncate(outer_count);
     }
 
-    /// Emits a store. In a watched place, it records a disagreement if an earlier round has stored a different value.
+    /// Emits a store. In a watched place, it records a disagreement if an earlier iteration has stored a different value.
     fn watched_store(&mut self, place: &Place, store: impl FnOnce(&mut Self)) {
         let watching_loops = self
             .watched_places
             .iter()
             .filter(|w| w.places.contains(place));
         let watching_loops: Vec<(Cell, u32)> =
-            watching_loops.map(|w| (w.stored, w.order)).collect();
+            watching_loops.map(|w| (w.stored_flag, w.order)).collect();
         if watching_loops.is_empty() {
             return store(self);
         }
@@ -188,10 +192,10 @@ impl Compiler<'_> {
         let old_value = value(self);
         store(self);
         let new_value = value(self);
-        for (stored, order) in watching_loops {
+        for (stored_flag, order) in watching_loops {
             let continue_label = self.new_label();
-            let (no, yes) = (self.constant(0).cell, self.constant(1).cell);
-            for (a, b) in [(stored, no), (old_value, new_value)] {
+            let (zero, one) = (self.constant(0).cell, self.constant(1).cell);
+            for (a, b) in [(stored_flag, zero), (old_value, new_value)] {
                 let op = Comparison::Equal;
                 self.emit(Op::JumpIf {
                     op,
@@ -201,18 +205,19 @@ impl Compiler<'_> {
                 });
             }
             let place = self.model.spell(place);
-            let name = self.name(&Violation::limit(format!(
+            let violation = self.violation_index(&Violation::limit(format!(
                 "the order of a loop over a scalarset matters: its iterations store different values in `{place}`"
             )));
-            self.emit_at(Op::Disagree { order, name }, |_| String::new());
+            self.emit_at(Op::Disagree { order, violation }, |_| String::new());
             self.bind_label(continue_label);
             self.emit(Op::Copy {
-                dst: stored,
-                a: yes,
+                dst: stored_flag,
+                a: one,
             });
         }
     }
 
+    /// Emits a store of a value, with a check of its range.
     pub(super) fn assign(&mut self, place: &Place, value: &Expr) {
         let ty = self.model.type_of_place(place);
         if self.model.bounds(ty).is_none() {
@@ -247,7 +252,7 @@ impl Compiler<'_> {
             });
         }
         let bounds = self.bounds(lo, hi);
-        self.emit_showing(Op::Check { a, bounds }, Some(ty), name);
+        self.emit_at_with_type(Op::Check { a, bounds }, Some(ty), name);
         self.bind_label(end);
     }
 
@@ -290,11 +295,12 @@ impl Compiler<'_> {
         }
     }
 
-    pub(super) fn copy(&mut self, from: Location, to: Location, parts: u32) {
-        for part in 0..parts {
+    /// Emits a copy of consecutive cells.
+    pub(super) fn copy(&mut self, from: Location, to: Location, cells: u32) {
+        for cell in 0..cells {
             let mark = self.temporary;
-            let a = self.load(from.part(part));
-            self.store(to.part(part), a);
+            let a = self.load(from.skip(cell));
+            self.store(to.skip(cell), a);
             self.temporary = mark;
         }
     }
@@ -305,16 +311,17 @@ impl Compiler<'_> {
         self.fill_at(location, ty, undefined);
     }
 
+    /// Sets every part of a value of a type to its first value, or makes it undefined.
     pub(super) fn fill_at(&mut self, location: Location, ty: TypeId, undefined: bool) {
-        let mut parts = Vec::new();
-        leaves(self.model, ty, String::new(), false, &mut parts);
-        for (i, part) in parts.iter().enumerate() {
-            let value = match undefined && !part.in_bag {
+        let mut leaves = Vec::new();
+        append_leaves(self.model, ty, String::new(), false, &mut leaves);
+        for (i, leaf) in leaves.iter().enumerate() {
+            let value = match undefined && !leaf.in_multiset {
                 true => UNDEFINED,
-                false => part.lo,
+                false => leaf.lo,
             };
             let value = self.constant(value);
-            self.store(location.part(i as u32), value.cell);
+            self.store(location.skip(i as u32), value.cell);
         }
     }
 
@@ -354,18 +361,18 @@ impl Compiler<'_> {
         self.program.notes.push(note.clone());
         let index = self.program.notes.len() as u32 - 1;
         let values = self.temporary;
-        for _ in 0..note.values() {
+        for _ in 0..note.value_count() {
             self.new_temporary();
         }
         let mut next = values;
         match note {
-            Note::Says { values, words, .. } => {
+            Note::Event { values, phrase, .. } => {
                 values
                     .iter()
                     .for_each(|e| self.emit_note_value(e, &mut next));
-                self.phrase(words, &mut next);
+                self.phrase(phrase, &mut next);
             }
-            Note::Marks { member, .. } => self.emit_note_value(member, &mut next),
+            Note::Mark { member, .. } => self.emit_note_value(member, &mut next),
         }
         self.emit(Op::Note {
             note: index,
@@ -389,11 +396,11 @@ impl Compiler<'_> {
                 Piece::Value(e) | Piece::Agent(e) => self.emit_note_value(e, next),
                 Piece::Choice(c, a, b) => {
                     self.emit_note_value(c, next);
-                    let (no, end) = (self.new_label(), self.new_label());
-                    self.jump(c, false, no);
+                    let (else_label, end) = (self.new_label(), self.new_label());
+                    self.jump(c, false, else_label);
                     self.phrase(a, next);
                     self.emit(Op::Jump { to: end.0 });
-                    self.bind_label(no);
+                    self.bind_label(else_label);
                     self.phrase(b, next);
                     self.bind_label(end);
                 }

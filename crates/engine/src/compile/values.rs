@@ -3,7 +3,7 @@
 use super::*;
 
 impl Compiler<'_> {
-    /// Value of an expression that is constant, if its evaluation cannot fail.
+    /// Returns the value of a constant expression whose evaluation cannot fail; `None` for other expressions.
     pub(super) fn constant_value(&self, e: &Expr) -> Option<Number> {
         use Operator::*;
         match e {
@@ -42,8 +42,11 @@ impl Compiler<'_> {
             | Expr::Count(..) => None,
             Expr::Table(id, index) => {
                 let table = &self.program.tables[id.index()];
-                let place = self.constant_value(index)?.checked_sub(table.lo)?;
-                table.values.get(place as usize).map(|&value| value.into())
+                let position = self.constant_value(index)?.checked_sub(table.lo)?;
+                table
+                    .values
+                    .get(position as usize)
+                    .map(|&value| value.into())
             }
             Expr::Not(a) => Some(1 - self.constant_value(a)?),
             Expr::Negate(a) => Subtract.of(0, self.constant_value(a)?, self.model.numbers),
@@ -87,7 +90,7 @@ impl Compiler<'_> {
                     return Value { cell, lo, hi };
                 }
                 if may_be_undefined {
-                    self.emit_showing(Op::Defined { a: cell }, Some(ty), |m| m.spell(place));
+                    self.emit_at_with_type(Op::Defined { a: cell }, Some(ty), |m| m.spell(place));
                 }
                 let (lo, hi) = self.model.bounds(ty).unwrap_or(self.model.numbers);
                 Value { cell, lo, hi }
@@ -138,18 +141,18 @@ impl Compiler<'_> {
                 let cell = self.load(location);
                 Value { cell, lo: 0, hi: 1 }
             }
-            Expr::Count(id, place, claim) => self.count(*id, place, claim),
+            Expr::Count(id, place, claim) => self.emit_count(*id, place, claim),
             Expr::If(c, a, b) => {
                 if let Some(c) = self.constant_value(c) {
                     return self.value(if c != 0 { a } else { b });
                 }
                 let dst = self.new_temporary();
-                let (no, end) = (self.new_label(), self.new_label());
-                self.jump(c, false, no);
+                let (else_label, end) = (self.new_label(), self.new_label());
+                self.jump(c, false, else_label);
                 let a = self.value(a);
                 self.emit(Op::Copy { dst, a: a.cell });
                 self.emit(Op::Jump { to: end.0 });
-                self.bind_label(no);
+                self.bind_label(else_label);
                 let b = self.value(b);
                 self.emit(Op::Copy { dst, a: b.cell });
                 self.bind_label(end);
@@ -191,6 +194,7 @@ impl Compiler<'_> {
         }
     }
 
+    /// Emits an arithmetic operation, with the check of the model's numbers that it needs.
     pub(super) fn arithmetic(&mut self, op: Arithmetic, a: Value, b: Value) -> Value {
         let dst = self.new_temporary();
         self.emit_at(
@@ -210,7 +214,7 @@ impl Compiler<'_> {
         };
         let range_in_numbers = range.filter(|&(lo, hi)| min_number <= lo && hi <= max_number);
         if range_in_numbers.is_none() && self.model.numbers != Model::NUMBERS {
-            // The engines compute with 64 bits only, so narrower numbers are checked here. The empty name marks a
+            // The engines compute with 64 bits only, so narrower numbers are checked here. The empty operand name marks a
             // result that is not stored.
             let bounds = self.bounds(min_number, max_number);
             self.emit_at(Op::Check { a: dst, bounds }, |_| String::new());

@@ -1,11 +1,11 @@
 //! Steps whose result may depend on the order in which loops over scalarsets run.
 //!
 //! Values of a scalarset have no order, but loops over them run in some order. Let `f` be a step in the order of the
-//! text, and `g` a permutation of scalarset values. In the state `g(s)`, the step gives `g(r)`. Here `r` is its result
-//! in `s` when all loops run in the order that `g` maps to that of the text.
+//! model, and `g` a permutation of scalarset values. In the state `g(s)`, the step gives `g(r)`. Here `r` is its result
+//! in `s` when all loops run in the order that `g` maps to that of the model.
 //! States of one orbit therefore lead to the same orbits under one condition: in one state of each orbit, the step has
 //! the same result up to symmetry in every order. The condition is necessary and sufficient.
-//! The machine checks this by running the step in every order, but only if rounds of a loop stored different values
+//! The machine checks this by running the step in every order, but only if iterations of a loop stored different values
 //! ([`Op::Disagree`]).
 
 use super::*;
@@ -23,7 +23,7 @@ type Order = Vec<(TypeId, Vec<u32>)>;
 /// Reason why a step has no result that is valid in every order.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum Conflict {
-    /// The result in the order of the text differs from that in another order.
+    /// The result in the order of the model differs from that in another order.
     Results([(Order, RunResult); 2]),
     /// More orders exist than can be tried.
     TooMany,
@@ -60,20 +60,20 @@ enum Outcome {
 }
 
 impl Machine<'_> {
-    /// Repeats a part, already run in the order of the text, in every order of the scalarsets on which its result may
+    /// Repeats a part, already run in the order of the model, in every order of the scalarsets on which its result may
     /// depend.
     /// Restores the machine's state after the first run, and returns that run's verdict; a fault if results differ.
     #[cold]
     pub(super) fn compare_orders(
         &mut self,
-        part: Part,
+        part: CodePart,
         entry: u32,
         verdict: Result<bool, Fault>,
     ) -> Result<bool, Fault> {
         let program = self.program;
         let disagreements = std::mem::take(&mut self.disagreements);
         let fault = Fault {
-            at: disagreements[0].1,
+            instruction: disagreements[0].1,
             value: 0,
         };
         let Some(orbits) = program.orbits.as_deref() else {
@@ -82,7 +82,7 @@ impl Machine<'_> {
         let (state_after, covered) = (self.frame.clone(), self.covered.clone());
         let (log, notes) = (std::mem::take(&mut self.log), self.notes.len());
         let mut state_before = state_after.clone();
-        if let Part::Body(..) = part {
+        if let CodePart::Body(..) = part {
             let overwritten = log.iter().rev();
             overwritten.for_each(|&(slot, old)| state_before[slot as usize] = old);
         }
@@ -103,7 +103,7 @@ impl Machine<'_> {
     /// Two orders in which a part has different results, or too many orders to try; `None` if all results agree.
     fn conflict_of_orders(
         &mut self,
-        part: Part,
+        part: CodePart,
         entry: u32,
         state_before: &[Number],
         disagreements: &[(u32, u32)],
@@ -111,7 +111,7 @@ impl Machine<'_> {
         fault: Fault,
     ) -> Option<Conflict> {
         let mut sets = Vec::new();
-        let mut first_changes = None;
+        let mut first_run_changes_state = None;
         self.add_sets(disagreements, &mut sets);
         'sets: loop {
             let mut permutations: Vec<Vec<u32>> =
@@ -122,7 +122,7 @@ impl Machine<'_> {
             if orders.is_none_or(|orders| orders > MAX_ORDERS) {
                 return Some(Conflict::TooMany);
             }
-            let mut first: Option<(Outcome, Order, RunResult)> = None;
+            let mut first_run: Option<(Outcome, Order, RunResult)> = None;
             loop {
                 self.frame.copy_from_slice(state_before);
                 self.log.clear();
@@ -135,21 +135,24 @@ impl Machine<'_> {
                     // The order of another scalarset matters too: start again with it.
                     continue 'sets;
                 }
-                let outcome = self.outcome(part, verdict, orbits);
+                let outcome = self.comparable_outcome(part, verdict, orbits);
                 let slots = self.program.slots.len();
-                let changes = self.frame[..slots] != state_before[..slots];
-                if *first_changes.get_or_insert(changes) != changes {
+                let changes_state = self.frame[..slots] != state_before[..slots];
+                if *first_run_changes_state.get_or_insert(changes_state) != changes_state {
                     self.move_by_order = Some(fault);
                 }
-                let differs = first.as_ref().is_some_and(|first| first.0 != outcome);
-                if first.is_none() || differs {
+                let differs = first_run.as_ref().is_some_and(|run| run.0 != outcome);
+                if first_run.is_none() || differs {
                     let order = sets.iter().map(|set| set.0);
                     let order = order.zip(permutations.iter().cloned()).collect();
                     let result = self.run_result(part, verdict);
-                    match first {
-                        None => first = Some((outcome, order, result)),
-                        Some((_, text, in_text)) => {
-                            return Some(Conflict::Results([(text, in_text), (order, result)]));
+                    match first_run {
+                        None => first_run = Some((outcome, order, result)),
+                        Some((_, model_order, model_result)) => {
+                            return Some(Conflict::Results([
+                                (model_order, model_result),
+                                (order, result),
+                            ]));
                         }
                     }
                 }
@@ -175,7 +178,7 @@ impl Machine<'_> {
 
     /// Makes loops take the values of the scalarsets in the given order.
     fn set_order(&mut self, sets: &[(TypeId, u32)], permutations: &[Vec<u32>]) {
-        self.frame[self.program.reordered as usize] = 1;
+        self.frame[self.program.reorder_flag as usize] = 1;
         for order in &self.program.orders {
             for &(value, set, _) in &order.members {
                 let number = sets.iter().position(|known| known.0 == set);
@@ -191,9 +194,10 @@ impl Machine<'_> {
         }
     }
 
-    fn outcome(
+    /// Returns the result of a run in a form that is equal for equal results up to symmetry.
+    fn comparable_outcome(
         &mut self,
-        part: Part,
+        part: CodePart,
         verdict: Result<bool, Fault>,
         orbits: &dyn Orbits,
     ) -> Outcome {
@@ -205,19 +209,19 @@ impl Machine<'_> {
             }
         };
         let covered = self.covered.clone();
-        if let (Part::Body(..), true) = (part, holds) {
+        if let (CodePart::Body(..), true) = (part, holds) {
             self.sort_multisets();
             let state = orbits.representative(&self.frame);
             return Outcome::State { state, covered };
         }
         let number = match part {
-            Part::Guard(
+            CodePart::Guard(
                 Instance {
-                    every: Some(parameter_loop),
+                    parameter_loop: Some(parameter_loop),
                     ..
                 },
                 _,
-            ) if holds => Some(parameter_loop.place(|_, cell| self.frame[cell as usize])),
+            ) if holds => Some(parameter_loop.position(|_, cell| self.frame[cell as usize])),
             _ => None,
         };
         Outcome::Verdict {
@@ -228,10 +232,10 @@ impl Machine<'_> {
     }
 
     /// Result of a run, for messages.
-    fn run_result(&self, part: Part, verdict: Result<bool, Fault>) -> RunResult {
+    fn run_result(&self, part: CodePart, verdict: Result<bool, Fault>) -> RunResult {
         match (part, verdict) {
             (_, Err(fault)) => RunResult::Fault(fault),
-            (Part::Body(..), Ok(true)) => {
+            (CodePart::Body(..), Ok(true)) => {
                 RunResult::State(self.frame[..self.program.slots.len()].to_vec())
             }
             (_, Ok(holds)) => RunResult::Verdict(holds),
@@ -262,7 +266,7 @@ fn next_permutation(values: &mut [u32]) -> bool {
 impl Conflict {
     /// Text of the conflict, to complete a sentence about it.
     pub fn describe(&self, model: &Model, program: &Program) -> String {
-        let [(text_order, text_result), (order, result)] = match self {
+        let [(model_order, model_result), (order, result)] = match self {
             Conflict::TooMany => {
                 return format!(
                     "its scalarsets have more than {MAX_ORDERS} orders, too many to try all"
@@ -307,10 +311,10 @@ impl Conflict {
         };
         format!(
             "in the order {} of the model file the result is: {}; in the order {}: {}; no permutation maps one to the other",
-            order_of(text_order),
-            describe_result(text_result, result),
+            order_of(model_order),
+            describe_result(model_result, result),
             order_of(order),
-            describe_result(result, text_result)
+            describe_result(result, model_result)
         )
     }
 }
@@ -322,12 +326,12 @@ mod tests {
     #[test]
     fn each_permutation_is_generated_once() {
         let mut permutations = vec![vec![0, 1, 2], vec![0, 1]];
-        let mut seen = vec![permutations.clone()];
+        let mut generated = vec![permutations.clone()];
         while next_permutations(&mut permutations) {
-            assert!(!seen.contains(&permutations));
-            seen.push(permutations.clone());
+            assert!(!generated.contains(&permutations));
+            generated.push(permutations.clone());
         }
-        assert_eq!(seen.len(), 12);
-        assert_eq!(permutations, seen[0]);
+        assert_eq!(generated.len(), 12);
+        assert_eq!(permutations, generated[0]);
     }
 }

@@ -4,9 +4,9 @@
 //! its word. Other cells become values, except where they are indexed.
 //! Numbers have 64 bits. If the ranges of operands do not exclude an overflow, the code checks for it.
 
+use super::context::{SlotLayout, TranslationContext};
 use super::range::{arithmetic, Range};
 use super::ranges::{target, Ranges};
-use super::setting::{Setting, Spot};
 use crate::program::*;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{types, Block, InstBuilder, MemFlags, StackSlotData, StackSlotKind};
@@ -17,14 +17,14 @@ use rustc_hash::FxHashMap;
 /// Continuations of a piece of code.
 #[derive(Clone, Copy)]
 pub(super) struct Continuations {
-    pub yes: Block,
-    pub no: Block,
-    pub fault: Block,
+    pub on_true: Block,
+    pub on_false: Block,
+    pub on_fault: Block,
 }
 
 /// Translation of one piece of code, into the current block and new ones.
 pub(super) struct Translation<'t, 'f> {
-    setting: &'t Setting<'t>,
+    context: &'t TranslationContext<'t>,
     builder: &'t mut FunctionBuilder<'f>,
     /// Address of the packed state.
     state: Value,
@@ -42,17 +42,18 @@ pub(super) struct Translation<'t, 'f> {
 const TRUSTED: MemFlags = MemFlags::trusted();
 
 impl<'t, 'f> Translation<'t, 'f> {
-    pub fn piece(
-        setting: &'t Setting<'t>,
+    /// Translates the piece of code that begins at `entry`. `values` are the parameters in memory.
+    pub fn translate_piece(
+        context: &'t TranslationContext<'t>,
         b: &'t mut FunctionBuilder<'f>,
         (state, values): (Value, &'t [(Cell, Value, i32)]),
         entry: u32,
         exits: Continuations,
     ) {
-        let piece = setting.program.piece(entry);
-        let ranges = Ranges::of(setting, entry);
+        let piece = context.program.piece(entry);
+        let ranges = Ranges::of(context, entry);
         let mut translation = Translation {
-            setting,
+            context,
             builder: b,
             state,
             values,
@@ -63,40 +64,40 @@ impl<'t, 'f> Translation<'t, 'f> {
             stack: None,
             blocks: FxHashMap::default(),
         };
-        translation.place_cells(piece);
+        translation.assign_cells(piece);
         for op in piece {
             if let Some(to) = target(op) {
                 let block = translation.builder.create_block();
                 translation.blocks.entry(to).or_insert(block);
             }
         }
-        let mut open = true;
+        let mut is_reachable = true;
         for (address, op) in (entry..).zip(piece) {
             if let Some(&block) = translation.blocks.get(&address) {
-                if open {
+                if is_reachable {
                     translation.builder.ins().jump(block, &[]);
                 }
                 translation.builder.switch_to_block(block);
                 translation.ranges.forget();
-                open = true;
+                is_reachable = true;
             }
-            if open {
-                open = translation.emit_op(op);
+            if is_reachable {
+                is_reachable = translation.emit_op(op);
                 translation.ranges.advance(op);
             }
         }
-        debug_assert!(!open, "a piece of code ends with a return");
+        debug_assert!(!is_reachable, "a piece of code ends with a return");
     }
 
     /// Assigns a variable or stack position to every cell of the piece that is neither slot nor constant.
-    fn place_cells(&mut self, piece: &[Op]) {
-        let slots = self.setting.program.slots.len();
+    fn assign_cells(&mut self, piece: &[Op]) {
+        let slots = self.context.program.slots.len();
         for op in piece {
             if let Op::Load { base, len, .. } | Op::Store { base, len, .. } = *op {
                 if base as usize >= slots {
                     for cell in base..base + len as u32 {
-                        let place = self.stack_offsets.len() as u32 * 8;
-                        self.stack_offsets.entry(cell).or_insert(place);
+                        let stack_offset = self.stack_offsets.len() as u32 * 8;
+                        self.stack_offsets.entry(cell).or_insert(stack_offset);
                     }
                 }
             }
@@ -104,26 +105,26 @@ impl<'t, 'f> Translation<'t, 'f> {
         // A region must be contiguous, in the order of its cells.
         let mut cells: Vec<Cell> = self.stack_offsets.keys().copied().collect();
         cells.sort_unstable();
-        for (place, &cell) in cells.iter().enumerate() {
-            self.stack_offsets.insert(cell, place as u32 * 8);
+        for (position, &cell) in cells.iter().enumerate() {
+            self.stack_offsets.insert(cell, position as u32 * 8);
         }
         if !cells.is_empty() {
             let size = cells.len() as u32 * 8;
             let data = StackSlotData::new(StackSlotKind::ExplicitSlot, size, 3);
             let stack = self.builder.create_sized_stack_slot(data);
             self.stack = Some(stack);
-            for (place, &cell) in cells.iter().enumerate() {
-                let initial = self.setting.program.frame[cell as usize];
+            for (position, &cell) in cells.iter().enumerate() {
+                let initial = self.context.program.frame[cell as usize];
                 let initial = self.builder.ins().iconst(types::I64, initial);
                 self.builder
                     .ins()
-                    .stack_store(initial, stack, place as i32 * 8);
+                    .stack_store(initial, stack, position as i32 * 8);
             }
         }
         for op in piece {
             let mut op = *op;
             op.operands(|cell| {
-                let is_placed = self.setting.fixed_range(*cell).is_some()
+                let is_placed = self.context.fixed_range(*cell).is_some()
                     || self.stack_offsets.contains_key(cell);
                 if !is_placed && !self.variables.contains_key(cell) {
                     let variable = self.builder.declare_var(types::I64);
@@ -133,7 +134,7 @@ impl<'t, 'f> Translation<'t, 'f> {
                             self.builder.ins().load(types::I64, TRUSTED, values, offset)
                         }
                         None => {
-                            let initial = self.setting.program.frame[*cell as usize];
+                            let initial = self.context.program.frame[*cell as usize];
                             self.builder.ins().iconst(types::I64, initial)
                         }
                     };
@@ -173,20 +174,20 @@ impl<'t, 'f> Translation<'t, 'f> {
     }
 
     /// Reads a cell.
-    fn get(&mut self, cell: Cell) -> Value {
-        if (cell as usize) < self.setting.program.slots.len() {
+    fn read_cell(&mut self, cell: Cell) -> Value {
+        if (cell as usize) < self.context.program.slots.len() {
             return self.read_slot(cell);
         }
         if let Some(&variable) = self.variables.get(&cell) {
             return self.builder.use_var(variable);
         }
         match (self.stack_offsets.get(&cell), self.stack) {
-            (Some(&place), Some(stack)) => {
+            (Some(&stack_offset), Some(stack)) => {
                 self.builder
                     .ins()
-                    .stack_load(types::I64, stack, place as i32)
+                    .stack_load(types::I64, stack, stack_offset as i32)
             }
-            _ => self.constant(self.setting.program.frame[cell as usize]),
+            _ => self.constant(self.context.program.frame[cell as usize]),
         }
     }
 
@@ -194,15 +195,19 @@ impl<'t, 'f> Translation<'t, 'f> {
     fn write_cell(&mut self, cell: Cell, value: Value) {
         if let Some(&variable) = self.variables.get(&cell) {
             self.builder.def_var(variable, value);
-        } else if let (Some(&place), Some(stack)) = (self.stack_offsets.get(&cell), self.stack) {
-            self.builder.ins().stack_store(value, stack, place as i32);
+        } else if let (Some(&stack_offset), Some(stack)) =
+            (self.stack_offsets.get(&cell), self.stack)
+        {
+            self.builder
+                .ins()
+                .stack_store(value, stack, stack_offset as i32);
         }
     }
 
     fn read_slot(&mut self, slot: Cell) -> Value {
-        let field = self.setting.packing.field(slot);
+        let field = self.context.packing.field(slot);
         if field.mask == 0 {
-            return self.constant(self.setting.frame[slot as usize]);
+            return self.constant(self.context.frame[slot as usize]);
         }
         let word = field.word as i32 * 8;
         let word = self
@@ -226,7 +231,7 @@ impl<'t, 'f> Translation<'t, 'f> {
     }
 
     fn write_slot(&mut self, slot: Cell, value: Value, range: Range) {
-        let field = self.setting.packing.field(slot);
+        let field = self.context.packing.field(slot);
         if !field.undefined && range.lo == UNDEFINED {
             // Between the statements of a step, a slot that is always defined in stored states may be undefined. Its
             // field has no encoding for that, so the interpreter takes such a step.
@@ -245,7 +250,7 @@ impl<'t, 'f> Translation<'t, 'f> {
             .builder
             .ins()
             .load(types::I64, TRUSTED, self.state, offset);
-        let rest = self
+        let other_fields = self
             .builder
             .ins()
             .band_imm(word, !(field.mask << field.shift) as i64);
@@ -261,13 +266,13 @@ impl<'t, 'f> Translation<'t, 'f> {
             raw = self.builder.ins().select(defined, raw, zero);
         }
         let max_raw = field.mask.min(i64::MAX as u64) as i64;
-        if !range.within(add, add.saturating_add(max_raw)) {
+        if !range.is_within(add, add.saturating_add(max_raw)) {
             raw = self.builder.ins().band_imm(raw, field.mask as i64);
         }
         if field.shift != 0 {
             raw = self.builder.ins().ishl_imm(raw, field.shift as i64);
         }
-        let word = self.builder.ins().bor(rest, raw);
+        let word = self.builder.ins().bor(other_fields, raw);
         self.builder.ins().store(TRUSTED, word, self.state, offset);
     }
 
@@ -276,7 +281,7 @@ impl<'t, 'f> Translation<'t, 'f> {
         let continue_block = self.builder.create_block();
         self.builder
             .ins()
-            .brif(condition, continue_block, &[], self.exits.fault, &[]);
+            .brif(condition, continue_block, &[], self.exits.on_fault, &[]);
         self.builder.switch_to_block(continue_block);
     }
 
@@ -287,15 +292,15 @@ impl<'t, 'f> Translation<'t, 'f> {
             Comparison::Less => IntCC::SignedLessThan,
             Comparison::LessOrEqual => IntCC::SignedLessThanOrEqual,
         };
-        let (a, b) = (self.get(a), self.get(b));
+        let (a, b) = (self.read_cell(a), self.read_cell(b));
         self.builder.ins().icmp(condition, a, b)
     }
 
     /// Emits the difference of a value and `lo`; faults unless it lies in `0..count`.
     fn index(&mut self, a: Cell, lo: i64, count: i64) -> Value {
-        let (value, range) = (self.get(a), self.range(a));
+        let (value, range) = (self.read_cell(a), self.range(a));
         let index = self.emit_sum(value, lo.wrapping_neg());
-        if !range.within(lo, lo + (count - 1)) {
+        if !range.is_within(lo, lo + (count - 1)) {
             let is_valid = self
                 .builder
                 .ins()
@@ -307,7 +312,7 @@ impl<'t, 'f> Translation<'t, 'f> {
 
     /// Translates one instruction. Returns false if the next one is unreachable from it.
     fn emit_op(&mut self, op: &Op) -> bool {
-        let program = self.setting.program;
+        let program = self.context.program;
         match *op {
             Op::Arithmetic { op, dst, a, b } => {
                 let value = self.arithmetic(op, a, b);
@@ -319,22 +324,22 @@ impl<'t, 'f> Translation<'t, 'f> {
                 self.write_cell(dst, value);
             }
             Op::Copy { dst, a } => {
-                let value = self.get(a);
+                let value = self.read_cell(a);
                 self.write_cell(dst, value);
             }
             Op::Set { dst, a } => {
-                let (value, range) = (self.get(a), self.range(a));
+                let (value, range) = (self.read_cell(a), self.range(a));
                 self.write_slot(dst, value, range);
             }
             Op::Check { a, bounds } => {
                 let (lo, hi) = program.bounds[bounds as usize];
-                if !self.range(a).within(lo, hi) {
-                    let value = self.get(a);
-                    let above = self.emit_sum(value, lo.wrapping_neg());
+                if !self.range(a).is_within(lo, hi) {
+                    let value = self.read_cell(a);
+                    let offset_from_lo = self.emit_sum(value, lo.wrapping_neg());
                     let max_offset = hi.wrapping_sub(lo);
                     let is_valid = (self.builder.ins()).icmp_imm(
                         IntCC::UnsignedLessThanOrEqual,
-                        above,
+                        offset_from_lo,
                         max_offset,
                     );
                     self.emit_check(is_valid);
@@ -342,7 +347,7 @@ impl<'t, 'f> Translation<'t, 'f> {
             }
             Op::Defined { a } => {
                 if self.range(a).lo == UNDEFINED {
-                    let value = self.get(a);
+                    let value = self.read_cell(a);
                     let undefined = UNDEFINED;
                     let is_valid = self
                         .builder
@@ -360,7 +365,7 @@ impl<'t, 'f> Translation<'t, 'f> {
                 self.write_cell(dst, value);
             }
             Op::Table { dst, a, table } => {
-                let values = &self.setting.data.tables[table as usize];
+                let values = &self.context.data.tables[table as usize];
                 let lo = program.tables[table as usize].lo;
                 let address = values.as_ptr() as i64;
                 let index = self.index(a, lo, values.len() as i64);
@@ -378,8 +383,8 @@ impl<'t, 'f> Translation<'t, 'f> {
             } => {
                 let value = match (base as usize) < program.slots.len() {
                     true => {
-                        let spot = self.locate_spot(base, offset, len);
-                        self.load_spot(spot)
+                        let location = self.locate_slot(base, offset, len);
+                        self.load_slot(location)
                     }
                     false => {
                         let address = self.stack_address(base, offset);
@@ -394,11 +399,11 @@ impl<'t, 'f> Translation<'t, 'f> {
                 base,
                 len,
             } => {
-                let value = self.get(a);
+                let value = self.read_cell(a);
                 match (base as usize) < program.slots.len() {
                     true => {
-                        let spot = self.locate_spot(base, offset, len);
-                        self.store_spot(spot, value, self.range(a));
+                        let location = self.locate_slot(base, offset, len);
+                        self.store_slot(location, value, self.range(a));
                     }
                     false => {
                         let address = self.stack_address(base, offset);
@@ -426,20 +431,20 @@ impl<'t, 'f> Translation<'t, 'f> {
                     }
                 }
                 let to = if verdict {
-                    self.exits.yes
+                    self.exits.on_true
                 } else {
-                    self.exits.no
+                    self.exits.on_false
                 };
                 self.builder.ins().jump(to, &[]);
                 return false;
             }
-            // Instructions without machine code return to the interpreter; see `Setting::is_compilable`.
+            // Instructions without machine code return to the interpreter; see `TranslationContext::is_compilable`.
             Op::Fail { .. }
             | Op::Disagree { .. }
             | Op::Note { .. }
             | Op::Call { .. }
-            | Op::Back => {
-                self.builder.ins().jump(self.exits.fault, &[]);
+            | Op::EndCall => {
+                self.builder.ins().jump(self.exits.on_fault, &[]);
                 return false;
             }
         }
@@ -447,9 +452,9 @@ impl<'t, 'f> Translation<'t, 'f> {
     }
 
     fn arithmetic(&mut self, op: Arithmetic, a: Cell, b: Cell) -> Value {
-        let (x, y) = (self.range(a), self.range(b));
-        let (a, b) = (self.get(a), self.get(b));
-        let result = arithmetic(op, x, y);
+        let (a_range, b_range) = (self.range(a), self.range(b));
+        let (a, b) = (self.read_cell(a), self.read_cell(b));
+        let result = arithmetic(op, a_range, b_range);
         let value = match op {
             Arithmetic::Add => self.builder.ins().iadd(a, b),
             Arithmetic::Subtract => self.builder.ins().isub(a, b),
@@ -459,7 +464,7 @@ impl<'t, 'f> Translation<'t, 'f> {
             Arithmetic::BitXor => self.builder.ins().bxor(a, b),
             Arithmetic::ShiftLeft | Arithmetic::ShiftRight => {
                 // Shifts by negative distances or by more than 63 are rare; the interpreter handles them.
-                if !y.within(0, 63) {
+                if !b_range.is_within(0, 63) {
                     let is_valid =
                         (self.builder.ins()).icmp_imm(IntCC::UnsignedLessThanOrEqual, b, 63);
                     self.emit_check(is_valid);
@@ -470,30 +475,31 @@ impl<'t, 'f> Translation<'t, 'f> {
                 }
             }
             Arithmetic::Divide | Arithmetic::Remainder => {
-                if x.lo == UNDEFINED && y.lo <= -1 && -1 <= y.hi {
+                if a_range.lo == UNDEFINED && b_range.lo <= -1 && -1 <= b_range.hi {
                     // The encoding of the undefined value is no valid dividend, but the processor would trap on its
                     // division by -1.
-                    let smallest = self.builder.ins().icmp_imm(IntCC::NotEqual, a, UNDEFINED);
-                    let negation = self.builder.ins().icmp_imm(IntCC::NotEqual, b, -1);
-                    let is_valid = self.builder.ins().bor(smallest, negation);
+                    let is_dividend_defined =
+                        self.builder.ins().icmp_imm(IntCC::NotEqual, a, UNDEFINED);
+                    let is_no_negation = self.builder.ins().icmp_imm(IntCC::NotEqual, b, -1);
+                    let is_valid = self.builder.ins().bor(is_dividend_defined, is_no_negation);
                     self.emit_check(is_valid);
                 }
-                if y.lo <= 0 && 0 <= y.hi {
+                if b_range.lo <= 0 && 0 <= b_range.hi {
                     let is_valid = self.builder.ins().icmp_imm(IntCC::NotEqual, b, 0);
                     self.emit_check(is_valid);
                 }
-                self.emit_quotient(op, (a, x), (b, y))
+                self.emit_quotient(op, (a, a_range), (b, b_range))
             }
         };
         if !result.fits() {
             self.emit_overflow_check(op, (a, b), value);
         }
         if result.meets_undefined() {
-            let number = self
+            let is_number = self
                 .builder
                 .ins()
                 .icmp_imm(IntCC::NotEqual, value, UNDEFINED);
-            self.emit_check(number);
+            self.emit_check(is_number);
         }
         value
     }
@@ -526,8 +532,8 @@ impl<'t, 'f> Translation<'t, 'f> {
                 self.builder.ins().icmp(IntCC::Equal, high, sign)
             }
             Arithmetic::ShiftLeft => {
-                let back = self.builder.ins().sshr(value, b);
-                self.builder.ins().icmp(IntCC::Equal, back, a)
+                let shifted_back = self.builder.ins().sshr(value, b);
+                self.builder.ins().icmp(IntCC::Equal, shifted_back, a)
             }
             // The other operations cannot overflow; the quotient by -1 was excluded above.
             _ => return,
@@ -539,11 +545,14 @@ impl<'t, 'f> Translation<'t, 'f> {
     fn emit_quotient(
         &mut self,
         op: Arithmetic,
-        (a, x): (Value, Range),
-        (b, y): (Value, Range),
+        (a, a_range): (Value, Range),
+        (b, b_range): (Value, Range),
     ) -> Value {
-        if x.lo >= 0 && y.lo >= 0 {
-            if op == Arithmetic::Remainder && y.lo == y.hi && x.hi / 2 < y.lo {
+        if a_range.lo >= 0 && b_range.lo >= 0 {
+            if op == Arithmetic::Remainder
+                && b_range.lo == b_range.hi
+                && a_range.hi / 2 < b_range.lo
+            {
                 // The quotient is at most 1, as in counters that wrap, so one subtraction suffices.
                 let difference = self.builder.ins().isub(a, b);
                 let is_less = self.builder.ins().icmp(IntCC::UnsignedLessThan, a, b);
@@ -560,16 +569,17 @@ impl<'t, 'f> Translation<'t, 'f> {
         }
     }
 
+    /// Emits the address of a cell outside the state, at a computed offset.
     fn stack_address(&mut self, base: Cell, offset: Cell) -> Value {
-        let offset = self.get(offset);
+        let offset = self.read_cell(offset);
         let offset = self.builder.ins().ishl_imm(offset, 3);
-        let place = self.stack_offsets.get(&base).copied().unwrap_or(0);
+        let stack_offset = self.stack_offsets.get(&base).copied().unwrap_or(0);
         match self.stack {
             Some(stack) => {
                 let first = self
                     .builder
                     .ins()
-                    .stack_addr(types::I64, stack, place as i32);
+                    .stack_addr(types::I64, stack, stack_offset as i32);
                 self.builder.ins().iadd(first, offset)
             }
             None => offset,
@@ -577,23 +587,24 @@ impl<'t, 'f> Translation<'t, 'f> {
     }
 
     /// Locates the slot at a computed offset below `len`.
-    fn locate_spot(&mut self, base: Cell, offset: Cell, len: u16) -> SlotLocation {
-        let setting = self.setting;
-        let spots = &setting.data.spots;
+    fn locate_slot(&mut self, base: Cell, offset: Cell, len: u16) -> SlotLocation {
+        let context = self.context;
+        let slot_layouts = &context.data.slot_layouts;
         // Elsewhere the cell may hold other values, which are no offsets of these slots.
         let range = self.range(offset).clipped(0, i64::from(len).max(1) - 1);
-        let offset = self.get(offset);
+        let offset = self.read_cell(offset);
         let step = range.step.max(1) as i64;
-        let reachable_spots: Option<Vec<Spot>> = range.values(256).map(|offsets| {
+        let reachable_layouts: Option<Vec<SlotLayout>> = range.values(256).map(|offsets| {
             let slots = offsets.map(|offset| base as i64 + offset);
             slots
-                .filter_map(|slot| spots.get(slot as usize).copied())
+                .filter_map(|slot| slot_layouts.get(slot as usize).copied())
                 .collect()
         });
         // If all slots have one shape, lie at equal distances and share a word, their bit positions are computed.
-        if let Some([first, rest @ ..]) = reachable_spots.as_deref() {
-            let has_first_shape =
-                |s: &Spot| (s.mask, s.add, s.undefined) == (first.mask, first.add, first.undefined);
+        if let Some([first, rest @ ..]) = reachable_layouts.as_deref() {
+            let has_first_shape = |s: &SlotLayout| {
+                (s.mask, s.add, s.undefined) == (first.mask, first.add, first.undefined)
+            };
             let pitch = rest.first().map_or(0, |s| s.bit as i64 - first.bit as i64);
             let is_evenly_spaced = rest
                 .iter()
@@ -611,37 +622,37 @@ impl<'t, 'f> Translation<'t, 'f> {
                 let shift = self.emit_sum(bit_offset, (first.bit % 64) as i64);
                 return SlotLocation {
                     word: self.state,
-                    at: (first.bit / 64) as i32 * 8,
+                    byte_offset: (first.bit / 64) as i32 * 8,
                     shift,
-                    shape: Shape::One(*first),
+                    shape: Shape::Uniform(*first),
                 };
             }
             if rest.iter().all(has_first_shape) && first.mask != 0 {
-                let spot = self.spot_address(base, offset);
-                return self.slot_location(spot, Shape::One(*first));
+                let layout = self.layout_address(base, offset);
+                return self.slot_location(layout, Shape::Uniform(*first));
             }
         }
-        let spot = self.spot_address(base, offset);
-        self.slot_location(spot, Shape::Any(spot))
+        let layout = self.layout_address(base, offset);
+        self.slot_location(layout, Shape::Varying(layout))
     }
 
-    fn spot_address(&mut self, base: Cell, offset: Value) -> Value {
-        let size = size_of::<Spot>() as i64;
+    fn layout_address(&mut self, base: Cell, offset: Value) -> Value {
+        let size = size_of::<SlotLayout>() as i64;
         let offset = self.emit_product(offset, size);
-        let first = self.setting.data.spots.as_ptr() as i64 + base as i64 * size;
+        let first = self.context.data.slot_layouts.as_ptr() as i64 + base as i64 * size;
         self.emit_sum(offset, first)
     }
 
-    fn slot_location(&mut self, spot: Value, shape: Shape) -> SlotLocation {
+    fn slot_location(&mut self, layout: Value, shape: Shape) -> SlotLocation {
         let flags = TRUSTED.with_readonly();
-        let bit = self.builder.ins().load(types::I64, flags, spot, 0);
+        let bit = self.builder.ins().load(types::I64, flags, layout, 0);
         let word = self.builder.ins().ushr_imm(bit, 6);
         let word = self.builder.ins().ishl_imm(word, 3);
         let word = self.builder.ins().iadd(self.state, word);
         let shift = self.builder.ins().band_imm(bit, 63);
         SlotLocation {
             word,
-            at: 0,
+            byte_offset: 0,
             shift,
             shape,
         }
@@ -651,23 +662,24 @@ impl<'t, 'f> Translation<'t, 'f> {
     fn shape(&mut self, shape: Shape) -> (Value, Value, Option<Value>) {
         let flags = TRUSTED.with_readonly();
         match shape {
-            Shape::One(spot) => {
-                let undefined = (spot.undefined != 0).then(|| self.constant(1));
-                let mask = self.constant(spot.mask as i64);
-                (mask, self.constant(spot.add), undefined)
+            Shape::Uniform(layout) => {
+                let undefined = (layout.undefined != 0).then(|| self.constant(1));
+                let mask = self.constant(layout.mask as i64);
+                (mask, self.constant(layout.add), undefined)
             }
-            Shape::Any(spot) => {
-                let mask = self.builder.ins().load(types::I64, flags, spot, 8);
-                let add = self.builder.ins().load(types::I64, flags, spot, 16);
-                let undefined = self.builder.ins().load(types::I64, flags, spot, 24);
+            Shape::Varying(layout) => {
+                let mask = self.builder.ins().load(types::I64, flags, layout, 8);
+                let add = self.builder.ins().load(types::I64, flags, layout, 16);
+                let undefined = self.builder.ins().load(types::I64, flags, layout, 24);
                 (mask, add, Some(undefined))
             }
         }
     }
 
-    fn load_spot(&mut self, location: SlotLocation) -> Value {
+    fn load_slot(&mut self, location: SlotLocation) -> Value {
         let (mask, add, undefined) = self.shape(location.shape);
-        let word = (self.builder.ins()).load(types::I64, TRUSTED, location.word, location.at);
+        let word =
+            (self.builder.ins()).load(types::I64, TRUSTED, location.word, location.byte_offset);
         let raw = self.builder.ins().ushr(word, location.shift);
         let raw = self.builder.ins().band(raw, mask);
         let value = self.builder.ins().iadd(raw, add);
@@ -681,7 +693,7 @@ impl<'t, 'f> Translation<'t, 'f> {
         self.builder.ins().select(is_undefined, no_value, value)
     }
 
-    fn store_spot(&mut self, location: SlotLocation, value: Value, range: Range) {
+    fn store_slot(&mut self, location: SlotLocation, value: Value, range: Range) {
         let (mask, add, undefined) = self.shape(location.shape);
         if range.lo == UNDEFINED {
             // As in `write_slot`: without an encoding for the undefined value, the interpreter takes the step.
@@ -699,7 +711,8 @@ impl<'t, 'f> Translation<'t, 'f> {
             };
             self.emit_check(is_valid);
         }
-        let word = (self.builder.ins()).load(types::I64, TRUSTED, location.word, location.at);
+        let word =
+            (self.builder.ins()).load(types::I64, TRUSTED, location.word, location.byte_offset);
         let mut raw = self.builder.ins().isub(value, add);
         if undefined.is_some() {
             let no_value = UNDEFINED;
@@ -713,18 +726,18 @@ impl<'t, 'f> Translation<'t, 'f> {
         let raw = self.builder.ins().band(raw, mask);
         let raw = self.builder.ins().ishl(raw, location.shift);
         let field_mask = self.builder.ins().ishl(mask, location.shift);
-        let rest = self.builder.ins().band_not(word, field_mask);
-        let word = self.builder.ins().bor(rest, raw);
-        (self.builder.ins()).store(TRUSTED, word, location.word, location.at);
+        let other_fields = self.builder.ins().band_not(word, field_mask);
+        let word = self.builder.ins().bor(other_fields, raw);
+        (self.builder.ins()).store(TRUSTED, word, location.word, location.byte_offset);
     }
 }
 
 /// Position of a slot at a computed offset.
 #[derive(Clone, Copy)]
 struct SlotLocation {
-    /// Address of its word, less `at` bytes.
+    /// Address of its word, less `byte_offset` bytes.
     word: Value,
-    at: i32,
+    byte_offset: i32,
     shift: Value,
     shape: Shape,
 }
@@ -733,7 +746,7 @@ struct SlotLocation {
 #[derive(Clone, Copy)]
 enum Shape {
     /// All slots equal this one, except for their positions.
-    One(Spot),
-    /// Slots differ; this is the address of the [`Spot`].
-    Any(Value),
+    Uniform(SlotLayout),
+    /// Slots differ; this is the address of the [`SlotLayout`].
+    Varying(Value),
 }

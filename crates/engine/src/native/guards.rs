@@ -5,8 +5,8 @@
 //! The enabled rules of a state are then the conjunction of a few words. The rest of a guard, if any, is code that runs
 //! only if the tables do not exclude the rule.
 
+use super::context::{Data, TranslationContext};
 use super::ranges::{target, Ranges};
-use super::setting::{Data, Setting};
 use crate::interpret::Machine;
 use crate::model::Number;
 use crate::program::*;
@@ -15,7 +15,7 @@ use rustc_hash::FxHashSet;
 use std::collections::BTreeMap;
 
 /// Maximum number of bits that index a table.
-const WINDOW: u32 = 8;
+const MAX_WINDOW_BITS: u32 = 8;
 
 /// Adjacent bits of a packed state.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -53,55 +53,57 @@ pub(crate) struct Guards {
 impl Guards {
     /// Creates tables for the guards of a view's rules. `frame` holds the values of slots that are not packed.
     pub fn of(program: &Program, view: &View, frame: &[Number]) -> Option<Guards> {
-        let entries = entries(program, view)?;
+        let entries = guard_entries(program, view)?;
         let data = Data::new(program, &view.packing, frame);
         let frame = &frame[..program.slots.len()];
-        let setting = Setting::new(program, &view.packing, frame, &data);
-        Some(Guards::new(&setting, &entries).0)
+        let context = TranslationContext::new(program, &view.packing, frame, &data);
+        Some(Guards::new(&context, &entries).0)
     }
 
-    /// Creates tables for the guards with these entries. Also returns, for each guard, whether the tables leave a rest
-    /// of it.
-    /// Without an entry, the whole guard is left.
-    pub(super) fn new(setting: &Setting, entries: &[Option<u32>]) -> (Guards, Vec<bool>) {
-        let windows = windows(setting.packing);
+    /// Creates tables for the guards with these entries. Also returns, for each guard, true if code
+    /// must decide a part of it. A guard without an entry needs code as a whole.
+    pub(super) fn new(
+        context: &TranslationContext,
+        entries: &[Option<u32>],
+    ) -> (Guards, Vec<bool>) {
+        let windows = windows(context.packing);
         let window_of = |slot: Cell| {
-            let field = setting.packing.field(slot);
+            let field = context.packing.field(slot);
             windows.iter().position(|w| {
                 w.word == field.word && w.shift <= field.shift && field.shift < w.shift + w.bits
             })
         };
-        // The parts of a program that running conjuncts needs.
-        let mut scratch = Program {
-            frame: setting.program.frame.clone(),
-            bounds: setting.program.bounds.clone(),
-            shapes: setting.program.shapes.clone(),
-            tables: setting.program.tables.clone(),
+        // Program of the conjuncts alone, with the data that they use.
+        let mut conjunct_program = Program {
+            frame: context.program.frame.clone(),
+            bounds: context.program.bounds.clone(),
+            shapes: context.program.shapes.clone(),
+            tables: context.program.tables.clone(),
             ..Program::default()
         };
         let mut remaining_guards = vec![false; entries.len()];
         // Per rule: entry of each conjunct, its window, and the fields that it reads.
-        let mut judged: Vec<Vec<(u32, usize, Vec<Field>)>> = Vec::new();
+        let mut tabulated: Vec<Vec<(u32, usize, Vec<Field>)>> = Vec::new();
         for (needs_code, &entry) in remaining_guards.iter_mut().zip(entries) {
             let Some(entry) = entry else {
                 *needs_code = true;
-                judged.push(Vec::new());
+                tabulated.push(Vec::new());
                 continue;
             };
-            let piece = setting.program.piece(entry);
-            let mut judged_conjuncts = Vec::new();
-            let conjuncts = conjuncts(setting, entry);
+            let piece = context.program.piece(entry);
+            let mut tabulated_conjuncts = Vec::new();
+            let conjuncts = conjuncts(context, entry);
             *needs_code = conjuncts.is_none();
             for conjunct in conjuncts.into_iter().flatten() {
-                let mut places = conjunct.slots.iter().map(|&slot| window_of(slot));
-                let first = places.next().flatten();
-                match first.filter(|_| places.all(|other| other == first)) {
+                let mut conjunct_windows = conjunct.slots.iter().map(|&slot| window_of(slot));
+                let first = conjunct_windows.next().flatten();
+                match first.filter(|_| conjunct_windows.all(|other| other == first)) {
                     Some(window) => {
                         let fields = (conjunct.slots.iter())
-                            .map(|&slot| setting.packing.field(slot))
+                            .map(|&slot| context.packing.field(slot))
                             .collect();
-                        judged_conjuncts.push((
-                            copy(&mut scratch, piece, entry, &conjunct),
+                        tabulated_conjuncts.push((
+                            copy_conjunct(&mut conjunct_program, piece, entry, &conjunct),
                             window,
                             fields,
                         ));
@@ -115,18 +117,18 @@ impl Guards {
                     }
                 }
             }
-            judged.push(judged_conjuncts);
+            tabulated.push(tabulated_conjuncts);
         }
-        let mut machine = Machine::new(&scratch);
-        machine.frame[..setting.frame.len()].copy_from_slice(setting.frame);
+        let mut machine = Machine::new(&conjunct_program);
+        machine.frame[..context.frame.len()].copy_from_slice(context.frame);
         let mut guards = Guards {
             groups: Vec::new(),
             tables: Vec::new(),
         };
-        for (group, judged) in judged.chunks(64).enumerate() {
-            let all_rules = u64::MAX >> (64 - judged.len());
+        for (group, tabulated) in tabulated.chunks(64).enumerate() {
+            let all_rules = u64::MAX >> (64 - tabulated.len());
             let mut lookups: BTreeMap<usize, u32> = BTreeMap::new();
-            for (rule, conjuncts) in judged.iter().enumerate() {
+            for (rule, conjuncts) in tabulated.iter().enumerate() {
                 for &(entry, window, ref fields) in conjuncts {
                     let bits = windows[window].bits;
                     let table = *lookups.entry(window).or_insert_with(|| {
@@ -137,8 +139,8 @@ impl Guards {
                         table
                     });
                     let table_words = &mut guards.tables[table as usize..][..1 << bits];
-                    let faulted = judge(
-                        setting,
+                    let faulted = fill_table(
+                        context,
                         &mut machine,
                         entry,
                         (windows[window], fields),
@@ -190,10 +192,10 @@ impl Guards {
 
 /// Entries of the guards of a view's rules; the inner `None` marks a rule for many values of its parameters.
 /// The whole is `None` if a rule has no guard.
-pub(super) fn entries(program: &Program, view: &View) -> Option<Vec<Option<u32>>> {
+pub(super) fn guard_entries(program: &Program, view: &View) -> Option<Vec<Option<u32>>> {
     let rules = view.rules.iter().map(|&rule| &program.rules[rule as usize]);
     rules
-        .map(|rule| match (&rule.every, rule.guard) {
+        .map(|rule| match (&rule.parameter_loop, rule.guard) {
             (_, None) => None,
             (Some(_), _) => Some(None),
             (None, guard) => Some(guard),
@@ -207,7 +209,9 @@ fn windows(packing: &Packing) -> Vec<Window> {
     for field in packing.fields() {
         let end = field.shift + u64::BITS - field.mask.leading_zeros();
         match windows.last_mut() {
-            Some(w) if w.word == field.word && end - w.shift <= WINDOW => w.bits = end - w.shift,
+            Some(w) if w.word == field.word && end - w.shift <= MAX_WINDOW_BITS => {
+                w.bits = end - w.shift
+            }
             _ => windows.push(Window {
                 word: field.word,
                 shift: field.shift,
@@ -217,7 +221,7 @@ fn windows(packing: &Packing) -> Vec<Window> {
     }
     // A larger field has a window of its own, which no table serves.
     windows.iter_mut().for_each(|w| {
-        if w.bits > WINDOW {
+        if w.bits > MAX_WINDOW_BITS {
             w.bits = 0;
         }
     });
@@ -235,14 +239,14 @@ struct Conjunct {
 }
 
 /// Splits a guard into conjuncts; `None` if it lacks the form that the compiler gives to claims.
-fn conjuncts(setting: &Setting, entry: u32) -> Option<Vec<Conjunct>> {
-    let piece = setting.program.piece(entry);
+fn conjuncts(context: &TranslationContext, entry: u32) -> Option<Vec<Conjunct>> {
+    let piece = context.program.piece(entry);
     let n = piece.len().checked_sub(2)?;
     let returns = [n, n + 1].map(|i| match piece[i] {
         Op::Return { verdict } => Some(verdict),
         _ => None,
     });
-    if returns != [Some(true), Some(false)] || !setting.is_compilable(piece) {
+    if returns != [Some(true), Some(false)] || !context.is_compilable(piece) {
         return None;
     }
     let target = |op: &Op| target(op).map(|to| (to - entry) as usize);
@@ -254,7 +258,7 @@ fn conjuncts(setting: &Setting, entry: u32) -> Option<Vec<Conjunct>> {
             is_cut[crossed].fill(false);
         }
     }
-    let mut ranges = Ranges::of(setting, entry);
+    let mut ranges = Ranges::of(context, entry);
     // Jumps lead into conjuncts, so only ranges that hold everywhere can be used.
     ranges.forget();
     let mut result = Vec::new();
@@ -263,7 +267,7 @@ fn conjuncts(setting: &Setting, entry: u32) -> Option<Vec<Conjunct>> {
         if to < n && (!is_cut[to] || target(&piece[to - 1]).is_none()) {
             continue;
         }
-        result.push(conjunct(setting, &ranges, piece, from, to)?);
+        result.push(conjunct(context, &ranges, piece, from, to)?);
         from = to;
     }
     Some(result)
@@ -271,20 +275,20 @@ fn conjuncts(setting: &Setting, entry: u32) -> Option<Vec<Conjunct>> {
 
 /// The conjunct between two cuts; `None` if it uses a cell that an earlier one computed, or changes the state.
 fn conjunct(
-    setting: &Setting,
+    context: &TranslationContext,
     ranges: &Ranges,
     piece: &[Op],
     from: usize,
     to: usize,
 ) -> Option<Conjunct> {
-    let slots = setting.program.slots.len();
+    let slots = context.program.slots.len();
     let mut conjunct = Conjunct {
         from,
         to,
         slots: FxHashSet::default(),
         may_fault: false,
     };
-    let packed = |cell: Cell| setting.packing.field(cell).mask != 0;
+    let packed = |cell: Cell| context.packing.field(cell).mask != 0;
     let mut written = FxHashSet::default();
     for op in &piece[from..to] {
         let (reads, dst) = match *op {
@@ -316,7 +320,7 @@ fn conjunct(
         for cell in reads.into_iter().flatten() {
             if (cell as usize) < slots {
                 conjunct.slots.extend(packed(cell).then_some(cell));
-            } else if setting.fixed_range(cell).is_none() && !written.contains(&cell) {
+            } else if context.fixed_range(cell).is_none() && !written.contains(&cell) {
                 return None;
             }
         }
@@ -326,29 +330,34 @@ fn conjunct(
 }
 
 /// Copies a conjunct to the end of the code, with separate returns. Returns its entry.
-fn copy(scratch: &mut Program, piece: &[Op], entry: u32, conjunct: &Conjunct) -> u32 {
-    let start = scratch.code.len() as u32;
+fn copy_conjunct(
+    conjunct_program: &mut Program,
+    piece: &[Op],
+    entry: u32,
+    conjunct: &Conjunct,
+) -> u32 {
+    let start = conjunct_program.code.len() as u32;
     let len = (conjunct.to - conjunct.from) as u32;
     for op in &piece[conjunct.from..conjunct.to] {
         let mut op = *op;
         if let Op::Jump { to } | Op::JumpIf { to, .. } = &mut op {
             // Jumps stay within the conjunct, or lead to its end or to the failing return of the guard.
             *to = match (*to - entry) as usize {
-                no if no == piece.len() - 1 => start + len + 1,
+                to if to == piece.len() - 1 => start + len + 1,
                 to => start + (to - conjunct.from) as u32,
             };
         }
-        scratch.code.push(op);
+        conjunct_program.code.push(op);
     }
-    scratch.code.push(Op::Return { verdict: true });
-    scratch.code.push(Op::Return { verdict: false });
+    conjunct_program.code.push(Op::Return { verdict: true });
+    conjunct_program.code.push(Op::Return { verdict: false });
     start
 }
 
 /// Runs a conjunct for all values of a window that earlier conjuncts do not exclude, and clears the rule's bit for
 /// those that it excludes. Returns true if a run faults.
-fn judge(
-    setting: &Setting,
+fn fill_table(
+    context: &TranslationContext,
     machine: &mut Machine,
     entry: u32,
     (window, fields): (Window, &[Field]),
@@ -358,8 +367,8 @@ fn judge(
     let read_mask = fields.iter().fold(0, |read_mask, field| {
         read_mask | field.mask << (field.shift - window.shift)
     });
-    // Results by the bits that are read: not computed yet, or whether they exclude the rule.
-    let mut excluded = [None; 1 << WINDOW];
+    // Per value of the bits that are read: true if it excludes the rule; `None` if not computed yet.
+    let mut excluded = [None; 1 << MAX_WINDOW_BITS];
     let mut has_faulted = false;
     for (bits, rules) in (0..).zip(table) {
         if *rules & rule == 0 {
@@ -370,8 +379,8 @@ fn judge(
             let mut possible = true;
             for field in fields {
                 let raw = (bits >> (field.shift - window.shift)) & field.mask;
-                let value = field.value(raw);
-                possible &= value <= setting.program.slots[field.slot as usize].hi;
+                let value = field.decode(raw);
+                possible &= value <= context.program.slots[field.slot as usize].hi;
                 machine.frame[field.slot as usize] = value;
             }
             match possible.then(|| machine.run(entry)) {

@@ -6,35 +6,35 @@
 //! engines therefore give the same reports, and the interpreter remains the oracle.
 
 mod code;
+mod context;
 mod guards;
-mod many;
+mod parameterized;
 mod range;
 mod ranges;
-mod setting;
 
 use crate::model::Number;
 use crate::program::*;
 use crate::threads::run_in_parallel;
 use crate::view::View;
 use code::{Continuations, Translation};
+use context::{Data, TranslationContext};
 use cranelift_codegen::ir::{types, AbiParam, InstBuilder, UserFuncName};
 use cranelift_codegen::settings::{self, Configurable};
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 use cranelift_jit::{JITBuilder, JITModule};
 use cranelift_module::{default_libcall_names, FuncId, Module};
 pub(crate) use guards::Guards;
-use many::{ParameterizedRule, MAX_PARAMETERS};
-use setting::{Data, Setting};
+use parameterized::{ParameterizedRule, MAX_PARAMETERS};
 use std::sync::Mutex;
 
-/// A function of a packed state. Returns 1 for yes, 0 for no, 2 for a fault.
+/// A function of a packed state. Returns 1 for true, 0 for false, 2 for a fault.
 /// Bodies change the state and return 1, or 0 if an assumption fails.
 type Function = unsafe extern "C" fn(*mut u64) -> u32;
 
 /// Maximum number of instructions of the claims that share a function.
 const MAX_SHARED_INSTRUCTIONS: usize = 400;
 
-/// Number of functions per compiler thread from which another thread pays.
+/// Minimum number of functions per compiler thread for which another thread pays off.
 const MIN_ITEMS_PER_THREAD: usize = if cfg!(debug_assertions) { 1 } else { 8 };
 
 /// Machine code cannot decide a state; the interpreter has to expand it.
@@ -58,7 +58,7 @@ pub(crate) use with_words;
 /// Number of words of a state in code prepared for `W` words. A constant if `W` is small, since each number up to 8 is
 /// prepared.
 #[inline(always)]
-pub(crate) fn exact<const W: usize>(words: usize) -> usize {
+pub(crate) fn word_count<const W: usize>(words: usize) -> usize {
     match W <= 8 {
         true => W,
         false => words.min(W),
@@ -67,16 +67,16 @@ pub(crate) fn exact<const W: usize>(words: usize) -> usize {
 
 /// Optimisation level of machine code.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Debug)]
-pub(crate) enum Effort {
+pub(crate) enum OptimisationLevel {
     /// Fast compilation.
     Quick,
     /// Fast code.
     Thorough,
 }
 
-/// Result of the expansion of a state.
+/// Statistics of the expansion of a state.
 #[derive(Default)]
-pub(crate) struct Fired {
+pub(crate) struct Expansion {
     /// Rules that fired.
     pub transitions: u64,
     /// True if one of them leads to a different state.
@@ -136,20 +136,21 @@ impl Native {
         program: &Program,
         view: &View,
         frame: &[Number],
-        effort: Effort,
+        level: OptimisationLevel,
         threads: usize,
     ) -> Option<Native> {
         let packing = &view.packing;
         // Only the interpreter sorts multisets.
-        let prepared = with_words!(packing.words, _W, ()).is_some();
-        if !program.bags.is_empty() || !prepared || packing.words == 0 {
+        let has_word_count = with_words!(packing.words, _W, ()).is_some();
+        if !program.multisets.is_empty() || !has_word_count || packing.words == 0 {
             return None;
         }
         let data = Data::new(program, packing, frame);
-        let setting = Setting::new(program, packing, &frame[..program.slots.len()], &data);
+        let context =
+            TranslationContext::new(program, packing, &frame[..program.slots.len()], &data);
         let rules = || view.rules.iter().map(|&r| &program.rules[r as usize]);
-        let entries = guards::entries(program, view)?;
-        let (guards, remaining_guards) = Guards::new(&setting, &entries);
+        let entries = guards::guard_entries(program, view)?;
+        let (guards, remaining_guards) = Guards::new(&context, &entries);
 
         // Entries of the code that each function runs, and its parameters.
         let mut requests: Vec<(Vec<u32>, &[Parameter])> = Vec::new();
@@ -158,21 +159,21 @@ impl Native {
             requests.len() - 1
         };
         let remaining_guard_ids: Vec<Option<usize>> = (entries.iter().zip(remaining_guards))
-            .map(|(&entry, rest)| Some(request(vec![entry.filter(|_| rest)?], &[])))
+            .map(|(&entry, needs_code)| Some(request(vec![entry.filter(|_| needs_code)?], &[])))
             .collect();
         let mut body_ids = Vec::new();
-        let mut many_ids = Vec::new();
+        let mut parameterized_ids = Vec::new();
         for rule in rules() {
-            let Some(parameter_loop) = &rule.every else {
+            let Some(parameter_loop) = &rule.parameter_loop else {
                 body_ids.push(Some(request(vec![rule.body], &[])));
-                many_ids.push(None);
+                parameterized_ids.push(None);
                 continue;
             };
             if parameter_loop.parameters.len() > MAX_PARAMETERS {
                 return None;
             }
             let mut request = |entry| request(vec![entry], &parameter_loop.parameters);
-            many_ids.push(Some((
+            parameterized_ids.push(Some((
                 parameter_loop,
                 request(parameter_loop.next),
                 request(rule.body),
@@ -190,7 +191,7 @@ impl Native {
         let claim_ids = request_groups(&claims);
         let quiescent_ids = request_groups(view.quiescent.as_deref().unwrap_or_default());
         let assumption_ids = request_groups(&program.assumptions);
-        let (modules, compiled) = compile(&setting, &requests, effort, threads)?;
+        let (modules, compiled) = compile(&context, &requests, level, threads)?;
         let plain_function = |id: usize| match compiled[id] {
             CompiledFunction::Plain(function) => Some(function),
             CompiledFunction::ParameterizedRule(_) => None,
@@ -212,8 +213,8 @@ impl Native {
                 .map(|id| plain_function(id?))
                 .collect(),
             bodies: body_ids.into_iter().map(|id| plain_function(id?)).collect(),
-            parameterized_rules: match many_ids.iter().any(Option::is_some) {
-                true => (many_ids.into_iter())
+            parameterized_rules: match parameterized_ids.iter().any(Option::is_some) {
+                true => (parameterized_ids.into_iter())
                     .map(|ids| {
                         let (parameter_loop, next, body) = ids?;
                         Some(ParameterizedRule::new(
@@ -265,23 +266,23 @@ fn group_pieces(program: &Program, entries: &[u32]) -> Vec<Vec<u32>> {
 #[derive(Clone, Copy)]
 enum CompiledFunction {
     Plain(Function),
-    ParameterizedRule(many::Function),
+    ParameterizedRule(parameterized::Function),
 }
 
-/// Compiles functions. Each runs its pieces of code in order, as long as each returns yes. Also returns the memory of
+/// Compiles functions. Each runs its pieces of code in order, as long as each returns true. Also returns the memory of
 /// the functions.
 fn compile(
-    setting: &Setting,
+    context: &TranslationContext,
     requests: &[(Vec<u32>, &[Parameter])],
-    effort: Effort,
+    level: OptimisationLevel,
     threads: usize,
 ) -> Option<(Vec<JITModule>, Vec<CompiledFunction>)> {
     let threads = threads.min(requests.len() / MIN_ITEMS_PER_THREAD).max(1);
     let compiled = run_in_parallel((0..threads).collect(), |thread| {
-        let mut compiler = Compiler::new(effort)?;
+        let mut compiler = Compiler::new(level)?;
         let share = || requests.iter().skip(thread).step_by(threads);
         let ids: Vec<FuncId> = share()
-            .map(|(entries, parameters)| compiler.function(setting, entries, parameters))
+            .map(|(entries, parameters)| compiler.function(context, entries, parameters))
             .collect::<Option<_>>()?;
         compiler.module.finalize_definitions().ok()?;
         let to_function = |(&id, (_, parameters)): (&FuncId, &(_, &[Parameter]))| match parameters {
@@ -308,18 +309,18 @@ struct Compiler {
 }
 
 impl Compiler {
-    fn new(effort: Effort) -> Option<Compiler> {
+    fn new(level: OptimisationLevel) -> Option<Compiler> {
         let mut flags = settings::builder();
         let verify = if cfg!(debug_assertions) {
             "true"
         } else {
             "false"
         };
-        let level = match effort {
-            Effort::Quick => "none",
-            Effort::Thorough => "speed",
+        let opt_level = match level {
+            OptimisationLevel::Quick => "none",
+            OptimisationLevel::Thorough => "speed",
         };
-        flags.set("opt_level", level).ok()?;
+        flags.set("opt_level", opt_level).ok()?;
         flags.set("enable_verifier", verify).ok()?;
         flags.set("use_colocated_libcalls", "false").ok()?;
         flags.set("is_pic", "false").ok()?;
@@ -336,17 +337,17 @@ impl Compiler {
         })
     }
 
-    /// Compiles a function that runs pieces of code in order, as long as each returns yes. A function with parameters
+    /// Compiles a function that runs pieces of code in order, as long as each returns true. A function with parameters
     /// receives their values in memory, and leaves there the values that the pieces compute.
     fn function(
         &mut self,
-        setting: &Setting,
+        context: &TranslationContext,
         entries: &[u32],
         parameters: &[Parameter],
     ) -> Option<FuncId> {
         if !entries
             .iter()
-            .all(|&entry| setting.is_compilable(setting.program.piece(entry)))
+            .all(|&entry| context.is_compilable(context.program.piece(entry)))
         {
             return None;
         }
@@ -370,18 +371,21 @@ impl Compiler {
                 places.map(move |(parameter, offset)| (parameter.cell, values, offset))
             })
             .collect();
-        let (no_block, fault) = (builder.create_block(), builder.create_block());
+        let (false_block, fault_block) = (builder.create_block(), builder.create_block());
         for &entry in entries {
-            let yes = builder.create_block();
+            let on_true = builder.create_block();
             let exits = Continuations {
-                yes,
-                no: no_block,
-                fault,
+                on_true,
+                on_false: false_block,
+                on_fault: fault_block,
             };
-            Translation::piece(setting, &mut builder, (state, &values), entry, exits);
-            builder.switch_to_block(yes);
+            Translation::translate_piece(context, &mut builder, (state, &values), entry, exits);
+            builder.switch_to_block(on_true);
         }
-        for (i, block) in [None, Some(no_block), Some(fault)].into_iter().enumerate() {
+        for (i, block) in [None, Some(false_block), Some(fault_block)]
+            .into_iter()
+            .enumerate()
+        {
             if let Some(block) = block {
                 builder.switch_to_block(block);
             }
@@ -407,10 +411,10 @@ impl Compiler {
 
 impl Compiler {
     #[allow(unsafe_code)]
-    fn parameterized_function_pointer(&self, id: FuncId) -> many::Function {
+    fn parameterized_function_pointer(&self, id: FuncId) -> parameterized::Function {
         let code = self.module.get_finalized_function(id);
         // SAFETY: this is the code of a function with this signature, finalized before.
-        unsafe { std::mem::transmute::<*const u8, many::Function>(code) }
+        unsafe { std::mem::transmute::<*const u8, parameterized::Function>(code) }
     }
 }
 
@@ -418,7 +422,7 @@ impl Kernel {
     /// Evaluates a guard or invariant on a state.
     #[inline(always)]
     #[allow(unsafe_code)]
-    fn judge(&self, function: Function, state: &[u64]) -> u32 {
+    fn evaluate(&self, function: Function, state: &[u64]) -> u32 {
         debug_assert!(state.len() >= self.words);
         // SAFETY: as in `fire`. In addition, functions of guards and invariants do not write to the state: their code
         // has no instruction that does.
@@ -442,7 +446,7 @@ impl Kernel {
         parent: &[u64; W],
         spontaneous: bool,
         mut reach: impl FnMut(&[u64; W]),
-    ) -> Result<Fired, NeedsInterpreter> {
+    ) -> Result<Expansion, NeedsInterpreter> {
         self.expand_by_rule(parent, spontaneous, |_, child| reach(child))
     }
 
@@ -454,8 +458,8 @@ impl Kernel {
         parent: &[u64; W],
         spontaneous: bool,
         mut reach: impl FnMut((usize, u32), &[u64; W]),
-    ) -> Result<Fired, NeedsInterpreter> {
-        let mut fired = Fired::default();
+    ) -> Result<Expansion, NeedsInterpreter> {
+        let mut fired = Expansion::default();
         // Rules from here on have a larger priority value than an enabled rule.
         let mut end = usize::MAX;
         for group in 0..self.guards.groups() {
@@ -472,7 +476,7 @@ impl Kernel {
                 let rule = undecided.trailing_zeros();
                 undecided &= undecided - 1;
                 let answer = match self.remaining_guards[first + rule as usize] {
-                    Some(function) => self.judge(function, parent),
+                    Some(function) => self.evaluate(function, parent),
                     None => self.may_be_enabled(first + rule as usize, parent),
                 };
                 match answer {
@@ -519,12 +523,12 @@ impl Kernel {
         answer: u32,
         parent: &[u64; W],
         child: &[u64; W],
-        fired: &mut Fired,
+        fired: &mut Expansion,
         reach: &mut impl FnMut((usize, u32), &[u64; W]),
     ) -> Result<(), NeedsInterpreter> {
         match answer {
             1 => {}
-            // An assumption within the body keeps the rule from firing.
+            // An assumption in the body prevents the rule from firing.
             0 => return Ok(()),
             _ => return Err(NeedsInterpreter),
         }
@@ -543,23 +547,23 @@ impl Kernel {
         &self,
         rule: usize,
         parent: &[u64; W],
-        fired: &mut Fired,
+        fired: &mut Expansion,
         reach: &mut impl FnMut((usize, u32), &[u64; W]),
     ) -> Result<(), NeedsInterpreter> {
         let Some(Some(parameterized_rule)) = self.parameterized_rules.get(rule) else {
             return Ok(());
         };
-        let mut values = parameterized_rule.first();
+        let mut values = parameterized_rule.first_values();
         loop {
-            match parameterized_rule.next(parent, &mut values) {
+            match parameterized_rule.next_enabled(parent, &mut values) {
                 1 => {}
                 0 => return Ok(()),
                 _ => return Err(NeedsInterpreter),
             }
             let mut child = *parent;
             let answer = parameterized_rule.fire(&mut child, &mut values);
-            let place = parameterized_rule.place(&values);
-            self.handle_successor((rule, place), answer, parent, &child, fired, reach)?;
+            let position = parameterized_rule.position(&values);
+            self.handle_successor((rule, position), answer, parent, &child, fired, reach)?;
             if !parameterized_rule.advance(&mut values) {
                 return Ok(());
             }
@@ -571,17 +575,17 @@ impl Kernel {
     fn may_be_enabled(&self, rule: usize, state: &[u64]) -> u32 {
         match self.parameterized_rules.get(rule) {
             Some(Some(parameterized_rule)) if !self.priority_ends.is_empty() => {
-                parameterized_rule.next(state, &mut parameterized_rule.first())
+                parameterized_rule.next_enabled(state, &mut parameterized_rule.first_values())
             }
             _ => 1,
         }
     }
 
-    /// True if all functions return yes.
+    /// True if all functions return true.
     #[inline(always)]
     fn all_hold(&self, functions: &[Function], state: &[u64]) -> Result<bool, NeedsInterpreter> {
         for &function in functions {
-            match self.judge(function, state) {
+            match self.evaluate(function, state) {
                 1 => {}
                 0 => return Ok(false),
                 _ => return Err(NeedsInterpreter),

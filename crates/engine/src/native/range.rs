@@ -31,7 +31,8 @@ impl Range {
         step: 1,
     };
 
-    pub fn one(value: Number) -> Range {
+    /// Range of one value.
+    pub fn single(value: Number) -> Range {
         Range {
             lo: value,
             hi: value,
@@ -39,6 +40,7 @@ impl Range {
         }
     }
 
+    /// All values from `lo` to `hi`.
     pub fn between(lo: Number, hi: Number) -> Range {
         Range {
             lo,
@@ -47,13 +49,14 @@ impl Range {
         }
     }
 
-    pub fn within(self, lo: Number, hi: Number) -> bool {
+    /// True if all values lie between bounds.
+    pub fn is_within(self, lo: Number, hi: Number) -> bool {
         lo <= self.lo && self.hi <= hi
     }
 
     /// The range, given that the value lies between bounds.
     pub fn clipped(self, lo: Number, hi: Number) -> Range {
-        if self.within(lo, hi) {
+        if self.is_within(lo, hi) {
             return self;
         }
         // Never empty: code after a check that always fails does not run, so any range is correct.
@@ -61,6 +64,7 @@ impl Range {
         Range::between(lo, hi.min(self.hi).max(lo))
     }
 
+    /// Smallest range that contains two ranges.
     pub fn union(self, other: Range) -> Range {
         let (lo, hi) = (self.lo.min(other.lo), self.hi.max(other.hi));
         let distance = self.lo.abs_diff(other.lo);

@@ -1,14 +1,14 @@
 //! Analysis of the values that the cells of a piece of code can have.
 
+use super::context::TranslationContext;
 use super::range::{arithmetic, Range};
-use super::setting::Setting;
 use crate::model::{Model, Number};
 use crate::program::{Arithmetic, Cell, Op, UNDEFINED};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Ranges of cells in a piece of code: valid everywhere in it, and at the current instruction.
 pub(super) struct Ranges<'a> {
-    setting: &'a Setting<'a>,
+    context: &'a TranslationContext<'a>,
     /// Ranges of the cells that the piece writes, valid everywhere in it.
     cells: FxHashMap<Cell, Range>,
     /// Tighter ranges at the current instruction, known since the last jump target.
@@ -16,26 +16,26 @@ pub(super) struct Ranges<'a> {
 }
 
 impl<'a> Ranges<'a> {
-    pub fn of(setting: &'a Setting, entry: u32) -> Ranges<'a> {
-        let piece = setting.program.piece(entry);
+    pub fn of(context: &'a TranslationContext, entry: u32) -> Ranges<'a> {
+        let piece = context.program.piece(entry);
         let targets: FxHashSet<u32> = piece.iter().filter_map(target).collect();
         let mut ranges = Ranges {
-            setting,
+            context,
             cells: FxHashMap::default(),
             current: FxHashMap::default(),
         };
         // Stores to a computed place are not tracked.
         for op in piece {
             if let Op::Store { base, len, .. } = *op {
-                if base as usize >= setting.program.slots.len() {
+                if base as usize >= context.program.slots.len() {
                     let cells = base..base.saturating_add(len as u32);
                     ranges.cells.extend(cells.map(|cell| (cell, Range::ANY)));
                 }
             }
         }
-        // Loops widen ranges; a range that still grows after three rounds becomes unbounded.
-        for round in 0.. {
-            let mut grown = false;
+        // Loops widen ranges; a range that still grows after three passes becomes unbounded.
+        for pass in 0.. {
+            let mut has_grown = false;
             ranges.forget();
             for (address, op) in (entry..).zip(piece) {
                 if targets.contains(&address) {
@@ -49,16 +49,16 @@ impl<'a> Ranges<'a> {
                 let old_range = ranges.cells.get(&dst).copied();
                 let mut new_range = old_range.map_or(range, |old_range| old_range.union(range));
                 if Some(new_range) != old_range {
-                    if round >= 3 {
+                    if pass >= 3 {
                         // Arithmetic yields numbers only, so definedness is kept.
                         let lo = new_range.lo.min(Model::NUMBERS.0);
                         new_range = Range::between(lo, Number::MAX);
                     }
-                    grown |= Some(new_range) != old_range;
+                    has_grown |= Some(new_range) != old_range;
                     ranges.cells.insert(dst, new_range);
                 }
             }
-            if !grown {
+            if !has_grown {
                 break;
             }
         }
@@ -69,15 +69,15 @@ impl<'a> Ranges<'a> {
     /// Range of a cell at the current instruction.
     pub fn get(&self, cell: Cell) -> Range {
         let written = || self.cells.get(&cell).copied();
-        let parameter = || self.setting.parameter_range(cell);
-        let anywhere = || {
-            self.setting
+        let parameter = || self.context.parameter_range(cell);
+        let range_anywhere = || {
+            self.context
                 .fixed_range(cell)
                 .or_else(parameter)
                 .or_else(written)
         };
         let current = self.current.get(&cell).copied();
-        current.or_else(anywhere).unwrap_or(Range::ANY)
+        current.or_else(range_anywhere).unwrap_or(Range::ANY)
     }
 
     /// Drops the tighter ranges, since the next instruction is a jump target.
@@ -87,7 +87,7 @@ impl<'a> Ranges<'a> {
 
     /// Advances past an instruction.
     pub fn advance(&mut self, op: &Op) {
-        let slots = self.setting.program.slots.len();
+        let slots = self.context.program.slots.len();
         match *op {
             Op::Set { dst, a } => {
                 let range = self.get(a);
@@ -101,13 +101,13 @@ impl<'a> Ranges<'a> {
                 self.current.retain(|cell, _| !cells.contains(cell));
             }
             Op::Check { a, bounds } => {
-                let (lo, hi) = self.setting.program.bounds[bounds as usize];
+                let (lo, hi) = self.context.program.bounds[bounds as usize];
                 let range = self.get(a).clipped(lo, hi);
                 self.current.insert(a, range);
             }
             Op::Defined { a } => {
                 let mut range = self.get(a);
-                if let Some(slot) = self.setting.program.slots.get(a as usize) {
+                if let Some(slot) = self.context.program.slots.get(a as usize) {
                     range = range.clipped(slot.lo, slot.hi);
                 }
                 let range = range.clipped(UNDEFINED + 1, Range::ANY.hi);
@@ -123,7 +123,7 @@ impl<'a> Ranges<'a> {
 
     /// Cell that an instruction writes, unless it is a slot, and the range of values written.
     pub fn written_range(&self, op: &Op) -> Option<(Cell, Range)> {
-        let program = self.setting.program;
+        let program = self.context.program;
         Some(match *op {
             Op::Arithmetic { op, dst, a, b } => {
                 let range = arithmetic(op, self.get(a), self.get(b));
@@ -150,8 +150,8 @@ impl<'a> Ranges<'a> {
             }
             Op::Table { dst, table, .. } => {
                 let values = program.tables[table as usize].values.iter();
-                let ones = values.map(|&value| Range::one(value.into()));
-                (dst, ones.reduce(hull).unwrap_or(Range::ANY))
+                let singles = values.map(|&value| Range::single(value.into()));
+                (dst, singles.reduce(hull).unwrap_or(Range::ANY))
             }
             Op::Load {
                 dst, offset, base, ..
@@ -176,14 +176,14 @@ impl<'a> Ranges<'a> {
 
     /// True if an instruction can fault.
     pub fn may_fault(&self, op: &Op) -> bool {
-        let program = self.setting.program;
+        let program = self.context.program;
         match *op {
             Op::Arithmetic { op, a, b, .. } => {
                 let (a, b) = (self.get(a), self.get(b));
                 let has_invalid_operand = match op {
                     // An overflow of a division requires a negative divisor.
                     Arithmetic::Divide | Arithmetic::Remainder => b.lo <= 0,
-                    Arithmetic::ShiftLeft | Arithmetic::ShiftRight => !b.within(0, 63),
+                    Arithmetic::ShiftLeft | Arithmetic::ShiftRight => !b.is_within(0, 63),
                     _ => false,
                 };
                 let result = arithmetic(op, a, b);
@@ -191,18 +191,18 @@ impl<'a> Ranges<'a> {
             }
             Op::Check { a, bounds } => {
                 let (lo, hi) = program.bounds[bounds as usize];
-                !self.get(a).within(lo, hi)
+                !self.get(a).is_within(lo, hi)
             }
             Op::Defined { a } => self.get(a).lo == UNDEFINED,
             Op::Index { a, shape, .. } => {
                 let shape = program.shapes[shape as usize];
                 let (lo, count) = (shape.lo, Number::from(shape.count));
-                !self.get(a).within(lo, lo + (count - 1))
+                !self.get(a).is_within(lo, lo + (count - 1))
             }
             Op::Table { a, table, .. } => {
                 let table = &program.tables[table as usize];
                 let last = table.values.len() as Number - 1;
-                !self.get(a).within(table.lo, table.lo + last)
+                !self.get(a).is_within(table.lo, table.lo + last)
             }
             Op::Compare { .. }
             | Op::Copy { .. }
@@ -214,7 +214,7 @@ impl<'a> Ranges<'a> {
             | Op::Note { .. }
             | Op::Cover { .. }
             | Op::Return { .. } => false,
-            Op::Fail { .. } | Op::Disagree { .. } | Op::Call { .. } | Op::Back => true,
+            Op::Fail { .. } | Op::Disagree { .. } | Op::Call { .. } | Op::EndCall => true,
         }
     }
 }
@@ -293,21 +293,21 @@ mod tests {
             hi: 8,
             step: 4,
         };
-        let union = evens.union(Range::one(2));
+        let union = evens.union(Range::single(2));
         assert_eq!(
             union.values(10).unwrap().collect::<Vec<_>>(),
             [0, 2, 4, 6, 8]
         );
         assert!(union.values(4).is_none());
-        assert_eq!(Range::one(3).union(Range::one(3)), Range::one(3));
+        assert_eq!(Range::single(3).union(Range::single(3)), Range::single(3));
         assert_eq!(Range::ANY.clipped(2, 5), Range::between(2, 5));
         // A cell that is undefined or has one value: the two may differ by almost 2^64.
-        let ends = Range::one(UNDEFINED).union(Range::one(Number::MAX));
+        let ends = Range::single(UNDEFINED).union(Range::single(Number::MAX));
         assert_eq!(
             ends.values(8).unwrap().collect::<Vec<_>>(),
             [UNDEFINED, Number::MAX]
         );
-        let half = Range::one(UNDEFINED).union(Range::one(1 << 62));
+        let half = Range::single(UNDEFINED).union(Range::single(1 << 62));
         assert_eq!(
             half.values(8).unwrap().collect::<Vec<_>>(),
             [UNDEFINED, 1 << 62]

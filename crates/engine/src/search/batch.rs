@@ -7,7 +7,7 @@
 
 use super::recent::RecentStates;
 use super::*;
-use crate::native::{exact, with_words, Kernel, NeedsInterpreter};
+use crate::native::{with_words, word_count, Kernel, NeedsInterpreter};
 use std::ops::Range;
 
 /// Number of successors in a batch.
@@ -97,7 +97,7 @@ fn expand_batches<const W: usize, S: Successors + ?Sized>(
     workspace: &mut Workspace,
     successors: &mut S,
 ) -> Result<(), Stop> {
-    let words = exact::<W>(view.packing.words);
+    let words = word_count::<W>(view.packing.words);
     let Some(states) = successors.next_states(from) else {
         return Ok(());
     };
@@ -122,7 +122,7 @@ fn expand_batches<const W: usize, S: Successors + ?Sized>(
         // next batch is expanded.
         let store = successors.store();
         for &hash in &front.hashes {
-            if let Some(entry) = store.table.guess(hash) {
+            if let Some(entry) = store.table.likely_entry(hash) {
                 successors.prefetch(entry);
             }
         }
@@ -197,7 +197,7 @@ impl<const W: usize> Batch<W> {
         workspace: &Workspace,
         store: &Store,
     ) -> (usize, bool) {
-        let words = exact::<W>(view.packing.words);
+        let words = word_count::<W>(view.packing.words);
         // Words beyond the packed state stay zero.
         let mut parent = [0; W];
         let end = states.end;
@@ -234,7 +234,7 @@ impl<const W: usize> Batch<W> {
     /// Drops successors that were entered recently, and canonicalises the others.
     #[inline(always)]
     fn filter_recent(&mut self, view: &View, workspace: &mut Workspace) {
-        let words = exact::<W>(view.packing.words);
+        let words = word_count::<W>(view.packing.words);
         let (mut child, mut kept_count) = (0, 0);
         for parent in &mut self.parents {
             let children = child..parent.end;

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::OnceLock;
 
 /// Number of candidates in a slab. A slab belongs to one thread.
-pub(super) const SLAB: usize = 1 << 8;
+pub(super) const SLAB_SIZE: usize = 1 << 8;
 
 /// Maximum number of candidates; no stretch should need as many.
 const MAX_CANDIDATES: usize = 1 << 22;
@@ -31,9 +31,9 @@ pub(super) struct Candidates {
     assigned_slabs: AtomicUsize,
 }
 
-/// Numbers of candidates that a thread may use next.
+/// CandidateNumbers of candidates that a thread may use next.
 #[derive(Default)]
-pub(super) struct Numbers {
+pub(super) struct CandidateNumbers {
     next: u32,
     end: u32,
     /// Slabs of the thread, and the number of those in use. A thread keeps its slabs from stretch to stretch, since
@@ -42,7 +42,7 @@ pub(super) struct Numbers {
     used: usize,
 }
 
-impl Numbers {
+impl CandidateNumbers {
     /// Discards the thread's candidates, but keeps its slabs.
     pub fn restart(&mut self) {
         (self.next, self.end, self.used) = (0, 0, 0);
@@ -50,7 +50,7 @@ impl Numbers {
 
     /// Discards the thread's slabs too; see [`Candidates::clear`].
     pub fn forget(&mut self) {
-        *self = Numbers::default();
+        *self = CandidateNumbers::default();
     }
 }
 
@@ -59,19 +59,19 @@ impl Candidates {
         Candidates {
             words,
             slabs: std::iter::repeat_with(OnceLock::new)
-                .take(MAX_CANDIDATES / SLAB)
+                .take(MAX_CANDIDATES / SLAB_SIZE)
                 .collect(),
             end: 0,
             assigned_slabs: AtomicUsize::new(0),
         }
     }
 
-    /// Discards all candidates. Numbers of new ones will be below `numbers`. Returns true if all threads must give up
+    /// Discards all candidates. CandidateNumbers of new ones will be below `numbers`. Returns true if all threads must give up
     /// their slabs, because the remaining ones are too few for `new` candidates.
     pub fn clear(&mut self, numbers: usize, new: usize) -> bool {
-        self.end = numbers.min(MAX_CANDIDATES) / SLAB;
+        self.end = numbers.min(MAX_CANDIDATES) / SLAB_SIZE;
         let assigned_slabs = self.assigned_slabs.get_mut();
-        let scarce = *assigned_slabs + new / SLAB > self.end;
+        let scarce = *assigned_slabs + new / SLAB_SIZE > self.end;
         if scarce {
             *assigned_slabs = 0;
         }
@@ -80,7 +80,7 @@ impl Candidates {
 
     /// Next entry that a thread may use; `None` if none is left.
     #[inline(always)]
-    pub fn next(&self, numbers: &mut Numbers) -> Option<u32> {
+    pub fn next_entry(&self, numbers: &mut CandidateNumbers) -> Option<u32> {
         if numbers.next == numbers.end && !self.take_slab(numbers) {
             return None;
         }
@@ -88,28 +88,33 @@ impl Candidates {
     }
 
     #[cold]
-    fn take_slab(&self, numbers: &mut Numbers) -> bool {
+    fn take_slab(&self, numbers: &mut CandidateNumbers) -> bool {
         if numbers.used == numbers.slabs.len() {
             let number = self.assigned_slabs.fetch_add(1, Ordering::Relaxed);
             let Some(slab) = self.slabs[..self.end].get(number) else {
                 return false;
             };
             slab.get_or_init(|| Slab {
-                parents: (0..SLAB).map(|_| AtomicU32::new(0)).collect(),
-                words: (0..SLAB * self.words).map(|_| AtomicU64::new(0)).collect(),
+                parents: (0..SLAB_SIZE).map(|_| AtomicU32::new(0)).collect(),
+                words: (0..SLAB_SIZE * self.words)
+                    .map(|_| AtomicU64::new(0))
+                    .collect(),
             });
             numbers.slabs.push(number as u32);
         }
-        numbers.next = numbers.slabs[numbers.used] * SLAB as u32;
+        numbers.next = numbers.slabs[numbers.used] * SLAB_SIZE as u32;
         numbers.used += 1;
-        numbers.end = numbers.next + SLAB as u32;
+        numbers.end = numbers.next + SLAB_SIZE as u32;
         true
     }
 
     #[inline(always)]
     fn slab(&self, entry: u32) -> Option<(&Slab, usize)> {
         let number = (entry & !CANDIDATE) as usize;
-        Some((self.slabs.get(number / SLAB)?.get()?, number % SLAB))
+        Some((
+            self.slabs.get(number / SLAB_SIZE)?.get()?,
+            number % SLAB_SIZE,
+        ))
     }
 
     /// Prefetches the state of an entry.
@@ -126,30 +131,31 @@ impl Candidates {
     pub fn write(&self, entry: u32, state: &[u64], parent: u32) {
         if let Some((slab, i)) = self.slab(entry) {
             slab.parents[i].store(parent, Ordering::Relaxed);
-            for (place, &word) in slab.words[i * self.words..].iter().zip(state) {
-                place.store(word, Ordering::Relaxed);
+            for (cell, &word) in slab.words[i * self.words..].iter().zip(state) {
+                cell.store(word, Ordering::Relaxed);
             }
         }
     }
 
-    /// Marks the entry from [`Candidates::next`] as used; the thread continues with the next one.
+    /// Marks the entry from [`Candidates::next_entry`] as used; the thread continues with the next one.
     #[inline(always)]
-    pub fn mark_used(&self, numbers: &mut Numbers) {
+    pub fn mark_used(&self, numbers: &mut CandidateNumbers) {
         numbers.next += 1;
     }
 
+    /// True if an entry holds this state.
     #[inline(always)]
-    pub fn is(&self, entry: u32, state: &[u64]) -> bool {
+    pub fn holds_state(&self, entry: u32, state: &[u64]) -> bool {
         self.slab(entry).is_some_and(|(slab, i)| {
             let words = &slab.words[i * self.words..(i + 1) * self.words];
-            (words.iter().zip(state)).all(|(place, &word)| place.load(Ordering::Relaxed) == word)
+            (words.iter().zip(state)).all(|(cell, &word)| cell.load(Ordering::Relaxed) == word)
         })
     }
 
     pub fn read(&self, entry: u32, state: &mut [u64]) {
         if let Some((slab, i)) = self.slab(entry) {
-            for (place, word) in slab.words[i * self.words..].iter().zip(state) {
-                *word = place.load(Ordering::Relaxed);
+            for (cell, word) in slab.words[i * self.words..].iter().zip(state) {
+                *word = cell.load(Ordering::Relaxed);
             }
         }
     }
@@ -173,7 +179,7 @@ impl Candidates {
     #[inline(always)]
     pub fn record_parent(&self, entry: u32, parent: u32) -> Option<u32> {
         let (slab, i) = self.slab(entry)?;
-        // Most are not earlier. A plain read does not take the cache line from other threads.
+        // Most parents are not earlier. A plain read does not take the cache line from other threads.
         if slab.parents[i].load(Ordering::Relaxed) <= parent {
             return None;
         }

@@ -54,7 +54,7 @@ pub enum CheckpointErrorKind {
     /// Cannot be read.
     Unreadable(io::Error),
     /// Cannot be stored.
-    NotKept(io::Error),
+    CannotStore(io::Error),
 }
 
 impl std::fmt::Display for CheckpointError {
@@ -68,7 +68,7 @@ impl std::fmt::Display for CheckpointError {
             CheckpointErrorKind::OtherModel => write!(f, "is of another model or other options"),
             CheckpointErrorKind::Damaged => write!(f, "is damaged"),
             CheckpointErrorKind::Unreadable(error) => write!(f, "cannot be read: {error}"),
-            CheckpointErrorKind::NotKept(error) => write!(f, "cannot be written: {error}"),
+            CheckpointErrorKind::CannotStore(error) => write!(f, "cannot be written: {error}"),
         }
     }
 }
@@ -99,12 +99,12 @@ struct Header {
     contents: u64,
 }
 
-const NUMBERS: usize = 14;
+const NUMBER_COUNT: usize = 14;
 /// Length of a header in bytes, including [`MAGIC`] and its own checksum.
-const HEADER: usize = 8 * (NUMBERS + 2);
+const HEADER_BYTES: usize = 8 * (NUMBER_COUNT + 2);
 
 impl Header {
-    fn numbers(&self) -> [u64; NUMBERS] {
+    fn numbers(&self) -> [u64; NUMBER_COUNT] {
         [
             self.model,
             self.number,
@@ -134,11 +134,11 @@ impl Header {
         bytes
     }
 
-    fn read(bytes: &[u8; HEADER]) -> Result<Header, CheckpointErrorKind> {
+    fn read(bytes: &[u8; HEADER_BYTES]) -> Result<Header, CheckpointErrorKind> {
         if bytes[..8] != MAGIC {
             return Err(CheckpointErrorKind::Format);
         }
-        let (header_bytes, stored_checksum) = bytes.split_at(HEADER - 8);
+        let (header_bytes, stored_checksum) = bytes.split_at(HEADER_BYTES - 8);
         if checksum(0, header_bytes).to_le_bytes() != *stored_checksum {
             return Err(CheckpointErrorKind::Damaged);
         }
@@ -214,12 +214,12 @@ fn identity(program: &Program, view: &View) -> u64 {
         covers,
         liveness,
         assumptions,
-        bags,
-        saved,
+        multisets,
+        saved_cells,
         orders,
-        reordered: _,
+        reorder_flag: _,
         orbits: _,
-        names,
+        violations,
         sites: _,
         notes: _,
         number_bits: _,
@@ -234,7 +234,14 @@ fn identity(program: &Program, view: &View) -> u64 {
     let _ = write!(
         text,
         "{:?}",
-        (assumptions, bags, saved, orders, names, bounds)
+        (
+            assumptions,
+            multisets,
+            saved_cells,
+            orders,
+            violations,
+            bounds
+        )
     );
     let view_parts = (
         &view.packing,
@@ -298,7 +305,7 @@ impl Search<'_> {
         }
     }
 
-    /// Stores a checkpoint. No effect without a keeper, or without progress since the last one.
+    /// Stores a checkpoint. No effect without a sink, or without progress since the last one.
     pub(super) fn save_checkpoint(&mut self) -> Result<(), CheckpointError> {
         let Some(checkpoints) = &mut self.checkpoints else {
             return Ok(());
@@ -317,7 +324,7 @@ impl Search<'_> {
             states: self.store.len() as u64,
             bits: genealogy.len() as u64,
             // The rules of a partly expanded state will fire again.
-            transitions: self.transitions - self.unfinished,
+            transitions: self.transitions - self.unfinished_transitions,
             depth: self.depth,
             next: self.next as u64,
             stretch_end: self.stretch_end as u64,
@@ -334,7 +341,9 @@ impl Search<'_> {
         let parts = [&header_bytes[..], states, &bits];
         (checkpoints.checkpoint_sink)
             .store(checkpoints.component, checkpoints.number, &parts)
-            .map_err(|error| checkpoints.checkpoint_error(CheckpointErrorKind::NotKept(error)))?;
+            .map_err(|error| {
+                checkpoints.checkpoint_error(CheckpointErrorKind::CannotStore(error))
+            })?;
         checkpoints.last = header;
         checkpoints.number += 1;
         Ok(())
@@ -367,7 +376,7 @@ impl Search<'_> {
         self.level_end = last_header.level_end as usize;
         self.deadlocks =
             (last_header.deadlocks).map(|state| state.checked_sub(1).map(|s| s as usize));
-        self.resumed = self.store.len();
+        self.resumed_states = self.store.len();
         self.checkpoints = Some(checkpoints);
         Ok(has_checkpoint)
     }
@@ -381,8 +390,8 @@ impl Search<'_> {
         number: u64,
     ) -> Result<Header, CheckpointErrorKind> {
         use CheckpointErrorKind::{Damaged, Format, OtherModel, Unreadable};
-        let mut header_bytes = [0; HEADER];
-        if length < HEADER as u64 {
+        let mut header_bytes = [0; HEADER_BYTES];
+        if length < HEADER_BYTES as u64 {
             return Err(Format);
         }
         let read_error = |error: io::Error| match error.kind() {
@@ -400,7 +409,7 @@ impl Search<'_> {
         let count = (header.states - last.states) as usize;
         let states = count * self.view.packing.bytes;
         let bits = 8 * (header.bits.div_ceil(64) - last.bits / 64);
-        if length != HEADER as u64 + states as u64 + bits {
+        if length != HEADER_BYTES as u64 + states as u64 + bits {
             return Err(Damaged);
         }
         let mut contents = vec![0; states];

@@ -13,7 +13,7 @@
 
 use super::batch::BATCH;
 use super::*;
-use crate::native::{exact, with_words, Kernel, NeedsInterpreter};
+use crate::native::{with_words, word_count, Kernel, NeedsInterpreter};
 use std::sync::atomic::AtomicUsize;
 use std::sync::Mutex;
 
@@ -21,31 +21,31 @@ use std::sync::Mutex;
 const GROUP: usize = 16;
 
 /// Reason why a check ended without a result.
-enum Stopped {
+enum StopReason {
     Interrupted,
     /// The claims cannot be evaluated in this state.
     Fault(usize, Fault),
 }
 
 /// One bit per state.
-struct Bits(Vec<u64>);
+struct StateSet(Vec<u64>);
 
-impl Bits {
-    fn new(states: usize) -> Bits {
-        Bits(vec![0; states.div_ceil(64)])
+impl StateSet {
+    fn new(states: usize) -> StateSet {
+        StateSet(vec![0; states.div_ceil(64)])
     }
 
-    fn has(&self, state: usize) -> bool {
+    fn contains(&self, state: usize) -> bool {
         self.0[state / 64] >> (state % 64) & 1 != 0
     }
 
-    fn set(&mut self, state: usize) {
+    fn insert(&mut self, state: usize) {
         self.0[state / 64] |= 1 << (state % 64);
     }
 }
 
 impl Search<'_> {
-    /// Looks for states from which rules that are not spontaneous never lead to a quiescent state.
+    /// Searches for states from which rules that are not spontaneous never lead to a quiescent state.
     pub(super) fn check_drain(&mut self) -> Verdict {
         let view = self.view;
         match &view.quiescent {
@@ -54,7 +54,7 @@ impl Search<'_> {
         }
     }
 
-    /// Looks for states from which rules never lead to a state that satisfies a liveness property.
+    /// Searches for states from which rules never lead to a state that satisfies a liveness property.
     pub(super) fn check_liveness(&mut self) -> Verdict {
         let program = self.program;
         for (property, conjuncts) in &program.liveness {
@@ -66,21 +66,21 @@ impl Search<'_> {
         Verdict::Holds
     }
 
-    /// Looks for states from which no state that satisfies all claims is reachable.
+    /// Searches for states from which no state that satisfies all claims is reachable.
     fn check_reachability(&mut self, claims: &[u32], liveness: Option<u32>) -> Verdict {
         match self.states_out_of_reach(claims, liveness.is_some()) {
-            Err(Stopped::Interrupted) => Verdict::Undecided(Reason::Interrupted),
-            Err(Stopped::Fault(state, fault)) => {
+            Err(StopReason::Interrupted) => Verdict::Undecided(Reason::Interrupted),
+            Err(StopReason::Fault(state, fault)) => {
                 Verdict::FailedCheck(FailedCheck::Fault(fault), self.path(state))
             }
             Ok(None) => Verdict::Undecided(Reason::MaxMemory),
-            Ok(Some(stuck)) => self.unreachable_goal_verdict(&stuck, liveness),
+            Ok(Some(stuck_states)) => self.unreachable_goal_verdict(&stuck_states, liveness),
         }
     }
 
     /// Verdict on the states from which the goal is unreachable, in ascending order.
-    fn unreachable_goal_verdict(&self, stuck: &[u32], liveness: Option<u32>) -> Verdict {
-        let (Some(&first), count) = (stuck.first(), stuck.len() as u64) else {
+    fn unreachable_goal_verdict(&self, stuck_states: &[u32], liveness: Option<u32>) -> Verdict {
+        let (Some(&first), count) = (stuck_states.first(), stuck_states.len() as u64) else {
             return Verdict::Holds;
         };
         if let Some(property) = liveness {
@@ -91,7 +91,7 @@ impl Search<'_> {
         }
         let mut dead_end = None;
         let mut worker = Worker::new(self.program, self.view);
-        for &state in stuck {
+        for &state in stuck_states {
             self.visit_moves(&[state], false, &mut worker, &mut |state, moves| {
                 dead_end = moves.is_empty().then_some(state);
             });
@@ -110,7 +110,7 @@ impl Search<'_> {
         &mut self,
         claims: &[u32],
         spontaneous: bool,
-    ) -> Result<Option<Vec<u32>>, Stopped> {
+    ) -> Result<Option<Vec<u32>>, StopReason> {
         let count = self.store.len();
         let Some(mut reached) = self.states_satisfying(claims)? else {
             return Ok(None);
@@ -144,7 +144,7 @@ impl Search<'_> {
     }
 
     /// States that satisfy all claims; `None` if the memory limit is too small.
-    fn states_satisfying(&mut self, claims: &[u32]) -> Result<Option<Bits>, Stopped> {
+    fn states_satisfying(&mut self, claims: &[u32]) -> Result<Option<StateSet>, StopReason> {
         let count = self.store.len();
         if self.exceeds_memory_limit(count as u64 / 8) {
             return Ok(None);
@@ -154,7 +154,7 @@ impl Search<'_> {
         let kernel = self.native.as_ref().map(|native| &native.kernel);
         let words = view.packing.words;
         let stretches: Vec<usize> = (0..count).step_by(STRETCH).collect();
-        let judge = |first: usize| {
+        let states_in_stretch = |first: usize| {
             let mut worker = Worker::new(program, view);
             let mut state_words = vec![0; words];
             let mut satisfying = Vec::new();
@@ -169,57 +169,59 @@ impl Search<'_> {
                 worker.load(store, state);
                 match worker.holds(claims) {
                     Ok(holds) => satisfying.extend(holds.then_some(state)),
-                    Err(fault) => return Err(Stopped::Fault(state, fault)),
+                    Err(fault) => return Err(StopReason::Fault(state, fault)),
                 }
             }
             Ok(satisfying)
         };
-        let mut bits = Bits::new(count);
+        let mut satisfying_states = StateSet::new(count);
         for group in stretches.chunks(GROUP) {
             if self.is_cancelled() {
-                return Err(Stopped::Interrupted);
+                return Err(StopReason::Interrupted);
             }
-            for satisfying in self.run_group(group.to_vec(), judge) {
-                satisfying?.into_iter().for_each(|state| bits.set(state));
+            for satisfying in self.run_group(group.to_vec(), states_in_stretch) {
+                satisfying?
+                    .into_iter()
+                    .for_each(|state| satisfying_states.insert(state));
             }
         }
-        Ok(Some(bits))
+        Ok(Some(satisfying_states))
     }
 
     /// Runs `work` on each part of a group in parallel, and returns the results in order.
     fn run_group<P: Send, T: Send>(&self, parts: Vec<P>, work: impl Fn(P) -> T + Sync) -> Vec<T> {
         let threads = self.options.threads.clamp(1, parts.len().max(1));
-        if threads == 1 || self.store.len() < WORTH_THREADS {
+        if threads == 1 || self.store.len() < MIN_STATES_FOR_THREADS {
             return parts.into_iter().map(work).collect();
         }
         let next = AtomicUsize::new(0);
-        let places: Vec<Mutex<(Option<P>, Option<T>)>> =
+        let slots: Vec<Mutex<(Option<P>, Option<T>)>> =
             (parts.into_iter().map(|part| Mutex::new((Some(part), None)))).collect();
         run_in_parallel(vec![(); threads], |()| loop {
             let number = next.fetch_add(1, Ordering::Relaxed);
-            let Some(Ok(mut place)) = places.get(number).map(Mutex::lock) else {
+            let Some(Ok(mut slot)) = slots.get(number).map(Mutex::lock) else {
                 return;
             };
-            place.1 = place.0.take().map(&work);
+            slot.1 = slot.0.take().map(&work);
         });
-        let results = places.into_iter().map(|place| place.into_inner());
-        results.filter_map(|place| place.ok()?.1).collect()
+        let results = slots.into_iter().map(|slot| slot.into_inner());
+        results.filter_map(|slot| slot.ok()?.1).collect()
     }
 
     /// Visits states, or all if `None`, from the last to the first. Marks those that lead to a reached state, and
-    /// returns the rest.
+    /// returns the undecided ones.
     fn sweep(
         &mut self,
         states: Option<&[u32]>,
-        reached: &mut Bits,
+        reached: &mut StateSet,
         spontaneous: bool,
-    ) -> Result<Vec<u32>, Stopped> {
+    ) -> Result<Vec<u32>, StopReason> {
         let count = states.map_or(self.store.len(), <[u32]>::len);
         let mut undecided = Vec::new();
         let ends: Vec<usize> = (0..count).rev().step_by(STRETCH).map(|i| i + 1).collect();
         for group in ends.chunks(GROUP) {
             if self.is_cancelled() {
-                return Err(Stopped::Interrupted);
+                return Err(StopReason::Interrupted);
             }
             let reached_before = &*reached;
             let results = self.run_group(group.to_vec(), |end| {
@@ -229,18 +231,18 @@ impl Search<'_> {
                     None => stretch.rev().map(|state| state as u32).collect(),
                 };
                 let unknown_states: Vec<u32> = (stretch_states.into_iter())
-                    .filter(|&state| !reached_before.has(state as usize))
+                    .filter(|&state| !reached_before.contains(state as usize))
                     .collect();
                 self.sweep_stretch(&unknown_states, reached_before, spontaneous)
             });
             for (decided, still_undecided) in results {
                 decided
                     .into_iter()
-                    .for_each(|state| reached.set(state as usize));
+                    .for_each(|state| reached.insert(state as usize));
                 undecided.extend(still_undecided);
             }
-            let ahead = group.last().map_or(0, |end| end.saturating_sub(STRETCH));
-            self.next = self.store.len() - ahead;
+            let remaining = group.last().map_or(0, |end| end.saturating_sub(STRETCH));
+            self.next = self.store.len() - remaining;
             self.report_progress(Phase::Drain);
         }
         self.next = self.store.len();
@@ -252,7 +254,7 @@ impl Search<'_> {
     fn sweep_stretch(
         &self,
         states: &[u32],
-        reached: &Bits,
+        reached: &StateSet,
         spontaneous: bool,
     ) -> (Vec<u32>, Vec<u32>) {
         let (mut decided, mut undecided) = (Vec::new(), Vec::new());
@@ -260,16 +262,16 @@ impl Search<'_> {
             return (decided, undecided);
         };
         // States of this stretch that have been decided, by their distance from its first.
-        let mut decided_bits = Bits::new((last - first) as usize + 1);
+        let mut decided_in_stretch = StateSet::new((last - first) as usize + 1);
         let mut worker = Worker::new(self.program, self.view);
         self.visit_moves(states, spontaneous, &mut worker, &mut |state, targets| {
             let is_reached = |&target: &u32| {
                 let in_stretch = first <= target && target <= last;
-                reached.has(target as usize)
-                    || in_stretch && decided_bits.has((target - first) as usize)
+                reached.contains(target as usize)
+                    || in_stretch && decided_in_stretch.contains((target - first) as usize)
             };
             if targets.iter().any(is_reached) {
-                decided_bits.set(state - first as usize);
+                decided_in_stretch.insert(state - first as usize);
                 decided.push(state as u32);
             } else {
                 undecided.push(state as u32);
@@ -283,9 +285,9 @@ impl Search<'_> {
     fn decide_backward(
         &mut self,
         states: Vec<u32>,
-        reached: &Bits,
+        reached: &StateSet,
         spontaneous: bool,
-    ) -> Result<Option<Vec<u32>>, Stopped> {
+    ) -> Result<Option<Vec<u32>>, StopReason> {
         // Moves among these states, as (target, source) positions; and the positions of states with a move to a reached
         // state.
         let mut moves: Vec<(u32, u32)> = Vec::new();
@@ -294,17 +296,17 @@ impl Search<'_> {
         let starts: Vec<usize> = (0..states.len()).step_by(STRETCH).collect();
         for group in starts.chunks(GROUP) {
             if self.is_cancelled() {
-                return Err(Stopped::Interrupted);
+                return Err(StopReason::Interrupted);
             }
             let results = self.run_group(group.to_vec(), |first| {
-                let part = &states[first..states.len().min(first + STRETCH)];
+                let stretch = &states[first..states.len().min(first + STRETCH)];
                 let (mut moves, mut reaching) = (Vec::new(), Vec::new());
                 let mut worker = Worker::new(self.program, self.view);
-                self.visit_moves(part, spontaneous, &mut worker, &mut |state, targets| {
+                self.visit_moves(stretch, spontaneous, &mut worker, &mut |state, targets| {
                     let Ok(from) = position(state as u32) else {
                         return;
                     };
-                    let reaches_goal = |&target: &u32| reached.has(target as usize);
+                    let reaches_goal = |&target: &u32| reached.contains(target as usize);
                     if targets.iter().any(reaches_goal) {
                         reaching.push(from);
                         return;
@@ -326,23 +328,23 @@ impl Search<'_> {
             }
         }
         moves.sort_unstable();
-        let mut reaches_goal = Bits::new(states.len());
+        let mut reaches_goal = StateSet::new(states.len());
         queue
             .iter()
-            .for_each(|&state| reaches_goal.set(state as usize));
+            .for_each(|&state| reaches_goal.insert(state as usize));
         while let Some(to) = queue.pop() {
-            let begin = moves.partition_point(|&(target, _)| target < to);
-            for &(_, from) in moves[begin..]
+            let first_move = moves.partition_point(|&(target, _)| target < to);
+            for &(_, from) in moves[first_move..]
                 .iter()
                 .take_while(|&&(target, _)| target == to)
             {
-                if !reaches_goal.has(from as usize) {
-                    reaches_goal.set(from as usize);
+                if !reaches_goal.contains(from as usize) {
+                    reaches_goal.insert(from as usize);
                     queue.push(from);
                 }
             }
         }
-        let never_reaches = |&position: &usize| !reaches_goal.has(position);
+        let never_reaches = |&position: &usize| !reaches_goal.contains(position);
         let unreachable_states = (0..states.len())
             .filter(never_reaches)
             .map(|position| states[position]);
@@ -398,7 +400,7 @@ impl Search<'_> {
         worker: &mut Worker,
         visit: &mut dyn FnMut(usize, &[u32]),
     ) {
-        let words = exact::<W>(self.view.packing.words);
+        let words = word_count::<W>(self.view.packing.words);
         let mut parent = [0; W];
         let mut children: Vec<([u64; W], u64)> = Vec::new();
         // Current batch of states, each with the end of its children.
@@ -408,7 +410,7 @@ impl Search<'_> {
                            parents: &mut Vec<(usize, usize)>,
                            visit: &mut dyn FnMut(usize, &[u32])| {
             for &(_, hash) in children.iter() {
-                if let Some(state) = self.store.table.guess(hash) {
+                if let Some(state) = self.store.table.likely_entry(hash) {
                     self.store.states.prefetch(state);
                 }
             }

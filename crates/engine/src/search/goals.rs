@@ -14,7 +14,7 @@ impl Search<'_> {
         for start in 0..self.program.start_count() {
             let _ = worker.machine.start(start);
         }
-        let statements = covers.iter().any(Option::is_none);
+        let has_statement_covers = covers.iter().any(Option::is_none);
         for state in 0..self.store.len() {
             if worker.machine.covered.iter().all(|&is_covered| is_covered) {
                 return Verdict::Holds;
@@ -36,7 +36,7 @@ impl Search<'_> {
                     }
                 }
             }
-            if statements {
+            if has_statement_covers {
                 let _ = worker.expand(true, |_, _| Ok(()));
             }
         }

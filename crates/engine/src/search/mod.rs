@@ -21,7 +21,7 @@ mod worker;
 use crate::compile::MAX_NODES;
 use crate::interpret::{Fault, Machine};
 use crate::model::Deadlock;
-use crate::native::{Effort, Guards, Kernel, Native};
+use crate::native::{Guards, Kernel, Native, OptimisationLevel};
 use crate::program::Program;
 pub use crate::store::omission_bound;
 use crate::store::*;
@@ -31,13 +31,13 @@ use crate::view::View;
 use batch::{Stop, Successors, Workspace};
 use checkpoint::Checkpoints;
 pub use checkpoint::{CheckpointError, CheckpointErrorKind, CheckpointSink};
-use parallel::Parallel;
+use parallel::ParallelExpansion;
 use std::marker::PhantomData;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
-pub(crate) use walks::{walk, WalkParameters, Walked};
-use worker::{Event, Worker};
+pub(crate) use walks::{walk, WalkParameters, WalkResults};
+use worker::{ExpansionFailure, Worker};
 
 /// Maximum parents per stretch; threads wait for each other after each stretch.
 /// In the development profile, in which tests run, stretches are short so that small models exercise every case.
@@ -47,13 +47,13 @@ const STRETCH: usize = if cfg!(debug_assertions) {
     1 << 15
 };
 
-/// Minimum parents of a stretch for which starting threads pays.
-const WORTH_THREADS: usize = if cfg!(debug_assertions) { 4 } else { 512 };
+/// Minimum number of states in a stretch for which starting threads pays off.
+const MIN_STATES_FOR_THREADS: usize = if cfg!(debug_assertions) { 4 } else { 512 };
 
-/// Number of known states from which machine code pays.
+/// Number of known states from which machine code pays off.
 const MIN_STATES_TO_COMPILE: usize = 1 << 11;
 
-/// Number of known states from which optimised machine code pays. Small in the development profile, so that tests use
+/// Number of known states from which optimised machine code pays off. Small in the development profile, so that tests use
 /// it.
 const MIN_STATES_TO_OPTIMISE: usize = if cfg!(debug_assertions) {
     1 << 8
@@ -95,8 +95,8 @@ pub struct Options<'a> {
     pub compiling: Option<&'a AtomicU64>,
     /// Progress callback, called about ten times a second.
     pub progress: Option<&'a (dyn Fn(&Progress) + Sync)>,
-    /// Storage of checkpoints. The search resumes from a checkpoint, if one is stored. It writes one when the keeper
-    /// asks for it, when the search gives up, and when every state is known.
+    /// Storage of checkpoints. The search resumes from a checkpoint, if one is stored. It writes one when one is
+    /// due, when the search gives up, and when every state is known.
     /// A resumed search gives the report of an uninterrupted one, on any number of threads.
     /// If a checkpoint already exceeds the limits on states or depth, the search ends with its contents.
     pub checkpoint_sink: Option<&'a dyn CheckpointSink>,
@@ -125,10 +125,10 @@ impl Default for Options<'_> {
 impl Options<'_> {
     /// Runs `work` and adds its duration to the compilation time.
     pub(crate) fn compile<T>(&self, work: impl FnOnce() -> T) -> T {
-        let began = Instant::now();
+        let start_time = Instant::now();
         let result = work();
         if let Some(compiling) = self.compiling {
-            compiling.fetch_add(began.elapsed().as_nanos() as u64, Ordering::Relaxed);
+            compiling.fetch_add(start_time.elapsed().as_nanos() as u64, Ordering::Relaxed);
         }
         result
     }
@@ -213,7 +213,7 @@ pub(crate) struct Path {
 }
 
 /// Result of a search.
-pub(crate) struct Found {
+pub(crate) struct SearchResult {
     pub verdict: Verdict,
     pub states: u64,
     pub transitions: u64,
@@ -224,6 +224,7 @@ pub(crate) struct Found {
     pub deadlocks: [Option<Path>; 2],
 }
 
+/// Verdict on a component.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Verdict {
     Holds,
@@ -231,6 +232,7 @@ pub(crate) enum Verdict {
     Undecided(Reason),
 }
 
+/// Check that failed in a state or step.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum FailedCheck {
     /// Index into the model's invariants.
@@ -258,7 +260,7 @@ pub(crate) fn search(
     view: &View,
     component: usize,
     options: &Options,
-) -> Result<Found, CheckpointError> {
+) -> Result<SearchResult, CheckpointError> {
     let checkpoint_sink = options.checkpoint_sink.filter(|_| !options.hash_compaction);
     let guards = match options.engine {
         // The interpreter, oracle of the other engines, evaluates every guard itself.
@@ -279,23 +281,23 @@ pub(crate) fn search(
         stretch_end: 0,
         level_end: 0,
         levels: [0; 4],
-        unfinished: 0,
-        resumed: 0,
+        unfinished_transitions: 0,
+        resumed_states: 0,
         checkpoints: checkpoint_sink
             .map(|checkpoint_sink| Checkpoints::new(checkpoint_sink, component, program, view)),
-        began: Instant::now(),
+        start_time: Instant::now(),
         last_report: Instant::now(),
         deadlocks: [None; 2],
         native: None,
-        requested_effort: None,
-        memory: None,
+        requested_level: None,
+        parallel_expansion: None,
         workspace: Workspace::default(),
     };
     let verdict = search_state.explore()?;
     let deadlocks = search_state
         .deadlocks
         .map(|d| d.map(|state| search_state.path(state)));
-    Ok(Found {
+    Ok(SearchResult {
         verdict,
         states: search_state.store.len() as u64,
         transitions: search_state.transitions,
@@ -305,6 +307,7 @@ pub(crate) fn search(
     })
 }
 
+/// State of a search.
 struct Search<'a> {
     program: &'a Program,
     view: &'a View,
@@ -324,22 +327,23 @@ struct Search<'a> {
     /// Sizes of the last complete levels, the latest first; 0 for none.
     levels: [u64; 4],
     /// Rules fired from the next state, if its expansion was not completed.
-    unfinished: u64,
+    unfinished_transitions: u64,
     /// Number of states loaded from a checkpoint.
-    resumed: usize,
+    resumed_states: usize,
     checkpoints: Option<Checkpoints<'a>>,
-    began: Instant,
+    start_time: Instant,
     last_report: Instant,
     deadlocks: [Option<usize>; 2],
     native: Option<Native>,
     /// Optimisation level of the last request for machine code.
-    requested_effort: Option<Effort>,
+    requested_level: Option<OptimisationLevel>,
     /// Reusable memory of searches with several threads.
-    memory: Option<Parallel>,
+    parallel_expansion: Option<ParallelExpansion>,
     workspace: Workspace,
 }
 
 impl Search<'_> {
+    /// Runs the search to its verdict.
     fn explore(&mut self) -> Result<Verdict, CheckpointError> {
         if !self.resume()? {
             if let Some(verdict) = self.start() {
@@ -399,7 +403,7 @@ impl Search<'_> {
                     self.store.states.forget_before(self.next);
                 }
                 let end = stretch_limit.min(self.stretch_end);
-                let use_threads = threads > 1 && end - self.next >= WORTH_THREADS;
+                let use_threads = threads > 1 && end - self.next >= MIN_STATES_FOR_THREADS;
                 let parallel = use_threads
                     .then(|| self.expand_parallel(end, threads))
                     .flatten();
@@ -441,19 +445,19 @@ impl Search<'_> {
             Engine::Interpreter => usize::MAX,
             Engine::Native => 0,
         };
-        let effort = match self.store.len() {
+        let level = match self.store.len() {
             known if known < threshold => return,
-            known if known < MIN_STATES_TO_OPTIMISE => Effort::Quick,
-            _ => Effort::Thorough,
+            known if known < MIN_STATES_TO_OPTIMISE => OptimisationLevel::Quick,
+            _ => OptimisationLevel::Thorough,
         };
-        if self.requested_effort < Some(effort) {
+        if self.requested_level < Some(level) {
             // If compilation failed once, do not retry.
-            let is_first = self.requested_effort.replace(effort).is_none();
+            let is_first = self.requested_level.replace(level).is_none();
             if is_first || self.native.is_some() {
                 let (program, view, threads) = (self.program, self.view, self.options.threads);
                 self.native = self.options.compile(|| {
                     let frame = Worker::new(program, view).machine.frame;
-                    Native::new(program, view, &frame, effort, threads)
+                    Native::new(program, view, &frame, level, threads)
                 });
             }
         }
@@ -504,6 +508,7 @@ impl Search<'_> {
             .max(64)
     }
 
+    /// Reason to give up now, other than the number of states or steps.
     fn exceeded_limit(&self) -> Option<Reason> {
         if self.is_cancelled() {
             return Some(Reason::Interrupted);
@@ -521,6 +526,7 @@ impl Search<'_> {
             .is_some_and(|c| c.load(Ordering::Relaxed))
     }
 
+    /// Maximum number of states to store.
     fn state_limit(&self) -> u64 {
         self.options
             .max_states
@@ -528,6 +534,7 @@ impl Search<'_> {
             .min(MAX_STATES)
     }
 
+    /// Calls the progress callback, at most ten times a second.
     fn report_progress(&mut self, phase: Phase) {
         let Some(progress) = self.options.progress else {
             return;
@@ -547,13 +554,14 @@ impl Search<'_> {
             ahead: match phase {
                 Phase::Explore => {
                     let in_level = (self.level_end - self.next) as u64;
-                    estimate(&self.levels).map(|later_levels| in_level + later_levels)
+                    estimate_remaining_states(&self.levels)
+                        .map(|later_levels| in_level + later_levels)
                 }
                 _ => Some(queue),
             },
             memory: self.store.memory(),
-            rate: (states - self.resumed as u64) as f64
-                / self.began.elapsed().as_secs_f64().max(1e-9),
+            rate: (states - self.resumed_states as u64) as f64
+                / self.start_time.elapsed().as_secs_f64().max(1e-9),
         });
     }
 
@@ -584,7 +592,7 @@ impl Search<'_> {
     /// Expands the states from `next` to `end` by machine code.
     fn expand_native(&mut self, end: usize) -> Result<(), Stop> {
         match self.store.states.is_compacted() {
-            true => self.expand_native_with::<Compact>(end),
+            true => self.expand_native_with::<CompactStates>(end),
             false => self.expand_native_with::<FullStates>(end),
         }
     }
@@ -640,11 +648,11 @@ impl Search<'_> {
                 Ok(())
             });
             let verdict = match result {
-                Err(event) => Some(self.violation_verdict(state, event)),
+                Err(failure) => Some(self.violation_verdict(state, failure)),
                 Ok(expansion) => {
                     self.transitions += expansion.transitions;
                     if full {
-                        self.unfinished = expansion.transitions;
+                        self.unfinished_transitions = expansion.transitions;
                         Some(Verdict::Undecided(Reason::MaxStates))
                     } else if !expansion.moves {
                         self.handle_stuck_state(&mut worker, state)
@@ -674,13 +682,14 @@ impl Search<'_> {
                 self.path(state),
             )),
             Ok(Some(quiescent)) => {
-                self.note_deadlock(state, quiescent);
+                self.record_deadlock(state, quiescent);
                 None
             }
         }
     }
 
-    fn note_deadlock(&mut self, state: usize, quiescent: bool) {
+    /// Records the first deadlock, and the first that is not quiescent.
+    fn record_deadlock(&mut self, state: usize, quiescent: bool) {
         self.deadlocks[0].get_or_insert(state);
         if !quiescent {
             self.deadlocks[1].get_or_insert(state);
@@ -690,7 +699,7 @@ impl Search<'_> {
 
 /// Estimated number of states beyond the last complete level; `None` unless levels have been shrinking. Extrapolates
 /// the average ratio of the last levels as a geometric series.
-fn estimate(levels: &[u64; 4]) -> Option<u64> {
+fn estimate_remaining_states(levels: &[u64; 4]) -> Option<u64> {
     let shrinking = levels
         .windows(2)
         .all(|pair| 0 < pair[0] && pair[0] < pair[1]);
@@ -750,14 +759,14 @@ impl<K: StorePolicy> Successors for SerialExpansion<'_, K> {
 
 #[cfg(test)]
 mod tests {
-    use super::estimate;
+    use super::estimate_remaining_states;
 
     #[test]
     fn only_shrinking_levels_give_an_estimate() {
         // The series 50 + 25 + ... is 100 in all.
-        assert_eq!(estimate(&[100, 200, 400, 800]), Some(100));
-        assert_eq!(estimate(&[100, 200, 400, 300]), None);
-        assert_eq!(estimate(&[100, 200, 400, 0]), None);
-        assert_eq!(estimate(&[0, 200, 400, 800]), None);
+        assert_eq!(estimate_remaining_states(&[100, 200, 400, 800]), Some(100));
+        assert_eq!(estimate_remaining_states(&[100, 200, 400, 300]), None);
+        assert_eq!(estimate_remaining_states(&[100, 200, 400, 0]), None);
+        assert_eq!(estimate_remaining_states(&[0, 200, 400, 800]), None);
     }
 }

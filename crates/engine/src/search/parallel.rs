@@ -6,7 +6,7 @@
 //! If a violation or limit is found, all candidates are discarded, and one thread repeats the stretch.
 
 use super::batch::{expand_native, Successors, Workspace};
-use super::candidates::{Candidates, Numbers, SLAB};
+use super::candidates::{CandidateNumbers, Candidates, SLAB_SIZE};
 use super::*;
 use crate::native::Kernel;
 use crate::threads::Team;
@@ -17,10 +17,10 @@ use std::sync::atomic::AtomicUsize;
 const CHUNK: usize = if cfg!(debug_assertions) { 16 } else { 128 };
 
 /// Prefetch distance for table entries of candidates.
-const AHEAD: usize = 16;
+const PREFETCH_DISTANCE: usize = 16;
 
-/// Data of the parallel search that is kept from stretch to stretch.
-pub(super) struct Parallel {
+/// Data of parallel expansion that is kept from stretch to stretch.
+pub(super) struct ParallelExpansion {
     candidates: Candidates,
     team: Team,
     /// Data of each thread.
@@ -29,10 +29,10 @@ pub(super) struct Parallel {
     growth: f64,
 }
 
-impl Parallel {
-    fn new(words: usize, threads: usize) -> Parallel {
+impl ParallelExpansion {
+    fn new(words: usize, threads: usize) -> ParallelExpansion {
         let team = Team::new(threads);
-        Parallel {
+        ParallelExpansion {
             candidates: Candidates::new(words),
             thread_states: (0..team.len()).map(|_| ThreadState::default()).collect(),
             team,
@@ -45,15 +45,15 @@ impl Parallel {
 #[derive(Default)]
 struct ThreadState {
     workspace: Workspace,
-    numbers: Numbers,
-    candidates_found: Vec<Found>,
+    numbers: CandidateNumbers,
+    candidates_found: Vec<FoundCandidate>,
 }
 
 /// A candidate that a thread found from this parent. Another thread may have found it from an earlier parent.
-struct Found {
+struct FoundCandidate {
     entry: u32,
     parent: u32,
-    place: Place,
+    position: EntryPosition,
 }
 
 /// A chunk that a thread expands.
@@ -77,24 +77,28 @@ impl Search<'_> {
     /// Expands states from `next` on, at most to `end`, and returns the next state to expand.
     /// Returns `None`, without effect, if one thread has to expand the stretch.
     pub(super) fn expand_parallel(&mut self, end: usize, threads: usize) -> Option<usize> {
-        let mut memory =
-            (self.memory.take()).unwrap_or_else(|| Parallel::new(self.store.words(), threads));
-        let next = self.expand_stretch_parallel(end, &mut memory);
-        self.memory = Some(memory);
+        let mut expansion = (self.parallel_expansion.take())
+            .unwrap_or_else(|| ParallelExpansion::new(self.store.words(), threads));
+        let next = self.expand_stretch_parallel(end, &mut expansion);
+        self.parallel_expansion = Some(expansion);
         next
     }
 
-    fn expand_stretch_parallel(&mut self, end: usize, memory: &mut Parallel) -> Option<usize> {
-        let Parallel {
+    fn expand_stretch_parallel(
+        &mut self,
+        end: usize,
+        expansion: &mut ParallelExpansion,
+    ) -> Option<usize> {
+        let ParallelExpansion {
             candidates,
             team,
             thread_states,
             growth,
-        } = memory;
+        } = expansion;
         let threads = team.len();
         let first = self.next;
         // Each thread may leave most of a slab unused.
-        let expected = ((end - first) as f64 * *growth) as usize + threads * SLAB;
+        let expected = ((end - first) as f64 * *growth) as usize + threads * SLAB_SIZE;
         let table = &mut self.store.table;
         table.reserve(expected, &self.store.states, team);
         let scarce = candidates.clear(table.number_limit(), expected);
@@ -106,7 +110,7 @@ impl Search<'_> {
             }
         }
         let candidates = &*candidates;
-        let lost: Vec<AtomicUsize> = (0..(end - first).div_ceil(CHUNK))
+        let lost_counts: Vec<AtomicUsize> = (0..(end - first).div_ceil(CHUNK))
             .map(|_| AtomicUsize::new(0))
             .collect();
         let shared = SharedSearchData {
@@ -114,25 +118,25 @@ impl Search<'_> {
             kernel: self.native.as_ref().map(|native| &native.kernel),
             guards: self.guards,
             candidates,
-            lost_counts: &lost,
+            lost_counts: &lost_counts,
             first,
             end,
             chunk: AtomicUsize::new(0),
-            closing: AtomicBool::new(false),
+            table_is_full: AtomicBool::new(false),
             failed: AtomicBool::new(false),
             cancel: self.options.cancel,
         };
         let (program, view) = (self.program, self.view);
-        let share = (self.store.table.free_entries() / threads).saturating_sub(SLAB);
+        let table_share = (self.store.table.free_entries() / threads).saturating_sub(SLAB_SIZE);
         let results =
             team.run_in_parallel(
                 thread_states.iter_mut().collect(),
                 |thread_state| match shared.store.states.is_compacted() {
-                    true => shared.run::<Compact>(program, view, thread_state, share),
-                    false => shared.run::<FullStates>(program, view, thread_state, share),
+                    true => shared.run::<CompactStates>(program, view, thread_state, table_share),
+                    false => shared.run::<FullStates>(program, view, thread_state, table_share),
                 },
             );
-        let table_filled = shared.closing.into_inner();
+        let table_filled = shared.table_is_full.into_inner();
         let failed = shared.failed.into_inner();
 
         // Chunks in the order of their parents, each with the thread that expanded it.
@@ -148,8 +152,8 @@ impl Search<'_> {
             .collect();
         chunks.sort_by_key(|(_, chunk)| chunk.parents.start);
         let count = |chunk: &Chunk| {
-            let lost = &lost[(chunk.parents.start - first) / CHUNK];
-            chunk.candidates.len() - lost.load(Ordering::Relaxed)
+            let lost_count = &lost_counts[(chunk.parents.start - first) / CHUNK];
+            chunk.candidates.len() - lost_count.load(Ordering::Relaxed)
         };
         // After a failure, some chunks are incomplete.
         let new_count: usize = match failed {
@@ -159,7 +163,7 @@ impl Search<'_> {
         if failed || (self.store.len() + new_count) as u64 > self.state_limit() {
             for thread_state in thread_states {
                 for found in &thread_state.candidates_found {
-                    self.store.table.clear(found.place);
+                    self.store.table.remove(found.position);
                 }
                 thread_state.workspace.recent.forget();
             }
@@ -175,7 +179,7 @@ impl Search<'_> {
             self.store.table.add_to_count(thread_results.entered);
         }
         for &(state, quiescent) in chunks.iter().flat_map(|(_, chunk)| &chunk.deadlocks) {
-            self.note_deadlock(state, quiescent);
+            self.record_deadlock(state, quiescent);
         }
         self.store_candidates(first, chunks, count, thread_states, candidates, team);
         Some(next)
@@ -199,7 +203,7 @@ impl Search<'_> {
             table,
         } = &mut self.store;
         let reservations = states.append(chunks.iter().map(|(_, chunk)| count(chunk)), team);
-        let mut work: Vec<(&[Found], Vec<_>)> = (thread_states.iter())
+        let mut work: Vec<(&[FoundCandidate], Vec<_>)> = (thread_states.iter())
             .map(|thread_state| (&*thread_state.candidates_found, vec![]))
             .collect();
         for (&(thread, chunk), reservation) in chunks.iter().zip(reservations) {
@@ -215,8 +219,8 @@ impl Search<'_> {
                 let mut fragment = parent_map.new_fragment(chunk.parents.start as u64);
                 let found = &found[chunk.candidates.clone()];
                 for i in 0..found.len() {
-                    if let Some(ahead) = found.get(i + AHEAD) {
-                        table.prefetch_place(ahead.place);
+                    if let Some(ahead) = found.get(i + PREFETCH_DISTANCE) {
+                        table.prefetch_position(ahead.position);
                     }
                     let found = &found[i];
                     if candidates.parent(found.entry) != found.parent {
@@ -224,7 +228,7 @@ impl Search<'_> {
                     }
                     candidates.read(found.entry, &mut state);
                     reservation.push(&state);
-                    table.replace(found.place, number);
+                    table.replace(found.position, number);
                     fragment.append_child((first + found.parent as usize) as u64 + 1);
                     number += 1;
                 }
@@ -238,7 +242,7 @@ impl Search<'_> {
                 genealogy.append(&fragment);
             }
         }
-        // The last chunks may have overfilled the table.
+        // The last chunks may have exceeded the intended load of the table.
         table.reserve(0, states, team);
     }
 }
@@ -257,35 +261,36 @@ struct SharedSearchData<'a> {
     end: usize,
     /// Number of the next chunk to take.
     chunk: AtomicUsize,
-    /// Set when the table becomes full: no further chunks are taken.
-    closing: AtomicBool,
-    /// Set if one thread has to repeat the stretch.
+    /// True once the table is full: no further chunks are taken.
+    table_is_full: AtomicBool,
+    /// True if one thread has to repeat the stretch.
     failed: AtomicBool,
     cancel: Option<&'a AtomicBool>,
 }
 
 impl SharedSearchData<'_> {
+    /// Expands chunks on one thread.
     fn run<K: StorePolicy>(
         &self,
         program: &Program,
         view: &View,
         thread_state: &mut ThreadState,
-        share: usize,
+        table_share: usize,
     ) -> ThreadResults {
         let ThreadState {
             workspace,
             numbers,
-            candidates_found: found,
+            candidates_found,
         } = thread_state;
         let mut worker = Worker::new(program, view);
         worker.guards = self.guards;
-        let mut thread = Thread {
+        let mut thread = ThreadExpansion {
             policy: PhantomData::<K>,
             shared: self,
-            judge: Worker::new(program, view),
-            share,
+            invariant_checker: Worker::new(program, view),
+            table_share,
             numbers,
-            candidates_found: found,
+            candidates_found,
             completed: 0,
             results: ThreadResults {
                 transitions: 0,
@@ -301,7 +306,7 @@ impl SharedSearchData<'_> {
 
     /// Takes the next chunk of parents; `None` after the last.
     fn take_chunk(&self) -> Option<Range<usize>> {
-        if self.closing.load(Ordering::Relaxed) {
+        if self.table_is_full.load(Ordering::Relaxed) {
             return None;
         }
         let number = self.chunk.fetch_add(1, Ordering::Relaxed);
@@ -311,21 +316,21 @@ impl SharedSearchData<'_> {
 }
 
 /// State of one thread.
-struct Thread<'a, K> {
+struct ThreadExpansion<'a, K> {
     policy: PhantomData<K>,
     shared: &'a SharedSearchData<'a>,
     /// Interpreter that judges invariants if no machine code exists.
-    judge: Worker<'a>,
+    invariant_checker: Worker<'a>,
     /// Number of entries it may put into the table before the table counts as full.
-    share: usize,
-    numbers: &'a mut Numbers,
-    candidates_found: &'a mut Vec<Found>,
+    table_share: usize,
+    numbers: &'a mut CandidateNumbers,
+    candidates_found: &'a mut Vec<FoundCandidate>,
     /// Number of its completed chunks; later ones are in progress.
     completed: usize,
     results: ThreadResults,
 }
 
-impl<K: StorePolicy> Thread<'_, K> {
+impl<K: StorePolicy> ThreadExpansion<'_, K> {
     /// Expands chunks until none are left. Returns false if one thread has to repeat the stretch.
     fn expand(&mut self, workspace: &mut Workspace, worker: &mut Worker) -> bool {
         let mut from = self.shared.first;
@@ -380,17 +385,17 @@ impl<K: StorePolicy> Thread<'_, K> {
     fn satisfies_invariants(&mut self, state: &[u64]) -> bool {
         match self.shared.kernel {
             Some(kernel) => kernel.satisfies_invariants(state),
-            None if self.judge.view.invariants.is_empty() => true,
+            None if self.invariant_checker.view.invariants.is_empty() => true,
             None => {
-                let packing = &self.judge.view.packing;
-                packing.unpack(state, &mut self.judge.machine.frame);
-                self.judge.violated_invariant().is_none()
+                let packing = &self.invariant_checker.view.packing;
+                packing.unpack(state, &mut self.invariant_checker.machine.frame);
+                self.invariant_checker.violated_invariant().is_none()
             }
         }
     }
 }
 
-impl<K: StorePolicy> Successors for Thread<'_, K> {
+impl<K: StorePolicy> Successors for ThreadExpansion<'_, K> {
     type Policy = K;
 
     #[inline(always)]
@@ -430,13 +435,13 @@ impl<K: StorePolicy> Successors for Thread<'_, K> {
             failed,
             ..
         } = self.shared;
-        let Some(new) = candidates.next(self.numbers) else {
+        let Some(new) = candidates.next_entry(self.numbers) else {
             return false;
         };
         let parent = (parent - self.shared.first) as u32;
-        let same = |entry: u32| match entry & CANDIDATE {
-            0 => store.states.is::<K>(entry as usize, state),
-            _ if candidates.is(entry, state) => true,
+        let is_equal = |entry: u32| match entry & CANDIDATE {
+            0 => store.states.equals::<K>(entry as usize, state),
+            _ if candidates.holds_state(entry, state) => true,
             _ => {
                 // The choice between two states with equal signatures must not depend on the speed of threads.
                 if K::COMPACT && candidates.hash(entry) == hash {
@@ -446,38 +451,38 @@ impl<K: StorePolicy> Successors for Thread<'_, K> {
             }
         };
         let write = || candidates.write(new, state, parent);
-        let place = match store.table.claim(hash, new, write, same) {
-            Claimed::New(place) => {
+        let position = match store.table.claim(hash, new, write, is_equal) {
+            ClaimResult::New(position) => {
                 self.results.entered += 1;
-                if self.results.entered > self.share {
-                    self.shared.closing.store(true, Ordering::Relaxed);
+                if self.results.entered > self.table_share {
+                    self.shared.table_is_full.store(true, Ordering::Relaxed);
                 }
                 if !self.satisfies_invariants(state) {
                     self.shared.failed.store(true, Ordering::Relaxed);
                 }
-                place
+                position
             }
-            Claimed::Known(entry, _) if entry & CANDIDATE == 0 => return true,
-            Claimed::Known(entry, place) => {
+            ClaimResult::Known(entry, _) if entry & CANDIDATE == 0 => return true,
+            ClaimResult::Known(entry, position) => {
                 let Some(earlier_parent) = candidates.record_parent(entry, parent) else {
                     return true;
                 };
                 self.shared.lost_counts[earlier_parent as usize / CHUNK]
                     .fetch_add(1, Ordering::Relaxed);
-                self.candidates_found.push(Found {
+                self.candidates_found.push(FoundCandidate {
                     entry,
                     parent,
-                    place,
+                    position,
                 });
                 return true;
             }
-            Claimed::Full => return false,
+            ClaimResult::Full => return false,
         };
         candidates.mark_used(self.numbers);
-        self.candidates_found.push(Found {
+        self.candidates_found.push(FoundCandidate {
             entry: new,
             parent,
-            place,
+            position,
         });
         true
     }

@@ -3,29 +3,29 @@
 use super::*;
 
 impl Search<'_> {
-    /// Verdict on an event in a state, with the path to it.
-    pub(super) fn violation_verdict(&self, state: usize, event: Event) -> Verdict {
-        let (mut path, mut worker) = self.walk_to(state);
-        let mut event = event;
+    /// Verdict on an failure in a state, with the path to it.
+    pub(super) fn violation_verdict(&self, state: usize, failure: ExpansionFailure) -> Verdict {
+        let (mut path, mut worker) = self.replay_to(state);
+        let mut failure = failure;
         if self.view.symmetry.is_some() {
             // The path may end in another state of the orbit; there the same happens to other values.
             let repeated = worker.expand(true, |worker, _| match worker.violated_invariant() {
                 Some(failed_check) => Err(failed_check),
                 None => Ok(()),
             });
-            event = repeated.err().unwrap_or(event);
+            failure = repeated.err().unwrap_or(failure);
         }
-        path.rules.extend(event.rule);
-        Verdict::FailedCheck(event.failed_check, path)
+        path.rules.extend(failure.rule);
+        Verdict::FailedCheck(failure.failed_check, path)
     }
 
     /// The path on which a state was first found, or a path to another state of its orbit.
     pub(super) fn path(&self, state: usize) -> Path {
-        self.walk_to(state).0
+        self.replay_to(state).0
     }
 
     /// Path to a state, and an interpreter with the state loaded.
-    fn walk_to(&self, state: usize) -> (Path, Worker<'_>) {
+    fn replay_to(&self, state: usize) -> (Path, Worker<'_>) {
         let mut worker = Worker::new(self.program, self.view);
         let mut states = vec![state];
         while let Some(parent) = self.store.genealogy.parent(states[states.len() - 1]) {
@@ -88,7 +88,7 @@ impl Search<'_> {
                         let exists = worker.machine.start(start) == Ok(true);
                         if exists && worker.machine.satisfies_assumptions() == Ok(true) {
                             worker.pack_child();
-                            if self.store.is(number, &worker.child) {
+                            if self.store.equals(number, &worker.child) {
                                 break;
                             }
                         }
@@ -99,7 +99,7 @@ impl Search<'_> {
                     let packing = &self.view.packing;
                     packing.unpack(parent, &mut worker.machine.frame);
                     let _ = worker.expand(true, |worker, _| {
-                        match self.store.is(number, &worker.child) {
+                        match self.store.equals(number, &worker.child) {
                             // Found: any error ends the expansion.
                             true => Err(FailedCheck::Deadlock),
                             false => Ok(()),

@@ -3,11 +3,11 @@
 //! Most successors are known, and many of them were found from another parent shortly before. This cache recognises
 //! these in fast memory, before a look-up in the large table and before canonicalisation.
 
-use crate::native::exact;
+use crate::native::word_count;
 use cohkit_base::memory::prefetch;
 
 /// Size of a thread's cache in bytes; a larger one would no longer fit the processor's caches.
-const BYTES: usize = if cfg!(debug_assertions) {
+const CACHE_BYTES: usize = if cfg!(debug_assertions) {
     1 << 10
 } else {
     1 << 19
@@ -20,13 +20,13 @@ pub(super) struct RecentStates {
 }
 
 impl RecentStates {
-    /// Empties the cache. Every place then holds `filler`, a state that has been entered.
+    /// Empties the cache. Every slot then holds `filler`, a state that has been entered.
     pub fn start(&mut self, filler: &[u64]) {
-        let places = (BYTES / 8 / filler.len().max(1)).max(1);
+        let slots = (CACHE_BYTES / 8 / filler.len().max(1)).max(1);
         // Round down to a power of two.
-        let places = 1 << places.ilog2();
+        let slots = 1 << slots.ilog2();
         self.words.clear();
-        for _ in 0..places {
+        for _ in 0..slots {
             self.words.extend_from_slice(filler);
         }
     }
@@ -41,17 +41,17 @@ impl RecentStates {
         self.words.is_empty()
     }
 
-    /// Place of a state with this hash. Uses other bits of the hash than the first bucket and the tag of the table.
+    /// Index of the slot of a state with this hash. Uses other bits of the hash than the first bucket and the tag of the table.
     #[inline(always)]
-    fn place(&self, hash: u64, words: usize) -> usize {
-        let places = self.words.len() / words.max(1);
-        (hash >> 40) as usize & places.wrapping_sub(1)
+    fn slot_index(&self, hash: u64, words: usize) -> usize {
+        let slots = self.words.len() / words.max(1);
+        (hash >> 40) as usize & slots.wrapping_sub(1)
     }
 
-    /// Prefetches the place of a hash.
+    /// Prefetches the slot of a hash.
     #[inline(always)]
     pub fn prefetch(&self, hash: u64, words: usize) {
-        let offset = self.place(hash, words) * words;
+        let offset = self.slot_index(hash, words) * words;
         prefetch(self.words.as_ptr().wrapping_add(offset));
     }
 
@@ -63,9 +63,9 @@ impl RecentStates {
         state: &[u64; W],
         words: usize,
     ) -> bool {
-        let words = exact::<W>(words);
-        let place = self.place(hash, words);
-        let Some(entry) = self.words.get_mut(place * words..(place + 1) * words) else {
+        let words = word_count::<W>(words);
+        let slot = self.slot_index(hash, words);
+        let Some(entry) = self.words.get_mut(slot * words..(slot + 1) * words) else {
             return false;
         };
         let is_equal = entry == &state[..words];

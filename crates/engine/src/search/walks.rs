@@ -15,8 +15,8 @@ use std::collections::VecDeque;
 /// Maximum number of states stored for the count of distinct states; further ones are not counted.
 const MAX_COUNTED_STATES: usize = 1 << 22;
 
-/// Walks of each thread between two merges of results.
-const ROUND: usize = 4;
+/// Number of walks of each thread between two merges of results.
+const WALKS_PER_BATCH: usize = 4;
 
 /// Parameters of the walks.
 #[derive(Clone, Copy)]
@@ -29,7 +29,7 @@ pub(crate) struct WalkParameters {
 }
 
 /// Result of all walks.
-pub(crate) struct Walked {
+pub(crate) struct WalkResults {
     /// Never [`Verdict::Holds`].
     pub verdict: Verdict,
     pub walks: u64,
@@ -38,12 +38,12 @@ pub(crate) struct Walked {
     pub transitions: u64,
     /// Steps of the longest walk.
     pub longest: u64,
-    /// Distinct states met.
+    /// Distinct states visited.
     pub states: u64,
     /// True if `states` counts all of them; false if the table of known states was full.
-    pub counted: bool,
+    pub all_states_counted: bool,
     /// Numbers of the rules that led to a different state.
-    pub fired: FxHashSet<u32>,
+    pub fired_rules: FxHashSet<u32>,
     /// Memory of the states' hashes, in bytes.
     pub memory: u64,
 }
@@ -51,8 +51,8 @@ pub(crate) struct Walked {
 /// Result of one walk.
 struct Walk {
     path: Path,
-    /// Event that ended the walk; `None` if it ended otherwise.
-    violation: Option<Event>,
+    /// ExpansionFailure that ended the walk; `None` if it ended otherwise.
+    violation: Option<ExpansionFailure>,
     transitions: u64,
     /// Hashes of the states on the path.
     hashes: Vec<u64>,
@@ -69,25 +69,25 @@ struct PossibleStep {
 pub(crate) fn walk(
     program: &Program,
     view: &View,
-    plan: &WalkParameters,
+    parameters: &WalkParameters,
     options: &Options,
-) -> Walked {
+) -> WalkResults {
     let frame = Worker::new(program, view).machine.frame;
-    let effort = match plan.steps < MIN_STATES_TO_OPTIMISE as u64 {
-        true => Effort::Quick,
-        false => Effort::Thorough,
+    let level = match parameters.steps < MIN_STATES_TO_OPTIMISE as u64 {
+        true => OptimisationLevel::Quick,
+        false => OptimisationLevel::Thorough,
     };
     let native = match options.engine {
         Engine::Interpreter => None,
         Engine::Adaptive | Engine::Native => {
-            Native::new(program, view, &frame, effort, options.threads)
+            Native::new(program, view, &frame, level, options.threads)
         }
     };
     let threads = options.threads.max(1);
     let walkers = (0..threads).map(|_| Walker {
         worker: Worker::new(program, view),
         kernel: native.as_ref().map(|native| &native.kernel),
-        plan: *plan,
+        parameters: *parameters,
         cancel: options.cancel,
         fired: FxHashSet::default(),
         possible_steps: Vec::new(),
@@ -95,24 +95,24 @@ pub(crate) fn walk(
     });
     let mut walkers: Vec<Walker> = walkers.collect();
     let mut known_hashes: FxHashSet<u64> = FxHashSet::default();
-    let mut walked = Walked {
+    let mut results = WalkResults {
         verdict: Verdict::Undecided(Reason::MaxSteps),
         walks: 0,
         steps: 0,
         transitions: 0,
         longest: 0,
         states: 0,
-        counted: true,
-        fired: FxHashSet::default(),
+        all_states_counted: true,
+        fired_rules: FxHashSet::default(),
         memory: 0,
     };
-    let (began, mut last_report) = (Instant::now(), Instant::now());
+    let (start_time, mut last_report) = (Instant::now(), Instant::now());
     let mut counted_steps = 0;
-    'rounds: while counted_steps < plan.steps {
-        let first = walked.walks;
+    'batches: while counted_steps < parameters.steps {
+        let first = results.walks;
         let shares: Vec<(usize, &mut Walker)> = walkers.iter_mut().enumerate().collect();
-        let round = run_in_parallel(shares, |(share, walker)| {
-            let numbers = (0..ROUND).map(|i| first + (i * threads + share) as u64);
+        let batch = run_in_parallel(shares, |(share, walker)| {
+            let numbers = (0..WALKS_PER_BATCH).map(|i| first + (i * threads + share) as u64);
             let walks = numbers.map(|number| {
                 let walk = walker.walk(number);
                 (walk, std::mem::take(&mut walker.fired))
@@ -120,34 +120,34 @@ pub(crate) fn walk(
             walks.collect::<Vec<_>>()
         });
         if options.cancel.is_some_and(|c| c.load(Ordering::Relaxed)) {
-            walked.verdict = Verdict::Undecided(Reason::Interrupted);
+            results.verdict = Verdict::Undecided(Reason::Interrupted);
             break;
         }
-        let mut round: Vec<_> = round.into_iter().map(Vec::into_iter).collect();
-        for number in 0..ROUND * threads {
-            let Some((walk, fired)) = round[number % threads].next() else {
+        let mut batch: Vec<_> = batch.into_iter().map(Vec::into_iter).collect();
+        for number in 0..WALKS_PER_BATCH * threads {
+            let Some((walk, fired)) = batch[number % threads].next() else {
                 break;
             };
             let steps = walk.path.rules.len() as u64;
-            walked.walks += 1;
-            walked.steps += steps;
-            walked.transitions += walk.transitions;
-            walked.longest = walked.longest.max(steps);
-            walked.fired.extend(fired);
+            results.walks += 1;
+            results.steps += steps;
+            results.transitions += walk.transitions;
+            results.longest = results.longest.max(steps);
+            results.fired_rules.extend(fired);
             for hash in walk.hashes {
                 match known_hashes.len() < MAX_COUNTED_STATES {
                     true => _ = known_hashes.insert(hash),
-                    false => walked.counted &= known_hashes.contains(&hash),
+                    false => results.all_states_counted &= known_hashes.contains(&hash),
                 }
             }
-            if let Some(event) = walk.violation {
-                let path = walkers[0].shorten_path(walk.path, event.rule);
-                walked.verdict = Verdict::FailedCheck(event.failed_check, path);
-                break 'rounds;
+            if let Some(failure) = walk.violation {
+                let path = walkers[0].shorten_path(walk.path, failure.rule);
+                results.verdict = Verdict::FailedCheck(failure.failed_check, path);
+                break 'batches;
             }
             // A walk without a start state counts as one step, so that the loop terminates.
             counted_steps += steps.max(1);
-            if counted_steps >= plan.steps {
+            if counted_steps >= parameters.steps {
                 break;
             }
         }
@@ -157,19 +157,19 @@ pub(crate) fn walk(
                 progress(&Progress {
                     phase: Phase::Walk,
                     states: known_hashes.len() as u64,
-                    transitions: walked.transitions,
-                    depth: walked.longest,
-                    queue: plan.steps.saturating_sub(counted_steps),
-                    ahead: Some(plan.steps.saturating_sub(counted_steps)),
+                    transitions: results.transitions,
+                    depth: results.longest,
+                    queue: parameters.steps.saturating_sub(counted_steps),
+                    ahead: Some(parameters.steps.saturating_sub(counted_steps)),
                     memory: memory(&known_hashes),
-                    rate: walked.steps as f64 / began.elapsed().as_secs_f64().max(1e-9),
+                    rate: results.steps as f64 / start_time.elapsed().as_secs_f64().max(1e-9),
                 });
             }
         }
     }
-    walked.states = known_hashes.len() as u64;
-    walked.memory = memory(&known_hashes);
-    walked
+    results.states = known_hashes.len() as u64;
+    results.memory = memory(&known_hashes);
+    results
 }
 
 /// Memory of the hashes in bytes; independent of the machine.
@@ -181,6 +181,7 @@ fn memory(known_hashes: &FxHashSet<u64>) -> u64 {
 struct SplitMix64(u64);
 
 impl SplitMix64 {
+    /// Creates the generator of the walk with this number.
     fn of(seed: u64, number: u64) -> SplitMix64 {
         SplitMix64(hash(&[seed, number]))
     }
@@ -200,7 +201,7 @@ impl SplitMix64 {
 struct Walker<'a> {
     worker: Worker<'a>,
     kernel: Option<&'a Kernel>,
-    plan: WalkParameters,
+    parameters: WalkParameters,
     cancel: Option<&'a AtomicBool>,
     /// Numbers of the rules that led to a different state in the current walk.
     fired: FxHashSet<u32>,
@@ -210,8 +211,9 @@ struct Walker<'a> {
 }
 
 impl Walker<'_> {
+    /// Takes the walk with this number.
     fn walk(&mut self, number: u64) -> Walk {
-        let mut random = SplitMix64::of(self.plan.seed, number);
+        let mut random = SplitMix64::of(self.parameters.seed, number);
         let mut walk = Walk {
             path: Path::default(),
             violation: None,
@@ -221,14 +223,14 @@ impl Walker<'_> {
         match self.move_to_start(&mut random, &mut walk) {
             Ok(true) => {}
             Ok(false) => return walk,
-            Err(event) => walk.violation = Some(event),
+            Err(failure) => walk.violation = Some(failure),
         }
-        while walk.violation.is_none() && (walk.path.rules.len() as u64) < self.plan.length {
+        while walk.violation.is_none() && (walk.path.rules.len() as u64) < self.parameters.length {
             if self.cancel.is_some_and(|c| c.load(Ordering::Relaxed)) {
                 break;
             }
             match self.expand(&mut walk.transitions) {
-                Err(event) => walk.violation = Some(event),
+                Err(failure) => walk.violation = Some(failure),
                 Ok(()) if self.possible_steps.is_empty() => break,
                 Ok(()) => {
                     let next = &self.possible_steps[random.below(self.possible_steps.len())];
@@ -244,14 +246,18 @@ impl Walker<'_> {
     }
 
     /// Moves to a random start state. Returns false if no start state exists.
-    fn move_to_start(&mut self, random: &mut SplitMix64, walk: &mut Walk) -> Result<bool, Event> {
+    fn move_to_start(
+        &mut self,
+        random: &mut SplitMix64,
+        walk: &mut Walk,
+    ) -> Result<bool, ExpansionFailure> {
         let starts = self.worker.program.start_count();
         let first = random.below(starts.max(1) as usize) as u32;
         self.possible_steps.clear();
         for start in (first..starts).chain(0..first) {
             let machine = &mut self.worker.machine;
             let exists = machine.start(start);
-            let fault = |fault| Event {
+            let fault = |fault| ExpansionFailure {
                 rule: None,
                 failed_check: FailedCheck::Fault(fault),
             };
@@ -260,7 +266,7 @@ impl Walker<'_> {
                 continue;
             }
             if let Some(failed_check) = self.worker.violated_invariant() {
-                return Err(Event {
+                return Err(ExpansionFailure {
                     rule: None,
                     failed_check,
                 });
@@ -275,7 +281,7 @@ impl Walker<'_> {
     }
 
     /// Collects the possible steps from the current state. Fails if one of them, or the state, violates a property.
-    fn expand(&mut self, transitions: &mut u64) -> Result<(), Event> {
+    fn expand(&mut self, transitions: &mut u64) -> Result<(), ExpansionFailure> {
         if let Some(kernel) = self.kernel {
             let words = self.worker.parent.len();
             let fired = with_words!(words, W, self.expand_native::<W>(kernel));
@@ -317,7 +323,7 @@ impl Walker<'_> {
     }
 
     /// As [`Walker::expand`], by the interpreter.
-    fn expand_interpreted(&mut self, transitions: &mut u64) -> Result<(), Event> {
+    fn expand_interpreted(&mut self, transitions: &mut u64) -> Result<(), ExpansionFailure> {
         let worker = &mut self.worker;
         worker
             .view
@@ -346,7 +352,7 @@ impl Walker<'_> {
             Ok(Some(_)) => FailedCheck::Deadlock,
             Ok(None) => return Ok(()),
         };
-        Err(Event {
+        Err(ExpansionFailure {
             rule: None,
             failed_check,
         })
@@ -362,6 +368,7 @@ impl Walker<'_> {
         }
     }
 
+    /// Rules of a shortest path to the end of `path` through its states; `None` if the path cannot be replayed.
     fn shortest_rule_sequence(&mut self, path: &Path) -> Option<Vec<u32>> {
         let worker = &mut self.worker;
         let packing = &worker.view.packing;
@@ -369,15 +376,15 @@ impl Walker<'_> {
         let mut state = vec![0; packing.words];
         packing.pack(&worker.machine.frame, &mut state);
         // Predecessor of each state of the path, with the rule that leads from it.
-        let mut reached: FxHashMap<Vec<u64>, Option<(Vec<u64>, u32)>> = FxHashMap::default();
+        let mut predecessors: FxHashMap<Vec<u64>, Option<(Vec<u64>, u32)>> = FxHashMap::default();
         let start_state = state.clone();
-        reached.insert(state.clone(), None);
+        predecessors.insert(state.clone(), None);
         for &rule in &path.rules {
             packing.unpack(&state, &mut worker.machine.frame);
             let instance = worker.program.rule(rule)?;
             worker.machine.fire(instance, rule).ok()?;
             packing.pack(&worker.machine.frame, &mut state);
-            reached.insert(state.clone(), None);
+            predecessors.insert(state.clone(), None);
         }
         let mut queue = VecDeque::from([start_state.clone()]);
         while let Some(from) = queue.pop_front() {
@@ -390,7 +397,7 @@ impl Walker<'_> {
                 if worker.child == start_state {
                     return Ok(());
                 }
-                if let Some(predecessor @ None) = reached.get_mut(&worker.child) {
+                if let Some(predecessor @ None) = predecessors.get_mut(&worker.child) {
                     *predecessor = Some((from.clone(), rule));
                     queue.push_back(worker.child.clone());
                 }
@@ -399,7 +406,7 @@ impl Walker<'_> {
         }
         let mut rules = Vec::new();
         while state != start_state {
-            let (from, rule) = reached.remove(&state)??;
+            let (from, rule) = predecessors.remove(&state)??;
             rules.push(rule);
             state = from;
         }

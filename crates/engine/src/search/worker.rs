@@ -4,7 +4,7 @@ use super::*;
 use crate::program::Instance;
 
 /// A violation found during the expansion of a state.
-pub(super) struct Event {
+pub(super) struct ExpansionFailure {
     /// The rule that was tried; `None` for the state itself.
     pub rule: Option<u32>,
     pub failed_check: FailedCheck,
@@ -59,6 +59,7 @@ impl<'a> Worker<'a> {
         self.canonicalise_child();
     }
 
+    /// Loads a stored state into the parent and the frame.
     pub fn load(&mut self, store: &Store, state: usize) {
         store.read(state, &mut self.parent);
         self.view
@@ -102,7 +103,7 @@ impl<'a> Worker<'a> {
         &mut self,
         spontaneous: bool,
         mut reach: impl FnMut(&mut Self, u32) -> Result<(), FailedCheck>,
-    ) -> Result<Expansion, Event> {
+    ) -> Result<Expansion, ExpansionFailure> {
         let mut expansion = Expansion {
             transitions: 0,
             moves: false,
@@ -134,9 +135,9 @@ impl<'a> Worker<'a> {
             while let Some(from) = numbers.next() {
                 let next = match guard_decided {
                     true => Ok(Some(from)),
-                    false => self.machine.next(rule, from),
+                    false => self.machine.next_enabled(rule, from),
                 };
-                let next = next.map_err(|(number, fault)| Event {
+                let next = next.map_err(|(number, fault)| ExpansionFailure {
                     rule: Some(number),
                     failed_check: FailedCheck::Fault(fault),
                 })?;
@@ -154,7 +155,7 @@ impl<'a> Worker<'a> {
         );
         match expansion.move_by_order {
             // One state of the orbit has a move, and another has none.
-            Some((rule, fault)) if !expansion.moves && requires_move => Err(Event {
+            Some((rule, fault)) if !expansion.moves && requires_move => Err(ExpansionFailure {
                 rule: Some(rule),
                 failed_check: FailedCheck::Fault(fault),
             }),
@@ -170,13 +171,13 @@ impl<'a> Worker<'a> {
         number: u32,
         expansion: &mut Expansion,
         reach: &mut impl FnMut(&mut Self, u32) -> Result<(), FailedCheck>,
-    ) -> Result<(), Event> {
+    ) -> Result<(), ExpansionFailure> {
         let view = self.view;
-        let event = |failed_check| Event {
+        let failure = |failed_check| ExpansionFailure {
             rule: Some(number),
             failed_check,
         };
-        let fault = |fault| event(FailedCheck::Fault(fault));
+        let fault = |fault| failure(FailedCheck::Fault(fault));
         if !self.machine.fire(rule, number).map_err(fault)? {
             self.machine.undo();
             return Ok(());
@@ -195,7 +196,7 @@ impl<'a> Worker<'a> {
             expansion.moves |= self.machine.move_by_order.is_none();
             if self.machine.satisfies_assumptions().map_err(fault)? {
                 self.canonicalise_child();
-                reach(self, number).map_err(event)?;
+                reach(self, number).map_err(failure)?;
             }
         }
         self.machine.undo();

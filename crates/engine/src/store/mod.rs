@@ -35,7 +35,7 @@ pub(crate) struct States {
     /// Concatenated states, and at least eight more bytes, so that all words can be read completely.
     bytes: Vec<u8>,
     count: usize,
-    /// Complete states, with hash compaction; the other fields except `words` then describe signatures.
+    /// Complete states that are not expanded yet, with hash compaction. The other fields except `words` then describe\n    /// signatures.
     unexpanded: Option<Box<UnexpandedStates>>,
 }
 
@@ -48,13 +48,13 @@ pub(crate) trait StorePolicy: Sync {
 pub(crate) struct FullStates;
 
 /// Storage of signatures (hash compaction).
-pub(crate) struct Compact;
+pub(crate) struct CompactStates;
 
 impl StorePolicy for FullStates {
     const COMPACT: bool = false;
 }
 
-impl StorePolicy for Compact {
+impl StorePolicy for CompactStates {
     const COMPACT: bool = true;
 }
 
@@ -69,8 +69,8 @@ struct UnexpandedStates {
 
 static SINGLE_THREAD: Team = Team::SINGLE_THREAD;
 
-/// Growth of the buffer in bytes.
-const STEP: usize = 1 << 16;
+/// Reserve of the buffer after growth, in bytes.
+const GROWTH_BYTES: usize = 1 << 16;
 
 impl States {
     fn new(packing: &Packing) -> States {
@@ -108,7 +108,7 @@ impl States {
         if let Some(unexpanded) = &mut self.unexpanded {
             unexpanded.max_count = unexpanded.peak_count();
             let (dropped, states) = (state - unexpanded.first, &mut unexpanded.states);
-            // The rest is moved only if it is shorter than the dropped part.
+            // The remaining states are moved only if they are shorter than the dropped part.
             if 2 * dropped > states.count {
                 states.bytes.drain(..dropped * states.stride);
                 states.count -= dropped;
@@ -153,7 +153,7 @@ impl States {
 
     /// True if a stored state equals the packed one.
     #[inline(always)]
-    pub fn is<K: StorePolicy>(&self, state: usize, words: &[u64]) -> bool {
+    pub fn equals<K: StorePolicy>(&self, state: usize, words: &[u64]) -> bool {
         let offset = state * self.stride;
         if K::COMPACT {
             return self.word(offset) == hash(words);
@@ -181,7 +181,7 @@ impl States {
     fn push_words(&mut self, words: &[u64]) -> u32 {
         let offset = self.count * self.stride;
         if offset + 8 * words.len() + 8 > self.bytes.len() {
-            self.grow(offset + 8 * words.len() + STEP, &SINGLE_THREAD);
+            self.grow(offset + 8 * words.len() + GROWTH_BYTES, &SINGLE_THREAD);
         }
         for (i, word) in words.iter().enumerate() {
             if let Some(bytes) = self.bytes[offset + 8 * i..].first_chunk_mut() {
@@ -208,13 +208,13 @@ impl States {
         self.count += counts.iter().sum::<usize>();
         let end = self.count * self.stride + 8;
         if end > self.bytes.len() {
-            self.grow(end + STEP, team);
+            self.grow(end + GROWTH_BYTES, team);
         }
-        let mut rest = &mut self.bytes[first..];
+        let mut free_bytes = &mut self.bytes[first..];
         let mut reservations = Vec::new();
         for &count in &counts {
-            let (bytes, remaining) = rest.split_at_mut(count * self.stride);
-            rest = remaining;
+            let (bytes, remaining) = free_bytes.split_at_mut(count * self.stride);
+            free_bytes = remaining;
             reservations.push(Reservation {
                 bytes,
                 stride: self.stride,
@@ -347,24 +347,24 @@ impl Store {
     /// Reads a state.
     pub fn read(&self, state: usize, words: &mut [u64]) {
         match self.states.is_compacted() {
-            true => self.states.read::<Compact>(state, words),
+            true => self.states.read::<CompactStates>(state, words),
             false => self.states.read::<FullStates>(state, words),
         }
     }
 
     /// True if a stored state equals the packed one.
-    pub fn is(&self, state: usize, words: &[u64]) -> bool {
+    pub fn equals(&self, state: usize, words: &[u64]) -> bool {
         match self.states.is_compacted() {
-            true => self.states.is::<Compact>(state, words),
-            false => self.states.is::<FullStates>(state, words),
+            true => self.states.equals::<CompactStates>(state, words),
+            false => self.states.equals::<FullStates>(state, words),
         }
     }
 
     /// Number of a state, if it is stored. Requires complete states.
     #[inline(always)]
     pub fn find(&self, hash: u64, words: &[u64]) -> Option<u32> {
-        let same = |state| self.states.is::<FullStates>(state as usize, words);
-        self.table.find(hash, same).ok()
+        let is_equal = |state| self.states.equals::<FullStates>(state as usize, words);
+        self.table.find(hash, is_equal).ok()
     }
 
     /// Appends a state whose parent [`ParentMap::restore`] has added. Returns false if the state is stored already.
@@ -373,8 +373,9 @@ impl Store {
         let hash = hash(words);
         let (states, table) = (&mut self.states, &mut self.table);
         table.reserve(1, states, &SINGLE_THREAD);
-        let Err(free) = table.find(hash, |state| states.is::<FullStates>(state as usize, words))
-        else {
+        let Err(free) = table.find(hash, |state| {
+            states.equals::<FullStates>(state as usize, words)
+        }) else {
             return false;
         };
         table.fill(free, hash, states.push::<FullStates>(words));
@@ -392,7 +393,7 @@ impl Store {
         accept: impl FnOnce() -> bool,
     ) -> bool {
         match self.states.is_compacted() {
-            true => self.enter_as::<Compact>(hash, words, parent, accept),
+            true => self.enter_as::<CompactStates>(hash, words, parent, accept),
             false => self.enter_as::<FullStates>(hash, words, parent, accept),
         }
     }
@@ -408,7 +409,7 @@ impl Store {
     ) -> bool {
         let (states, table) = (&mut self.states, &mut self.table);
         table.reserve(1, states, &SINGLE_THREAD);
-        if let Err(free) = table.find(hash, |state| states.is::<K>(state as usize, words)) {
+        if let Err(free) = table.find(hash, |state| states.equals::<K>(state as usize, words)) {
             if !accept() {
                 return false;
             }

@@ -5,8 +5,8 @@ use crate::threads::Team;
 use cohkit_base::memory::request_huge_pages;
 use std::mem::MaybeUninit;
 
-/// Growth in bytes from which several threads pay.
-const WORTH_THREADS: usize = 1 << 16;
+/// Growth in bytes from which several threads pay off.
+const MIN_BYTES_FOR_THREADS: usize = 1 << 16;
 
 /// Appends `additional` elements made by `make`. A team does this in parallel: the first write to a page requires its
 /// allocation, which takes much longer than the write.
@@ -18,7 +18,7 @@ pub(crate) fn extend_pages<T: Send>(
     team: &Team,
 ) {
     reserve(elements, additional);
-    let threads = match additional * size_of::<T>() < WORTH_THREADS {
+    let threads = match additional * size_of::<T>() < MIN_BYTES_FOR_THREADS {
         true => 1,
         false => team.len(),
     };
@@ -42,11 +42,11 @@ fn reserve<T>(elements: &mut Vec<T>, additional: usize) {
     if elements.capacity() - elements.len() >= additional {
         return;
     }
-    let plenty = match memory::address_space_limit() {
+    let generous_size = match memory::address_space_limit() {
         None => 7 * elements.len() + additional,
         Some(_) => additional.max(elements.len() / 2),
     };
-    if memory::attempt(|| elements.try_reserve_exact(plenty)).is_err() {
+    if memory::attempt_allocation(|| elements.try_reserve_exact(generous_size)).is_err() {
         elements.reserve_exact(additional);
     }
     request_huge_pages(elements);

@@ -33,8 +33,8 @@ impl ParentMap {
             return false;
         }
         // Earlier bits must not change.
-        let shared = self.words_from(from).first().zip(words.first());
-        if shared.is_some_and(|(&old, &new)| (old ^ new) & ((1 << (from % 64)) - 1) != 0) {
+        let shared_words = self.words_from(from).first().zip(words.first());
+        if shared_words.is_some_and(|(&old, &new)| (old ^ new) & ((1 << (from % 64)) - 1) != 0) {
             return false;
         }
         self.bits.truncate(from / 64);
@@ -53,8 +53,8 @@ impl ParentMap {
             }
         }
         self.len = to;
-        let clean = to.is_multiple_of(64) || self.bits[to / 64] >> (to % 64) == 0;
-        clean && child == children
+        let has_no_excess_bits = to.is_multiple_of(64) || self.bits[to / 64] >> (to % 64) == 0;
+        has_no_excess_bits && child == children
     }
 
     /// Appends bits, at least one and fewer than 64; the higher bits of the word must be zero.
@@ -148,16 +148,16 @@ impl ParentMap {
                 continue;
             }
             // The state's zero is in this word; the number of earlier ones is its parent.
-            let mut rest = word;
+            let mut remaining_bits = word;
             for bit in 0..64 {
-                if rest & 1 == 0 {
+                if remaining_bits & 1 == 0 {
                     if zeros == state {
                         let ones = i * 64 + bit - state;
                         return ones.checked_sub(1);
                     }
                     zeros += 1;
                 }
-                rest >>= 1;
+                remaining_bits >>= 1;
             }
         }
         None
@@ -222,14 +222,14 @@ mod tests {
             undivided.append_child(1);
             joined.append_child(1);
             for first in (1..=400u64).step_by(piece) {
-                let mut part = joined.new_fragment(first - 1);
+                let mut fragment = joined.new_fragment(first - 1);
                 for parent in first..(first + piece as u64).min(401) {
                     for _ in 0..children(parent) {
                         undivided.append_child(parent);
-                        part.append_child(parent);
+                        fragment.append_child(parent);
                     }
                 }
-                joined.append(&part);
+                joined.append(&fragment);
                 let joined_contents = (&joined.bits, joined.len, joined.parent);
                 assert_eq!(
                     joined_contents,

@@ -21,7 +21,7 @@ pub fn omission_bound(states: u64) -> f64 {
 }
 
 #[cfg(test)]
-use crate::threads::short::bits;
+use crate::threads::hash_width::bits;
 
 /// Shortened hash, spread over all bits again, since the table uses only some of them.
 #[cfg(test)]

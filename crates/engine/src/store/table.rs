@@ -6,8 +6,8 @@
 //! The bits that an entry's number leaves free hold more of the hash.
 //!
 //! Any number of threads look up and insert entries in parallel ([`Table::claim`]), without a lock. Equal states probe
-//! the same places in the same order, so only one of them is inserted.
-//! Growth requires exclusive access. The table grows in place. Buckets are in the order of hashes, so each entry moves
+//! the same positions in the same order, so only one of them is inserted.
+//! Growth requires exclusive access. The table grows in position. Buckets are in the order of hashes, so each entry moves
 //! toward the end, where space is free. The old position and the stored bits of the hash almost always determine the
 //! new position. The table is therefore processed in order, and few states are read.
 
@@ -20,6 +20,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 /// Marks an entry whose state has no number yet: the other bits are the number of a candidate.
 pub(crate) const CANDIDATE: u32 = 1 << 31;
 
+/// Number of entries in a bucket.
 const LANES: usize = 12;
 
 /// Number of the lowest bits of a hash that entries do not store. With fewer, the others would not fit beside the
@@ -33,9 +34,9 @@ const MAX_STORED_DISTANCE: usize = 3;
 const GROUP: usize = 16;
 
 /// Number of buckets at the beginning that are moved last, together.
-const LAST: usize = 64;
+const FINAL_BUCKETS: usize = 64;
 
-/// Number of buckets per thread from which another thread pays during growth.
+/// Minimum number of buckets per thread for which another thread pays off during growth.
 const MIN_ITEMS_PER_THREAD: usize = if cfg!(debug_assertions) { 8 } else { 1 << 10 };
 
 /// Entries are stored with all bits inverted, so that a free lane is zero.
@@ -66,6 +67,7 @@ pub(crate) fn hash(words: &[u64]) -> u64 {
     h
 }
 
+/// Tag of a hash; never 0, which marks a free lane.
 #[inline(always)]
 fn tag_of(hash: u64) -> u8 {
     ((hash >> 32) as u8).max(1)
@@ -139,17 +141,17 @@ fn lanes_with_tag(tags: [u64; 2], tag: u8) -> u32 {
 
 /// Position in the table; valid until the table grows.
 #[derive(Clone, Copy)]
-pub(crate) struct Place {
+pub(crate) struct EntryPosition {
     bucket: u32,
     lane: u32,
 }
 
 /// Result of [`Table::claim`].
-pub(crate) enum Claimed {
+pub(crate) enum ClaimResult {
     /// The entry was inserted at this position.
-    New(Place),
+    New(EntryPosition),
     /// An equal entry exists, at this position.
-    Known(u32, Place),
+    Known(u32, EntryPosition),
     /// No free lane is left.
     Full,
 }
@@ -163,7 +165,7 @@ pub(crate) struct Table {
 }
 
 /// Width of entry numbers in bits, for a number of buckets.
-fn bits(buckets: usize) -> u32 {
+fn number_width(buckets: usize) -> u32 {
     ((buckets * LANES).ilog2() + 1).min(CANDIDATE.ilog2())
 }
 
@@ -172,6 +174,7 @@ fn bits(buckets: usize) -> u32 {
 fn grown_size(buckets: usize) -> usize {
     buckets + (buckets / 2).max(1)
 }
+
 /// Maximum number of entries in this many buckets, a load of 15/16.
 fn max_entries(buckets: usize) -> usize {
     buckets * LANES * 15 / 16
@@ -181,7 +184,7 @@ impl Default for Table {
     fn default() -> Self {
         Table {
             buckets: vec![Bucket::default()],
-            bits: bits(1),
+            bits: number_width(1),
             count: 0,
         }
     }
@@ -189,7 +192,7 @@ impl Default for Table {
 
 /// First bucket of a hash in a table of `buckets` buckets.
 #[inline(always)]
-fn first(hash: u64, buckets: usize) -> usize {
+fn first_bucket(hash: u64, buckets: usize) -> usize {
     (((hash & 0xffff_ffff) * buckets as u64) >> 32) as usize
 }
 
@@ -210,8 +213,8 @@ impl Table {
     }
 
     #[inline(always)]
-    fn first(&self, hash: u64) -> usize {
-        first(hash, self.buckets.len())
+    fn first_bucket(&self, hash: u64) -> usize {
+        first_bucket(hash, self.buckets.len())
     }
 
     /// Number of an entry, without its bits of the hash.
@@ -229,37 +232,41 @@ impl Table {
     /// Prefetches the first bucket of a hash.
     #[inline(always)]
     pub fn prefetch(&self, hash: u64) {
-        prefetch(self.buckets.as_ptr().wrapping_add(self.first(hash)));
+        prefetch(self.buckets.as_ptr().wrapping_add(self.first_bucket(hash)));
     }
 
     /// First entry in the first bucket with the tag of this hash.
     #[inline(always)]
-    pub fn guess(&self, hash: u64) -> Option<u32> {
-        let bucket = &self.buckets[self.first(hash)];
+    pub fn likely_entry(&self, hash: u64) -> Option<u32> {
+        let bucket = &self.buckets[self.first_bucket(hash)];
         let lane = lanes_with_tag(bucket.tags(), tag_of(hash)).trailing_zeros() as usize;
         (lane < LANES).then(|| self.entry_number(bucket.entry(lane)))
     }
 
-    /// Looks for an entry that `same` accepts; returns the free position for it otherwise.
+    /// Searches for an entry that `is_equal` accepts; returns the free position for it otherwise.
     /// In a full table, the entry must exist, or the search does not end.
     #[inline(always)]
-    pub fn find(&self, hash: u64, mut same: impl FnMut(u32) -> bool) -> Result<u32, Place> {
+    pub fn find(
+        &self,
+        hash: u64,
+        mut is_equal: impl FnMut(u32) -> bool,
+    ) -> Result<u32, EntryPosition> {
         let tag = tag_of(hash);
-        let mut bucket_index = self.first(hash);
+        let mut bucket_index = self.first_bucket(hash);
         loop {
             let bucket = &self.buckets[bucket_index];
             let tags = bucket.tags();
             let mut likely = lanes_with_tag(tags, tag);
             while likely != 0 {
                 let entry = self.entry_number(bucket.entry(likely.trailing_zeros() as usize));
-                if same(entry) {
+                if is_equal(entry) {
                     return Ok(entry);
                 }
                 likely &= likely - 1;
             }
             let free = lanes_with_tag(tags, 0);
             if free != 0 {
-                return Err(Place {
+                return Err(EntryPosition {
                     bucket: bucket_index as u32,
                     lane: free.trailing_zeros(),
                 });
@@ -271,7 +278,7 @@ impl Table {
         }
     }
 
-    /// Looks for an entry that `same` accepts, and inserts `new` if there is none, concurrently with other threads.
+    /// Searches for an entry that `is_equal` accepts, and inserts `new` if none exists, concurrently with other threads.
     /// Calls `write` before other threads can see the entry. The caller reports insertions by [`Table::add_to_count`].
     #[inline(always)]
     pub fn claim(
@@ -279,15 +286,15 @@ impl Table {
         hash: u64,
         new: u32,
         write: impl FnOnce(),
-        mut same: impl FnMut(u32) -> bool,
-    ) -> Claimed {
+        mut is_equal: impl FnMut(u32) -> bool,
+    ) -> ClaimResult {
         let mut write = Some(write);
         let tag = tag_of(hash);
-        let first = self.first(hash);
+        let first = self.first_bucket(hash);
         let mut bucket_index = first;
         for distance in 0..self.buckets.len() {
             let bucket = &self.buckets[bucket_index];
-            let place = |lane| Place {
+            let position = |lane| EntryPosition {
                 bucket: bucket_index as u32,
                 lane,
             };
@@ -296,8 +303,8 @@ impl Table {
             while likely != 0 {
                 let lane = likely.trailing_zeros();
                 let entry = self.entry_number(bucket.entry(lane as usize));
-                if same(entry) {
-                    return Claimed::Known(entry, place(lane));
+                if is_equal(entry) {
+                    return ClaimResult::Known(entry, position(lane));
                 }
                 likely &= likely - 1;
             }
@@ -319,13 +326,13 @@ impl Table {
                                 bucket.tags[half].fetch_or(mark, Ordering::Release);
                             }
                         }
-                        return Claimed::New(place(lane as u32));
+                        return ClaimResult::New(position(lane as u32));
                     }
                     // Another thread has inserted an entry since the tags were read: compare it, whatever its tag.
                     Err(stored) => {
                         let entry = self.entry_number(!stored);
-                        if same(entry) {
-                            return Claimed::Known(entry, place(lane as u32));
+                        if is_equal(entry) {
+                            return ClaimResult::Known(entry, position(lane as u32));
                         }
                         free &= free - 1;
                     }
@@ -336,19 +343,19 @@ impl Table {
                 bucket_index = 0;
             }
         }
-        Claimed::Full
+        ClaimResult::Full
     }
 
     /// Prefetches the bucket of a position.
     #[inline(always)]
-    pub fn prefetch_place(&self, place: Place) {
-        prefetch(self.buckets.as_ptr().wrapping_add(place.bucket as usize));
+    pub fn prefetch_position(&self, position: EntryPosition) {
+        prefetch(self.buckets.as_ptr().wrapping_add(position.bucket as usize));
     }
 
     /// Replaces the number of the entry at a position, concurrently with other threads at other positions.
     #[inline(always)]
-    pub fn replace(&self, place: Place, number: u32) {
-        let entry = &self.buckets[place.bucket as usize].entries[place.lane as usize];
+    pub fn replace(&self, position: EntryPosition, number: u32) {
+        let entry = &self.buckets[position.bucket as usize].entries[position.lane as usize];
         let stored = !entry.load(Ordering::Relaxed);
         entry.store(
             !(stored ^ self.entry_number(stored) ^ number),
@@ -357,9 +364,9 @@ impl Table {
     }
 
     /// Removes an entry. All entries inserted after it must be removed too, since a look-up stops at a free lane.
-    pub fn clear(&mut self, place: Place) {
-        let bucket = &mut self.buckets[place.bucket as usize];
-        let lane = place.lane as usize;
+    pub fn remove(&mut self, position: EntryPosition) {
+        let bucket = &mut self.buckets[position.bucket as usize];
+        let lane = position.lane as usize;
         let marks = Bucket::marks(lane, u8::MAX, MAX_STORED_DISTANCE);
         for (tags, mark) in bucket.tags.iter_mut().zip(marks) {
             *tags.get_mut() &= !mark;
@@ -393,11 +400,11 @@ impl Table {
 
     /// Puts an entry at a position from [`Table::find`]. Requires free space; see [`Table::reserve`].
     #[inline(always)]
-    pub fn fill(&mut self, free: Place, hash: u64, entry: u32) {
+    pub fn fill(&mut self, free: EntryPosition, hash: u64, entry: u32) {
         let (bucket_index, lane) = (free.bucket as usize, free.lane as usize);
-        let distance = match bucket_index.checked_sub(self.first(hash)) {
+        let distance = match bucket_index.checked_sub(self.first_bucket(hash)) {
             Some(distance) => distance,
-            None => bucket_index + self.buckets.len() - self.first(hash),
+            None => bucket_index + self.buckets.len() - self.first_bucket(hash),
         };
         self.buckets[bucket_index].put(
             lane,
@@ -421,36 +428,37 @@ impl Table {
             Bucket::default,
             team,
         );
-        let old = OldLayout {
+        let old_layout = OldLayout {
             buckets: old_bucket_count,
             bits: self.bits,
         };
-        self.bits = bits(buckets);
+        self.bits = number_width(buckets);
         // Buckets from `end` on are free at first, or completed.
         let mut end = old_bucket_count;
         let mut unplaced = Vec::new();
         while end > 0 {
             // Entries of these buckets belong at or after `end` in the larger table.
-            let start = match end < LAST {
+            let start = match end < FINAL_BUCKETS {
                 true => 0,
                 false => (end * old_bucket_count).div_ceil(buckets),
             };
             let threads = team.len().min((end - start).div_ceil(MIN_ITEMS_PER_THREAD));
-            let part = (end - start).div_ceil(threads);
-            let parts = (start..end).step_by(part).map(|start| {
-                let part = start..end.min(start + part);
-                // Each part of the old buckets has a disjoint range of new ones.
-                let [from, to] =
-                    [part.start, part.end].map(|i| first(least_hash(i, old_bucket_count), buckets));
-                match part.end == end {
-                    true => (part, from.max(end)..buckets),
-                    false => (part, from.max(end)..to),
+            let chunk_size = (end - start).div_ceil(threads);
+            let chunks = (start..end).step_by(chunk_size).map(|start| {
+                let chunk = start..end.min(start + chunk_size);
+                // Each chunk of the old buckets has a disjoint range of new ones.
+                let [from, to] = [chunk.start, chunk.end]
+                    .map(|i| first_bucket(least_hash(i, old_bucket_count), buckets));
+                match chunk.end == end {
+                    true => (chunk, from.max(end)..buckets),
+                    false => (chunk, from.max(end)..to),
                 }
             });
             let table = &*self;
-            let still_unplaced = team.run_in_parallel(parts.collect(), |(part, target_buckets)| {
-                table.move_entries(&old, part, target_buckets, states)
-            });
+            let still_unplaced =
+                team.run_in_parallel(chunks.collect(), |(chunk, target_buckets)| {
+                    table.move_entries(&old_layout, chunk, target_buckets, states)
+                });
             unplaced.extend(still_unplaced.into_iter().flatten());
             end = start;
         }
@@ -487,7 +495,8 @@ impl Table {
         let high_hash = range
             .high
             .min((middle << UNSTORED_HASH_BITS) | ((1 << UNSTORED_HASH_BITS) - 1));
-        (self.first(low_hash) == self.first(high_hash)).then_some(tag << 32 | low_hash)
+        (self.first_bucket(low_hash) == self.first_bucket(high_hash))
+            .then_some(tag << 32 | low_hash)
     }
 
     /// Moves entries from some buckets to their new positions. Returns, with their hashes, those that belong outside
@@ -495,21 +504,21 @@ impl Table {
     fn move_entries(
         &self,
         old: &OldLayout,
-        part: Range<usize>,
+        chunk: Range<usize>,
         target_buckets: Range<usize>,
         states: &impl StateHashes,
     ) -> Vec<(u32, u64)> {
         let mut unplaced = Vec::new();
         // Works in groups, so that the required states are prefetched together.
         let mut entries = Vec::with_capacity(GROUP * LANES);
-        let mut target = Target::default();
-        for start in part.clone().step_by(GROUP) {
+        let mut target = TargetBuckets::default();
+        for start in chunk.clone().step_by(GROUP) {
             entries.clear();
-            for bucket_index in start..part.end.min(start + GROUP) {
+            for bucket_index in start..chunk.end.min(start + GROUP) {
                 let bucket = &self.buckets[bucket_index];
                 let [mut tags, mut distances] = bucket.tags();
                 distances >>= 32;
-                let home = old.hash_range(bucket_index);
+                let home_range = old.hash_range(bucket_index);
                 for (lane, entry) in bucket.entries.iter().enumerate() {
                     let stored = !entry.load(Ordering::Relaxed);
                     entry.store(0, Ordering::Relaxed);
@@ -525,7 +534,7 @@ impl Table {
                         break;
                     }
                     let hash = match distance {
-                        0 => self.recover_hash(old, &home, tag, stored),
+                        0 => self.recover_hash(old, &home_range, tag, stored),
                         MAX_STORED_DISTANCE => None,
                         _ => self.recover_hash(
                             old,
@@ -544,7 +553,10 @@ impl Table {
                     tags.store(0, Ordering::Relaxed);
                 }
             }
-            target.count_entries(self, first(old.hash_range(start).low, self.buckets.len()));
+            target.count_entries(
+                self,
+                first_bucket(old.hash_range(start).low, self.buckets.len()),
+            );
             for &(entry, hash) in &entries {
                 let hash = hash.unwrap_or_else(|| states.hash(entry));
                 if !self.put(hash, entry, &target_buckets, &mut target) {
@@ -563,9 +575,9 @@ impl Table {
         hash: u64,
         entry: u32,
         target_buckets: &Range<usize>,
-        target: &mut Target,
+        target: &mut TargetBuckets,
     ) -> bool {
-        let first = self.first(hash);
+        let first = self.first_bucket(hash);
         if first < target_buckets.start {
             return false;
         }
@@ -604,12 +616,12 @@ struct BucketHashRange {
 
 /// Destination buckets: number of entries in each.
 #[derive(Default)]
-struct Target {
+struct TargetBuckets {
     first_bucket: usize,
     filled: [u8; 2 * GROUP],
 }
 
-impl Target {
+impl TargetBuckets {
     fn count_entries(&mut self, table: &Table, first: usize) {
         self.first_bucket = first;
         for (filled, bucket) in self.filled.iter_mut().zip(&table.buckets[first..]) {
@@ -654,9 +666,9 @@ mod tests {
     use super::*;
 
     /// States that equal their entries.
-    struct Numbers;
+    struct IdentityStates;
 
-    impl StateHashes for Numbers {
+    impl StateHashes for IdentityStates {
         fn prefetch(&self, _: u32) {}
 
         fn hash(&self, entry: u32) -> u64 {
@@ -664,8 +676,10 @@ mod tests {
         }
     }
 
-    fn has(table: &Table, n: u32) -> bool {
-        table.find(Numbers.hash(n), |entry| entry == n).is_ok()
+    fn contains(table: &Table, n: u32) -> bool {
+        table
+            .find(IdentityStates.hash(n), |entry| entry == n)
+            .is_ok()
     }
 
     #[test]
@@ -673,12 +687,12 @@ mod tests {
         let mut table = Table::default();
         let teams = [1, 2, 3, 4].map(Team::new);
         for n in 0..50_000 {
-            let hash = Numbers.hash(n);
-            table.reserve(1, &Numbers, &teams[n as usize % 4]);
+            let hash = IdentityStates.hash(n);
+            table.reserve(1, &IdentityStates, &teams[n as usize % 4]);
             let lookup = table.find(hash, |entry| entry == n);
             table.fill(lookup.err().unwrap(), hash, n);
         }
-        assert!((0..50_000).all(|n| has(&table, n)) && !has(&table, 50_000));
+        assert!((0..50_000).all(|n| contains(&table, n)) && !contains(&table, 50_000));
         assert_eq!(table.memory(), (table.buckets.len() * 64) as u64);
         assert_eq!(table.count, 50_000);
         let occupied = (table.buckets.iter().flat_map(|bucket| &bucket.entries))
@@ -690,25 +704,25 @@ mod tests {
     fn table_growth_reads_few_states() {
         /// Counts the states read.
         #[derive(Default)]
-        struct Read(AtomicU32);
+        struct CountingStates(AtomicU32);
 
-        impl StateHashes for Read {
+        impl StateHashes for CountingStates {
             fn prefetch(&self, _: u32) {}
 
             fn hash(&self, entry: u32) -> u64 {
                 self.0.fetch_add(1, Ordering::Relaxed);
-                Numbers.hash(entry)
+                IdentityStates.hash(entry)
             }
         }
-        let (mut table, read) = (Table::default(), Read::default());
+        let (mut table, read) = (Table::default(), CountingStates::default());
         let mut moved = 0;
         let team = Team::new(3);
         for n in 0..50_000 {
             let buckets = table.buckets.len();
             table.reserve(1, &read, &team);
             moved += if table.buckets.len() > buckets { n } else { 0 };
-            let lookup = table.find(Numbers.hash(n), |entry| entry == n);
-            table.fill(lookup.err().unwrap(), Numbers.hash(n), n);
+            let lookup = table.find(IdentityStates.hash(n), |entry| entry == n);
+            table.fill(lookup.err().unwrap(), IdentityStates.hash(n), n);
         }
         let read = read.0.into_inner();
         assert!(0 < read && read < moved / 20, "{read} of {moved}");
@@ -719,65 +733,65 @@ mod tests {
         const COUNT: u32 = 40_000;
         let mut table = Table::default();
         for n in 0..100 {
-            table.reserve(1, &Numbers, &Team::SINGLE_THREAD);
-            let free = table.find(Numbers.hash(n), |entry| entry == n);
-            table.fill(free.err().unwrap(), Numbers.hash(n), n);
+            table.reserve(1, &IdentityStates, &Team::SINGLE_THREAD);
+            let free = table.find(IdentityStates.hash(n), |entry| entry == n);
+            table.fill(free.err().unwrap(), IdentityStates.hash(n), n);
         }
-        table.reserve(COUNT as usize, &Numbers, &Team::new(3));
+        table.reserve(COUNT as usize, &IdentityStates, &Team::new(3));
         let number_of = |entry: u32| entry & !CANDIDATE;
         let claim = |from: u32, step: u32| {
-            let mut places = Vec::new();
+            let mut positions = Vec::new();
             for i in 0..COUNT {
                 let n = (from + step * i) % COUNT;
-                let hash = Numbers.hash(n);
+                let hash = IdentityStates.hash(n);
                 match table.claim(hash, n | CANDIDATE, || (), |entry| number_of(entry) == n) {
-                    Claimed::New(place) => places.push((n, place)),
-                    Claimed::Known(entry, _) => assert_eq!(number_of(entry), n),
-                    Claimed::Full => panic!("the table has room"),
+                    ClaimResult::New(position) => positions.push((n, position)),
+                    ClaimResult::Known(entry, _) => assert_eq!(number_of(entry), n),
+                    ClaimResult::Full => panic!("the table has room"),
                 }
             }
-            places
+            positions
         };
         // The steps and the count are coprime.
-        let mut places = std::thread::scope(|scope| {
+        let mut positions = std::thread::scope(|scope| {
             let claims = [(0, 1), (COUNT / 2, 1), (7, 3), (COUNT - 1, COUNT - 1)]
                 .map(|(from, step)| scope.spawn(move || claim(from, step)));
             claims.map(|thread| thread.join().unwrap()).concat()
         });
-        places.sort_by_key(|&(n, _)| n);
-        assert!(places.iter().map(|&(n, _)| n).eq(100..COUNT));
-        for &(n, place) in &places {
+        positions.sort_by_key(|&(n, _)| n);
+        assert!(positions.iter().map(|&(n, _)| n).eq(100..COUNT));
+        for &(n, position) in &positions {
             match n % 3 {
-                0 => table.replace(place, n),
+                0 => table.replace(position, n),
                 1 => {
-                    table.replace(place, 7);
-                    table.replace(place, n);
+                    table.replace(position, 7);
+                    table.replace(position, n);
                 }
-                _ => assert!(has(&table, n | CANDIDATE)),
+                _ => assert!(contains(&table, n | CANDIDATE)),
             }
         }
-        assert!((0..COUNT).all(|n| has(&table, n) == (n < 100 || n % 3 != 2)));
-        table.add_to_count(places.len());
+        assert!((0..COUNT).all(|n| contains(&table, n) == (n < 100 || n % 3 != 2)));
+        table.add_to_count(positions.len());
         assert_eq!(table.count, COUNT as usize);
         // After their removal, the table is as before.
-        for &(_, place) in &places {
-            table.clear(place);
+        for &(_, position) in &positions {
+            table.remove(position);
         }
-        assert!((0..COUNT).all(|n| has(&table, n) == (n < 100)));
+        assert!((0..COUNT).all(|n| contains(&table, n) == (n < 100)));
     }
 
     #[test]
-    fn a_full_table_takes_no_more() {
+    fn full_table_rejects_entries() {
         let mut table = Table::default();
-        table.reserve(20, &Numbers, &Team::SINGLE_THREAD);
+        table.reserve(20, &IdentityStates, &Team::SINGLE_THREAD);
         let capacity = table.buckets.len() * LANES;
         let inserted = (0..3 * capacity as u32).filter(|&n| {
             matches!(
-                table.claim(Numbers.hash(n), n, || (), |entry| entry == n),
-                Claimed::New(_)
+                table.claim(IdentityStates.hash(n), n, || (), |entry| entry == n),
+                ClaimResult::New(_)
             )
         });
         assert_eq!(inserted.count(), capacity);
-        assert!((0..capacity as u32).all(|n| has(&table, n)));
+        assert!((0..capacity as u32).all(|n| contains(&table, n)));
     }
 }

@@ -5,8 +5,8 @@
 //! their names; the canonical state has the elements in this order.
 //!
 //! First each element gets a *key*: the packed contents of the slots that involve only this element, which are most.
-//! Elements with equal keys are tied; they differ at most in their relations to others. Rounds of *colour refinement*
-//! then split ties by these relations, until a round splits no further tie.
+//! Elements with equal keys are tied; they differ at most in their relations to others. Passes of *colour refinement*
+//! then split ties by these relations, until a pass splits no further tie.
 //! For each remaining tie, the algorithm tests whether exchanging two elements leaves the state unchanged. If so,
 //! either order gives the same image. If not, each element is singled out in turn, and the smallest image wins.
 //! No result depends on hashes: elements that are tied by a collision are compared by exchange.
@@ -26,7 +26,7 @@ pub(super) struct Layout {
     pub by_word: Vec<Part>,
     /// Slots that hold an element and are not indexed by any; they contribute to the key of the held element.
     pub holders: Vec<Holder>,
-    /// All other slots that permutations move or change, and those in the same places of multisets.
+    /// All other slots that permutations move or change, and those in the same positions of multisets.
     pub leaves: Vec<Leaf>,
     /// Leaves that relate elements: single ones, or all of one place of a multiset.
     pub relations: Vec<Range<usize>>,
@@ -35,7 +35,7 @@ pub(super) struct Layout {
     /// Targets of [`Leaf::members`].
     pub members: Vec<Member>,
     /// Multisets among the leaves, inner ones first.
-    pub bags: Vec<Bag>,
+    pub multisets: Vec<MultisetLeaves>,
     /// One per leaf, if all leaves have this form; else empty.
     pub arrows: Vec<Arrow>,
     /// True if the processor has the BMI2 instructions for [`gather`] and [`scatter`].
@@ -53,9 +53,9 @@ pub(super) struct Arrow {
     /// Values that are elements; its count is 0 if there are none.
     pub member: Member,
     /// Bit position of the value in the signature of the indexing element.
-    pub out: u32,
+    pub value_shift: u32,
     /// Bit position of the indexing element's rank in the signature of the held element, less the least rank.
-    pub into: u32,
+    pub rank_shift: u32,
 }
 
 /// Bits of a packed state.
@@ -112,9 +112,9 @@ pub(super) struct Leaf {
 /// A multiset. Its leaves are consecutive; those of each place begin with the one that is 1 if the place holds an
 /// element.
 #[derive(Clone, Debug)]
-pub(super) struct Bag {
+pub(super) struct MultisetLeaves {
     pub leaves: Range<usize>,
-    /// Leaves per place.
+    /// Leaves per position.
     pub stride: usize,
 }
 
@@ -129,14 +129,14 @@ pub(crate) struct Scratch {
     /// Packed value of each leaf.
     values: Vec<u64>,
     /// Element that each leaf holds, or `NONE`.
-    held: Vec<u32>,
+    held_elements: Vec<u32>,
     /// New position of each element.
-    places: Vec<u32>,
+    positions: Vec<u32>,
     image: Vec<u64>,
     /// Smallest image so far, and the order that gives it.
-    best: Vec<u64>,
+    best_image: Vec<u64>,
     order: Vec<u32>,
-    has_best: bool,
+    has_best_image: bool,
 }
 
 /// Marks the absence of an element.
@@ -186,10 +186,10 @@ fn scatter<const BMI2: bool>(bits: u64, mask: u64) -> u64 {
         // SAFETY: as in `gather`.
         return unsafe { std::arch::x86_64::_pdep_u64(bits, mask) };
     }
-    let (mut rest, mut scattered) = (bits, 0);
+    let (mut remaining, mut scattered) = (bits, 0);
     for (shift, ones) in runs(mask) {
-        scattered |= (rest & ones) << shift;
-        rest = rest.unbounded_shr(ones.count_ones());
+        scattered |= (remaining & ones) << shift;
+        remaining = remaining.unbounded_shr(ones.count_ones());
     }
     scattered
 }
@@ -230,9 +230,9 @@ impl Bits {
 impl Member {
     /// Element of a packed value, if it is one.
     #[inline(always)]
-    fn held(self, value: u64) -> Option<u32> {
-        let held = value.wrapping_sub(self.low);
-        (held < self.count.into()).then(|| self.element + held as u32)
+    fn held_element(self, value: u64) -> Option<u32> {
+        let offset = value.wrapping_sub(self.low);
+        (offset < self.count.into()).then(|| self.element + offset as u32)
     }
 }
 
@@ -266,12 +266,12 @@ impl Order {
     /// Sorts the elements in a range of positions by `key`, and updates their ranks.
     /// Returns true unless all are tied.
     #[inline]
-    fn sort(&mut self, places: Range<usize>, key: impl Fn(u32) -> u64) -> bool {
-        let elements = &mut self.elements[places.clone()];
+    fn sort(&mut self, range: Range<usize>, key: impl Fn(u32) -> u64) -> bool {
+        let elements = &mut self.elements[range.clone()];
         insertion_sort(elements, &key);
-        let mut rank = places.start;
+        let mut rank = range.start;
         let (mut previous, mut last_key) = (NONE, 0);
-        for (position, &element) in (places.start..).zip(&*elements) {
+        for (position, &element) in (range.start..).zip(&*elements) {
             let element_key = key(element);
             if previous == NONE || element_key != last_key {
                 rank = position;
@@ -282,7 +282,7 @@ impl Order {
             self.ranks[element as usize] = rank as u32;
             (previous, last_key) = (element, element_key);
         }
-        rank > places.start
+        rank > range.start
     }
 
     /// Next range of tied positions from `from` on.
@@ -300,8 +300,10 @@ impl Order {
 
     fn end_of_tie(&self, position: usize) -> usize {
         let rank = self.ranks[self.elements[position] as usize];
-        let rest = &self.elements[position + 1..];
-        let tied = rest.iter().take_while(|&&e| self.ranks[e as usize] == rank);
+        let later_elements = &self.elements[position + 1..];
+        let tied = later_elements
+            .iter()
+            .take_while(|&&e| self.ranks[e as usize] == rank);
         position + 1 + tied.count()
     }
 }
@@ -337,13 +339,13 @@ impl Layout {
         let elements = self.ends.len();
         scratch.keys = vec![0; elements];
         scratch.signatures = vec![0; elements];
-        scratch.places = vec![0; elements];
+        scratch.positions = vec![0; elements];
         scratch.order = vec![0; elements];
         scratch.codes = vec![0; self.leaves.len()];
         scratch.values = vec![0; self.leaves.len()];
-        scratch.held = vec![NONE; self.leaves.len()];
+        scratch.held_elements = vec![NONE; self.leaves.len()];
         scratch.image = vec![0; self.leaves.len()];
-        scratch.best = vec![0; self.leaves.len()];
+        scratch.best_image = vec![0; self.leaves.len()];
         scratch.levels.push(Order {
             elements: vec![0; elements],
             ranks: vec![0; elements],
@@ -374,7 +376,7 @@ impl Layout {
         if scratch.levels.is_empty() {
             self.allocate_scratch(scratch);
         }
-        self.keys::<BMI2>(words, &mut scratch.keys);
+        self.compute_keys::<BMI2>(words, &mut scratch.keys);
         let (mut sorted, mut tied) = (true, false);
         for set in &self.sets {
             let keys = &scratch.keys[set.start as usize..set.end as usize];
@@ -391,7 +393,7 @@ impl Layout {
 
     /// Computes the keys of all elements.
     #[inline(always)]
-    fn keys<const BMI2: bool>(&self, words: &[u64], keys: &mut [u64]) {
+    fn compute_keys<const BMI2: bool>(&self, words: &[u64], keys: &mut [u64]) {
         let mut first = 0;
         for (key, &end) in keys.iter_mut().zip(&self.ends) {
             let parts = self.parts[first..end].iter();
@@ -402,7 +404,7 @@ impl Layout {
         }
         for holder in &self.holders {
             let value = holder.bits.get(words);
-            if let Some(element) = holder.member.held(value) {
+            if let Some(element) = holder.member.held_element(value) {
                 keys[element as usize] |= 1 << holder.shift;
             }
         }
@@ -412,8 +414,8 @@ impl Layout {
     #[inline(always)]
     fn rearrange<const BMI2: bool>(&self, words: &mut [u64], scratch: &mut Scratch, sorted: bool) {
         if self.leaves.is_empty() {
-            for (place, element) in scratch.order.iter_mut().enumerate() {
-                *element = place as u32;
+            for (position, element) in scratch.order.iter_mut().enumerate() {
+                *element = position as u32;
             }
             for set in &self.sets {
                 let elements = &mut scratch.order[set.start as usize..set.end as usize];
@@ -421,8 +423,8 @@ impl Layout {
             }
         } else {
             let order = &mut scratch.levels[0];
-            for (place, element) in order.elements.iter_mut().enumerate() {
-                *element = place as u32;
+            for (position, element) in order.elements.iter_mut().enumerate() {
+                *element = position as u32;
             }
             for set in &self.sets {
                 order.sort(set.start as usize..set.end as usize, |e| {
@@ -430,7 +432,7 @@ impl Layout {
                 });
             }
             self.read_leaves(words, scratch);
-            scratch.has_best = false;
+            scratch.has_best_image = false;
             match self.arrows.is_empty() && self.all_ties_exchangeable(scratch) {
                 // Any order of tied elements gives the same image, so the current order is canonical if keys are
                 // sorted.
@@ -438,16 +440,16 @@ impl Layout {
                 true => self.apply_order(scratch, 0),
                 false => self.search(scratch, 0),
             }
-            if scratch.best != scratch.values {
-                for (leaf, &value) in self.leaves.iter().zip(&scratch.best) {
+            if scratch.best_image != scratch.values {
+                for (leaf, &value) in self.leaves.iter().zip(&scratch.best_image) {
                     leaf.bits.set(words, value);
                 }
             }
         }
         let mut moved = false;
-        for (place, &element) in scratch.order.iter().enumerate() {
-            scratch.places[element as usize] = place as u32;
-            moved |= place as u32 != element;
+        for (position, &element) in scratch.order.iter().enumerate() {
+            scratch.positions[element as usize] = position as u32;
+            moved |= position as u32 != element;
         }
         if !moved {
             return;
@@ -464,8 +466,8 @@ impl Layout {
         }
         for holder in &self.holders {
             let value = holder.bits.get(words);
-            if let Some(element) = holder.member.held(value) {
-                let step = scratch.places[element as usize].wrapping_sub(element);
+            if let Some(element) = holder.member.held_element(value) {
+                let step = scratch.positions[element as usize].wrapping_sub(element);
                 holder.bits.set(words, moved_by(value, step));
             }
         }
@@ -475,10 +477,10 @@ impl Layout {
     #[inline]
     fn read_leaves(&self, words: &[u64], scratch: &mut Scratch) {
         if !self.arrows.is_empty() {
-            let targets = scratch.values.iter_mut().zip(&mut scratch.held);
+            let targets = scratch.values.iter_mut().zip(&mut scratch.held_elements);
             for (arrow, (value, held)) in self.arrows.iter().zip(targets) {
                 *value = arrow.bits.get(words);
-                *held = arrow.member.held(*value).unwrap_or(NONE);
+                *held = arrow.member.held_element(*value).unwrap_or(NONE);
             }
             return;
         }
@@ -493,8 +495,8 @@ impl Layout {
             };
             let held = members
                 .iter()
-                .find_map(|member| member.held(scratch.values[leaf_index]));
-            scratch.held[leaf_index] = held.unwrap_or(NONE);
+                .find_map(|member| member.held_element(scratch.values[leaf_index]));
+            scratch.held_elements[leaf_index] = held.unwrap_or(NONE);
         }
     }
 
@@ -505,15 +507,15 @@ impl Layout {
             // If no tied element is held, exact signatures describe tied elements completely.
             let tied = scratch.levels[level].tied;
             let holds = |&held: &u32| held != NONE && tied & bit(held) != 0;
-            if !scratch.held.iter().any(holds) {
+            if !scratch.held_elements.iter().any(holds) {
                 return self.apply_order(scratch, level);
             }
         }
         let mut from = 0;
         while let Some(tie) = scratch.levels[level].next_tie(from) {
             scratch.levels[level].representatives.clear();
-            for place in tie.clone() {
-                let element = scratch.levels[level].elements[place];
+            for position in tie.clone() {
+                let element = scratch.levels[level].elements[position];
                 let mut known_representatives = 0..scratch.levels[level].representatives.len();
                 if !known_representatives.any(|i| {
                     self.is_exchangeable(scratch, scratch.levels[level].representatives[i], element)
@@ -555,21 +557,21 @@ impl Layout {
     /// Takes a level's order, unless an earlier one gives a smaller image.
     fn apply_order(&self, scratch: &mut Scratch, level: usize) {
         let order = &scratch.levels[level].elements;
-        for (place, &element) in order.iter().enumerate() {
-            scratch.places[element as usize] = place as u32;
+        for (position, &element) in order.iter().enumerate() {
+            scratch.positions[element as usize] = position as u32;
         }
         let mut image = std::mem::take(&mut scratch.image);
-        self.apply_permutation(scratch, &scratch.places, &mut image);
+        self.apply_permutation(scratch, &scratch.positions, &mut image);
         scratch.image = image;
         let order = &scratch.levels[level].elements;
-        if !scratch.has_best || scratch.image < scratch.best {
-            scratch.has_best = true;
+        if !scratch.has_best_image || scratch.image < scratch.best_image {
+            scratch.has_best_image = true;
             scratch.order.copy_from_slice(order);
-            std::mem::swap(&mut scratch.best, &mut scratch.image);
+            std::mem::swap(&mut scratch.best_image, &mut scratch.image);
         }
     }
 
-    /// Splits ties by relations until a round splits no further tie.
+    /// Splits ties by relations until a pass splits no further tie.
     fn refine(&self, scratch: &mut Scratch, level: usize) {
         while scratch.levels[level].tied != 0 {
             match self.arrows.is_empty() {
@@ -597,15 +599,15 @@ impl Layout {
         for (arrow, (&value, &held)) in self
             .arrows
             .iter()
-            .zip(scratch.values.iter().zip(&scratch.held))
+            .zip(scratch.values.iter().zip(&scratch.held_elements))
         {
             let mut value = value;
             if held != NONE {
                 value = moved_by(value, ranks[held as usize].wrapping_sub(held));
-                let from = arrow.into.wrapping_add(ranks[arrow.element as usize]);
+                let from = arrow.rank_shift.wrapping_add(ranks[arrow.element as usize]);
                 scratch.signatures[held as usize] |= 1 << from;
             }
-            scratch.signatures[arrow.element as usize] |= value << arrow.out;
+            scratch.signatures[arrow.element as usize] |= value << arrow.value_shift;
         }
     }
 
@@ -616,10 +618,10 @@ impl Layout {
         for relation in &self.relations {
             let mut relation_code = 0u64;
             for leaf_index in relation.clone() {
-                let code = self.code(
+                let code = self.leaf_code(
                     leaf_index,
                     scratch.values[leaf_index],
-                    scratch.held[leaf_index],
+                    scratch.held_elements[leaf_index],
                     ranks,
                 );
                 scratch.codes[leaf_index] = code;
@@ -634,8 +636,9 @@ impl Layout {
                     let signature = &mut scratch.signatures[element as usize];
                     *signature = signature.wrapping_add(mix_bits(code.wrapping_mul(role)));
                 }
-                if scratch.held[leaf_index] != NONE {
-                    let signature = &mut scratch.signatures[scratch.held[leaf_index] as usize];
+                if scratch.held_elements[leaf_index] != NONE {
+                    let signature =
+                        &mut scratch.signatures[scratch.held_elements[leaf_index] as usize];
                     *signature = signature.wrapping_add(mix_bits(code));
                 }
             }
@@ -644,7 +647,7 @@ impl Layout {
 
     /// Code of a leaf, with the ranks of its elements.
     #[inline(always)]
-    fn code(&self, leaf_index: usize, value: u64, held: u32, ranks: &[u32]) -> u64 {
+    fn leaf_code(&self, leaf_index: usize, value: u64, held: u32, ranks: &[u32]) -> u64 {
         let leaf = &self.leaves[leaf_index];
         let held = match held {
             NONE => value ^ 1 << 32,
@@ -659,31 +662,35 @@ impl Layout {
         code
     }
 
-    /// New position and value of a leaf if elements move to the given places.
+    /// New position and value of a leaf if elements move to the given positions.
     #[inline(always)]
     fn move_leaf(
         &self,
         leaf_index: usize,
         scratch: &Scratch,
-        place: impl Fn(u32) -> u32,
+        new_position: impl Fn(u32) -> u32,
     ) -> (usize, u64) {
         let (leaf, value) = (&self.leaves[leaf_index], scratch.values[leaf_index]);
         let mut to = leaf_index as u32;
         for &(element, stride) in &self.moves[leaf.moves.clone()] {
-            to = to.wrapping_add(place(element).wrapping_sub(element).wrapping_mul(stride));
+            to = to.wrapping_add(
+                new_position(element)
+                    .wrapping_sub(element)
+                    .wrapping_mul(stride),
+            );
         }
         // Packed values of a set's elements are consecutive.
-        let value = match scratch.held[leaf_index] {
+        let value = match scratch.held_elements[leaf_index] {
             NONE => value,
-            element => moved_by(value, place(element).wrapping_sub(element)),
+            element => moved_by(value, new_position(element).wrapping_sub(element)),
         };
         (to as usize, value)
     }
 
     /// Applies a permutation of the elements to the leaves.
-    fn apply_permutation(&self, scratch: &Scratch, places: &[u32], image: &mut [u64]) {
-        let step = |element: u32| places[element as usize].wrapping_sub(element);
-        let values = scratch.values.iter().zip(&scratch.held);
+    fn apply_permutation(&self, scratch: &Scratch, positions: &[u32], image: &mut [u64]) {
+        let step = |element: u32| positions[element as usize].wrapping_sub(element);
+        let values = scratch.values.iter().zip(&scratch.held_elements);
         for (leaf_index, (arrow, (&value, &held))) in (0..).zip(self.arrows.iter().zip(values)) {
             let to = step(arrow.element)
                 .wrapping_mul(arrow.stride)
@@ -698,22 +705,22 @@ impl Layout {
         }
         for leaf_index in 0..self.leaves.len() {
             let (to, value) =
-                self.move_leaf(leaf_index, scratch, |element| places[element as usize]);
+                self.move_leaf(leaf_index, scratch, |element| positions[element as usize]);
             image[to] = value;
         }
         self.sort_multisets(image);
     }
 
-    /// Sorts multisets as in every stored state: elements before empty places, the smallest first.
+    /// Sorts multisets as in every stored state: elements before empty positions, the smallest first.
     fn sort_multisets(&self, image: &mut [u64]) {
-        for bag in &self.bags {
+        for multiset in &self.multisets {
             let order = |a: &[u64], b: &[u64]| b[0].cmp(&a[0]).then_with(|| a.cmp(b));
-            let places = || image[bag.leaves.clone()].chunks_exact(bag.stride);
-            if !places().is_sorted_by(|a, b| order(a, b).is_le()) {
-                let mut sorted: Vec<&[u64]> = places().collect();
+            let slots = || image[multiset.leaves.clone()].chunks_exact(multiset.stride);
+            if !slots().is_sorted_by(|a, b| order(a, b).is_le()) {
+                let mut sorted: Vec<&[u64]> = slots().collect();
                 sorted.sort_by(|a, b| order(a, b));
                 let sorted = sorted.concat();
-                image[bag.leaves.clone()].copy_from_slice(&sorted);
+                image[multiset.leaves.clone()].copy_from_slice(&sorted);
             }
         }
     }
@@ -725,15 +732,15 @@ impl Layout {
             _ if element == second => first,
             _ => element,
         };
-        if self.bags.is_empty() {
+        if self.multisets.is_empty() {
             return (0..scratch.values.len()).all(|leaf_index| {
                 let (to, value) = self.move_leaf(leaf_index, scratch, exchanged);
                 scratch.values[to] == value
             });
         }
         let mut image = vec![0; scratch.values.len()];
-        let places: Vec<u32> = (0..self.ends.len() as u32).map(exchanged).collect();
-        self.apply_permutation(scratch, &places, &mut image);
+        let positions: Vec<u32> = (0..self.ends.len() as u32).map(exchanged).collect();
+        self.apply_permutation(scratch, &positions, &mut image);
         image == scratch.values
     }
 }

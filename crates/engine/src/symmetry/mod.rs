@@ -15,7 +15,7 @@ use crate::interpret::Machine;
 use crate::model::{Model, Number, Role, Type, TypeId};
 use crate::program::{Cell, Packing, Program};
 pub(crate) use canonical::Scratch;
-use canonical::{fold, Arrow, Bag, Bits, Holder, Layout, Leaf, Member, Part};
+use canonical::{fold, Arrow, Bits, Holder, Layout, Leaf, Member, MultisetLeaves, Part};
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 
@@ -27,7 +27,7 @@ pub(crate) struct Symmetry {
 impl Symmetry {
     /// Symmetry of a model; `None` if no permutation changes any state.
     pub fn of(model: &Model, program: &Program, packing: &Packing) -> Option<Symmetry> {
-        Walk::of_state(model, program).symmetry(program, packing)
+        SlotCollector::of_state(model, program).into_symmetry(program, packing)
     }
 
     /// Symmetry of each independent part. The slots of a part are those in its packing; all other slots keep their
@@ -42,39 +42,43 @@ impl Symmetry {
     ) -> Result<Vec<Option<Symmetry>>, ComponentSymmetry> {
         let mut machine = Machine::new(program);
         let _ = machine.start(0);
-        let full_walk = Walk::of_state(model, program);
+        let all_slots = SlotCollector::of_state(model, program);
         let packings: Vec<&Packing> = parts.collect();
         let packed = |packing: &Packing, slot| packing.field(slot).mask != 0;
         // Per class of slots that permutations exchange: the part that contains them, or their constant value.
         let mut classes: FxHashMap<u64, (Option<usize>, Number)> = FxHashMap::default();
-        for visit in &full_walk.visits {
-            let part = (packings.iter()).position(|packing| packed(packing, visit.slot));
-            let value = machine.frame[visit.slot as usize];
+        for affected in &all_slots.affected_slots {
+            let part = (packings.iter()).position(|packing| packed(packing, affected.slot));
+            let value = machine.frame[affected.slot as usize];
             let element = |&(first, count, _): &(Number, u32, u32)| {
                 (first..first + Number::from(count)).contains(&value)
             };
             let constant = match part {
                 Some(_) => 0,
-                None if visit.members.iter().any(element) => return Err(ComponentSymmetry),
+                None if affected.members.iter().any(element) => return Err(ComponentSymmetry),
                 None => value,
             };
-            if *classes.entry(visit.seed).or_insert((part, constant)) != (part, constant) {
+            if *classes.entry(affected.seed).or_insert((part, constant)) != (part, constant) {
                 return Err(ComponentSymmetry);
             }
         }
         let symmetry = |packing: &&Packing| {
-            let mut walk = full_walk.clone();
-            walk.visits.retain(|visit| packed(packing, visit.slot));
-            walk.relations = (0..walk.visits.len()).map(|i| i..i + 1).collect();
-            walk.symmetry(program, packing)
+            let mut collector = all_slots.clone();
+            collector
+                .affected_slots
+                .retain(|affected| packed(packing, affected.slot));
+            collector.relations = (0..collector.affected_slots.len())
+                .map(|i| i..i + 1)
+                .collect();
+            collector.into_symmetry(program, packing)
         };
         Ok(packings.iter().map(symmetry).collect())
     }
 
     /// Replaces a packed state, whose multisets are sorted, by the representative of its orbit.
     #[inline]
-    pub fn canonicalise(&self, words: &mut [u64], s: &mut Scratch) {
-        self.layout.canonicalise(words, s);
+    pub fn canonicalise(&self, words: &mut [u64], scratch: &mut Scratch) {
+        self.layout.canonicalise(words, scratch);
     }
 }
 
@@ -84,7 +88,7 @@ pub(crate) struct ComponentSymmetry;
 
 /// A slot that permutations move or change, or that shares a multiset's place with one.
 #[derive(Clone)]
-struct Visit {
+struct AffectedSlot {
     slot: Cell,
     /// Equal for slots that a permutation may exchange.
     seed: u64,
@@ -98,15 +102,15 @@ struct Visit {
 
 /// Collector of the slots that permutations move or change.
 #[derive(Clone)]
-struct Walk<'a> {
+struct SlotCollector<'a> {
     model: &'a Model,
     /// Number of slots of each type.
     sizes: Vec<u32>,
     /// First element of each permuted type: scalarsets with several values, and interchangeable ranges.
     elements: Vec<Option<u32>>,
     sets: Vec<Range<u32>>,
-    visits: Vec<Visit>,
-    /// Single visits, or all visits of one place of a multiset.
+    affected_slots: Vec<AffectedSlot>,
+    /// Single slots, or all slots of one element of a multiset.
     relations: Vec<Range<usize>>,
     /// Elements that index the current part, each with the distance in slots to the next element's slot.
     index_elements: Vec<(u32, u32)>,
@@ -114,7 +118,7 @@ struct Walk<'a> {
     present: Option<Cell>,
 }
 
-impl<'a> Walk<'a> {
+impl<'a> SlotCollector<'a> {
     fn new(model: &'a Model) -> Self {
         let mut sets = Vec::new();
         let mut elements = vec![None; model.types.len()];
@@ -124,11 +128,11 @@ impl<'a> Walk<'a> {
             if asymmetric_sets.contains(&TypeId(number as u32)) {
                 continue;
             }
-            let names = (model.interchangeable.as_ref())
+            let is_interchangeable = (model.interchangeable.as_ref())
                 .is_some_and(|interchangeable| interchangeable.names.index() == number);
             let size = match named.ty {
                 Type::Scalarset(size) => size,
-                Type::Range { lo: 0, hi } if names => hi as u32 + 1,
+                Type::Range { lo: 0, hi } if is_interchangeable => hi as u32 + 1,
                 _ => continue,
             };
             if size > 1 {
@@ -137,12 +141,12 @@ impl<'a> Walk<'a> {
                 first += size;
             }
         }
-        Walk {
+        SlotCollector {
             model,
             sizes: model.sizes(),
             elements,
             sets,
-            visits: Vec::new(),
+            affected_slots: Vec::new(),
             relations: Vec::new(),
             index_elements: Vec::new(),
             present: None,
@@ -151,23 +155,23 @@ impl<'a> Walk<'a> {
 
     /// Visits the whole state of a model.
     fn of_state(model: &'a Model, program: &Program) -> Self {
-        let mut walk = Walk::new(model);
+        let mut collector = SlotCollector::new(model);
         let mut slot = 0;
         for (number, variable) in model.variables.iter().enumerate() {
             if variable.role == Role::State {
-                walk.visit_part(variable.ty, slot, fold(0, number as u64), false);
-                slot += walk.sizes[variable.ty.index()];
+                collector.visit_part(variable.ty, slot, fold(0, number as u64), false);
+                slot += collector.sizes[variable.ty.index()];
             }
         }
         debug_assert_eq!(slot as usize, program.slots.len());
-        walk
+        collector
     }
 
-    fn symmetry(self, program: &Program, packing: &Packing) -> Option<Symmetry> {
+    fn into_symmetry(self, program: &Program, packing: &Packing) -> Option<Symmetry> {
         // A slot with a single value takes no bits. If all affected slots are such, permutations have no effect.
-        let packed = |visit: &Visit| packing.field(visit.slot).mask != 0;
-        self.visits.iter().any(packed).then(|| Symmetry {
-            layout: self.finish(program, packing),
+        let packed = |affected: &AffectedSlot| packing.field(affected.slot).mask != 0;
+        self.affected_slots.iter().any(packed).then(|| Symmetry {
+            layout: self.into_layout(program, packing),
         })
     }
 
@@ -176,7 +180,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Consecutive values of a simple type: their count, and the first element if they are elements.
-    fn values(&self, ty: TypeId) -> Vec<(u32, Option<u32>)> {
+    fn value_groups(&self, ty: TypeId) -> Vec<(u32, Option<u32>)> {
         let model = self.model;
         let count = |ty: TypeId| {
             // Types with more values are neither elements nor indices.
@@ -213,9 +217,9 @@ impl<'a> Walk<'a> {
             Type::Multiset { capacity, element } => {
                 let stride = 1 + self.size(*element);
                 for place in 0..*capacity {
-                    let first = self.visits.len();
+                    let first = self.affected_slots.len();
                     let part_slot = slot + place * stride;
-                    self.add_visit(Vec::new(), part_slot, fold(seed, 0), true);
+                    self.add_slot(Vec::new(), part_slot, fold(seed, 0), true);
                     let outer = self.present.replace(part_slot);
                     self.visit_part(*element, part_slot + 1, fold(seed, 1), true);
                     self.present = outer;
@@ -231,11 +235,11 @@ impl<'a> Walk<'a> {
             | Type::Union(_) => {
                 let mut members = Vec::new();
                 let mut value: Number = 0;
-                for (count, first) in self.values(ty) {
+                for (count, first) in self.value_groups(ty) {
                     members.extend(first.map(|first| (value, count, first)));
                     value = value.wrapping_add(Number::from(count));
                 }
-                self.add_visit(members, slot, seed, in_multiset);
+                self.add_slot(members, slot, seed, in_multiset);
             }
         }
     }
@@ -250,7 +254,7 @@ impl<'a> Walk<'a> {
     ) {
         let stride = self.size(element);
         let mut element_slot = slot;
-        for (number, (count, first)) in self.values(index).into_iter().enumerate() {
+        for (number, (count, first)) in self.value_groups(index).into_iter().enumerate() {
             let seed = fold(seed, number as u64);
             for value in 0..count {
                 match first {
@@ -271,7 +275,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn add_visit(
+    fn add_slot(
         &mut self,
         members: Vec<(Number, u32, u32)>,
         slot: Cell,
@@ -281,7 +285,7 @@ impl<'a> Walk<'a> {
         if members.is_empty() && self.index_elements.is_empty() && !in_multiset {
             return;
         }
-        self.visits.push(Visit {
+        self.affected_slots.push(AffectedSlot {
             slot,
             seed,
             index_elements: self.index_elements.clone(),
@@ -289,23 +293,24 @@ impl<'a> Walk<'a> {
             present: self.present,
         });
         if !in_multiset {
-            self.add_relation(self.visits.len() - 1);
+            self.add_relation(self.affected_slots.len() - 1);
         }
     }
 
-    /// Groups the visits from `first` on as one relation, or drops them if no permutation affects them.
+    /// Groups the slots from `first` on as one relation, or drops them if no permutation affects them.
     fn add_relation(&mut self, first: usize) {
-        let is_unaffected =
-            |visit: &Visit| visit.index_elements.is_empty() && visit.members.is_empty();
-        match self.visits[first..].iter().all(is_unaffected) {
-            true => self.visits.truncate(first),
-            false => self.relations.push(first..self.visits.len()),
+        let is_unaffected = |affected: &AffectedSlot| {
+            affected.index_elements.is_empty() && affected.members.is_empty()
+        };
+        match self.affected_slots[first..].iter().all(is_unaffected) {
+            true => self.affected_slots.truncate(first),
+            false => self.relations.push(first..self.affected_slots.len()),
         }
     }
 
     /// Builds the layout. Slots that involve only one element go into the keys, as long as there is room; all others
     /// become leaves.
-    fn finish(self, program: &Program, packing: &Packing) -> Layout {
+    fn into_layout(self, program: &Program, packing: &Packing) -> Layout {
         let mut layout = Layout {
             sets: self.sets,
             ..Layout::default()
@@ -332,10 +337,10 @@ impl<'a> Walk<'a> {
         // room.
         let mut shifts: FxHashMap<u64, Option<u32>> = FxHashMap::default();
         let mut end = 0;
-        let mut leaf_of: FxHashMap<Cell, u32> = FxHashMap::default();
-        let mut related: Vec<&Visit> = Vec::new();
+        let mut leaf_of_slot: FxHashMap<Cell, u32> = FxHashMap::default();
+        let mut related: Vec<&AffectedSlot> = Vec::new();
         for relation in self.relations {
-            let first = &self.visits[relation.start];
+            let first = &self.affected_slots[relation.start];
             let is_single = relation.len() == 1;
             let bits = bits(first.slot);
             let width = match (&first.index_elements[..], &first.members[..]) {
@@ -367,43 +372,43 @@ impl<'a> Walk<'a> {
                     }));
                 }
                 (None, _) => {
-                    let visits = &self.visits[relation];
+                    let slots = &self.affected_slots[relation];
                     let start = related.len();
-                    for visit in visits {
-                        leaf_of.insert(visit.slot, related.len() as u32);
-                        related.push(visit);
+                    for affected in slots {
+                        leaf_of_slot.insert(affected.slot, related.len() as u32);
+                        related.push(affected);
                     }
                     layout.relations.push(start..related.len());
                 }
             }
         }
-        for (number, visit) in (0..).zip(&related) {
+        for (number, affected) in (0..).zip(&related) {
             let moves = layout.moves.len();
-            for &(element, stride) in &visit.index_elements {
+            for &(element, stride) in &affected.index_elements {
                 // Distance in leaves, computed from the next element or, for the last, the previous one.
                 let last = layout.sets.iter().any(|set| set.end == element + 1);
                 let stride = match last {
-                    true => number - leaf_of[&(visit.slot - stride)],
-                    false => leaf_of[&(visit.slot + stride)] - number,
+                    true => number - leaf_of_slot[&(affected.slot - stride)],
+                    false => leaf_of_slot[&(affected.slot + stride)] - number,
                 };
                 layout.moves.push((element, stride));
             }
             let members = layout.members.len();
-            let values = visit.members.iter();
-            (layout.members).extend(values.map(|&values| member(visit.slot, values)));
+            let values = affected.members.iter();
+            (layout.members).extend(values.map(|&values| member(affected.slot, values)));
             layout.leaves.push(Leaf {
-                bits: bits(visit.slot),
-                seed: visit.seed,
+                bits: bits(affected.slot),
+                seed: affected.seed,
                 moves: moves..layout.moves.len(),
                 members: members..layout.members.len(),
-                present: visit.present.map(|slot| leaf_of[&slot]),
+                present: affected.present.map(|slot| leaf_of_slot[&slot]),
             });
         }
-        for bag in &program.bags {
-            if let Some(&first) = leaf_of.get(&bag.first) {
-                let (first, stride) = (first as usize, bag.stride as usize);
-                layout.bags.push(Bag {
-                    leaves: first..first + bag.capacity as usize * stride,
+        for multiset in &program.multisets {
+            if let Some(&first) = leaf_of_slot.get(&multiset.first) {
+                let (first, stride) = (first as usize, multiset.stride as usize);
+                layout.multisets.push(MultisetLeaves {
+                    leaves: first..first + multiset.capacity as usize * stride,
                     stride,
                 });
             }
@@ -433,21 +438,21 @@ fn arrows(layout: &Layout) -> Option<Vec<Arrow>> {
             _ => return None,
         };
         let set = layout.sets.iter().find(|set| set.contains(&element))?;
-        let (out, into) = *shifts.entry(leaf.seed).or_insert_with(|| {
-            let (out, into) = (end, end + leaf.bits.mask.count_ones());
-            end = into + set.len() as u32;
-            (out, into)
+        let (value_shift, rank_shift) = *shifts.entry(leaf.seed).or_insert_with(|| {
+            let (value_shift, rank_shift) = (end, end + leaf.bits.mask.count_ones());
+            end = rank_shift + set.len() as u32;
+            (value_shift, rank_shift)
         });
         (end <= u64::BITS && leaf.present.is_none()).then(|| Arrow {
             bits: leaf.bits,
             element,
             stride,
             member,
-            out,
-            into: into.wrapping_sub(set.start),
+            value_shift,
+            rank_shift: rank_shift.wrapping_sub(set.start),
         })
     };
     // A leaf may alone be a place of a multiset, which is sorted, so multisets exclude arrows.
-    let has_no_bags = layout.bags.is_empty();
-    has_no_bags.then(|| layout.leaves.iter().map(arrow).collect())?
+    let has_no_multisets = layout.multisets.is_empty();
+    has_no_multisets.then(|| layout.leaves.iter().map(arrow).collect())?
 }

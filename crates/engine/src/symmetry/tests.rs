@@ -52,12 +52,12 @@ fn model(shapes: &[u8], sizes: [u32; 2]) -> Model {
         "pair",
         Type::Record(vec![("to".into(), s), ("flag".into(), small)]),
     );
-    let bag = |element| Type::Multiset {
+    let multiset = |element| Type::Multiset {
         capacity: 3,
         element,
     };
-    let pairs = m.declare("pairs", bag(pair));
-    let arrays = m.declare("arrays", bag(flags));
+    let pairs = m.declare("pairs", multiset(pair));
+    let arrays = m.declare("arrays", multiset(flags));
     let boxes = m.declare(
         "boxes",
         Type::Array {
@@ -98,11 +98,11 @@ fn model(shapes: &[u8], sizes: [u32; 2]) -> Model {
 fn pairs_of_permutations(size: usize) -> impl Iterator<Item = (Vec<i64>, Vec<i64>)> {
     let all_permutations = permutations(size);
     let pairs = all_permutations.clone().into_iter();
-    pairs.flat_map(move |one| {
+    pairs.flat_map(move |first| {
         all_permutations
             .clone()
             .into_iter()
-            .map(move |other| (one.clone(), other))
+            .map(move |second| (first.clone(), second))
     })
 }
 
@@ -126,11 +126,11 @@ proptest! {
             };
         }
         // The parts of empty slots have their first values.
-        for bag in &program.bags {
-            for place in 0..bag.capacity {
-                let first = (bag.first + place * bag.stride) as usize;
+        for multiset in &program.multisets {
+            for place in 0..multiset.capacity {
+                let first = (multiset.first + place * multiset.stride) as usize;
                 if frame[first] == 0 {
-                    let parts = first + 1..first + bag.stride as usize;
+                    let parts = first + 1..first + multiset.stride as usize;
                     frame[parts.clone()].copy_from_slice(&program.frame[parts]);
                 }
             }

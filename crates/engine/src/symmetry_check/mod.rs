@@ -1,50 +1,53 @@
-//! Detection of asymmetric uses of scalarsets: uses for which a permutation of values does not map runs to runs.
+//! Detection of asymmetric uses of scalarsets: uses for which a permutation of the values is not an automorphism of the
+//! state graph.
 //!
-//! A loop over a scalarset runs in some order, but the values have no order. The loop is harmless if its rounds can be
-//! exchanged. They can if no round writes a place that another reads or writes. Exceptions: elements that each round
-//! has for itself, equal values stored by all rounds, and commutative updates such as sums.
-//! Each use that is not proved harmless becomes a finding, and [`crate::symmetry`] does not permute its scalarsets.
-//! `clear` chooses a first value, and is a finding too.
-//! A claim about all values, or about all elements of a multiset, must have no effects. The slots of a multiset are
-//! numbered in an order of their elements, so the numbers must not be observable.
+//! A loop over a scalarset executes its iterations in some order, although the values are unordered. The loop is
+//! symmetric if its iterations commute: no iteration writes a place that another iteration reads or writes. Exceptions
+//! are elements private to an iteration, equal values stored by all iterations, and commutative updates such as sums.
+//! Each use that is not proved symmetric is reported, and [`crate::symmetry`] does not permute its scalarsets.
+//! `clear` chooses a first value, so it is reported too.
+//! A quantified expression over all values, or over all elements of a multiset, must have no side effects. The slots of
+//! a multiset are numbered in the order of their elements, so the slot numbers must not be observable.
 //!
 //! Functions are analysed at each call, with the arguments of the call.
 
-mod judge;
-mod keys;
+mod commutativity;
+mod loops;
 mod slots;
+mod symbolic;
 
 use crate::model::*;
-use judge::Judgement;
-use keys::{constant, Key, PathStep, Spot, UNDEFINE};
+use commutativity::OrderVerdict;
+use loops::{Access, Effect, Loop};
 use slots::Slots;
 use std::collections::BTreeMap;
+use symbolic::{constant, PathStep, ResolvedPlace, SymbolicValue, UNDEFINE};
 
-/// Maximum number of nodes analysed, since nested calls grow exponentially. Beyond it, no scalarset counts as
-/// symmetric.
+/// Maximum number of syntax nodes analysed: functions are analysed at each call, so nested calls grow exponentially.
+/// Beyond the limit, no scalarset counts as symmetric.
 const MAX_NODES: usize = 1 << 20;
 
 /// An asymmetric use of scalarsets.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct AsymmetryReport {
+pub struct AsymmetricUse {
     /// The scalarsets concerned.
     pub sets: Vec<TypeId>,
     /// Reason, as a sentence without its full stop.
-    pub why: String,
+    pub reason: String,
     /// Location of the use.
-    pub place: AsymmetricUse,
+    pub location: AsymmetryLocation,
 }
 
 /// Location of an asymmetric use.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum AsymmetricUse {
+pub enum AsymmetryLocation {
     /// The loop, or the traversal of a multiset, that binds this variable.
     Loop(VariableId),
-    /// The claim about all values, or all elements of a multiset, that binds this variable.
+    /// The quantified expression over all values, or all elements of a multiset, that binds this variable.
     Claim(VariableId),
     /// The use of a slot number, held by this variable.
     Slot(VariableId),
-    /// A `clear` on this line of the text; 0 if there is no text.
+    /// A `clear` on this source line; 0 if the model was not read from a file.
     Clear(u32),
     /// The model as a whole.
     Model,
@@ -62,38 +65,38 @@ pub(crate) fn asymmetric_sets(model: &Model) -> Vec<TypeId> {
     sets
 }
 
-/// Places that must receive the same value in all rounds of a loop, by the variable that the loop binds. Each inner
-/// list holds all spellings of one place in the loop.
-/// If the rounds store different values there, the result may depend on their order.
-pub type Settled = BTreeMap<VariableId, Vec<Vec<Place>>>;
+/// Places that must receive the same value in all iterations of a loop, by the variable that the loop binds. Each inner
+/// list holds all spellings of one place in the loop. The search checks at run time that the iterations store equal
+/// values there; otherwise the result may depend on their order.
+pub type UniformStores = BTreeMap<VariableId, Vec<Vec<Place>>>;
 
 /// Finds all asymmetric uses of scalarsets in a valid model. Also returns the stores of loops that must be checked at
 /// run time.
-pub fn asymmetric_uses(model: &Model) -> (Vec<AsymmetryReport>, Settled) {
+pub fn asymmetric_uses(model: &Model) -> (Vec<AsymmetricUse>, UniformStores) {
     let all_sets: Vec<TypeId> = (0..model.types.len() as u32).map(TypeId).collect();
     let all_sets: Vec<TypeId> = all_sets.into_iter().filter(|&t| is_set(model, t)).collect();
     if all_sets.is_empty() {
-        return (Vec::new(), Settled::new());
+        return (Vec::new(), UniformStores::new());
     }
-    let mut walk = Walk {
+    let mut analysis = AsymmetryAnalysis {
         model,
         places: vec![None; model.variables.len()],
         values: vec![None; model.variables.len()],
         loops: Vec::new(),
         slots: Slots::new(model),
-        facts: Vec::new(),
+        inequalities: Vec::new(),
         line: 0,
         calls: Vec::new(),
         nodes: 0,
         reports: BTreeMap::new(),
-        settled: Settled::new(),
+        uniform_stores: UniformStores::new(),
     };
     // Start states need not be symmetric: each is a state like any other, and a permutation maps the successors of a
     // state to those of its image.
     for rule in &model.rules {
-        walk.slots.begin_step();
-        walk.expr(&rule.guard);
-        walk.block(&rule.body);
+        analysis.slots.begin_step();
+        analysis.expr(&rule.guard);
+        analysis.block(&rule.body);
     }
     for claim in model
         .invariants
@@ -101,36 +104,41 @@ pub fn asymmetric_uses(model: &Model) -> (Vec<AsymmetryReport>, Settled) {
         .chain(&model.liveness)
         .chain(&model.assumptions)
     {
-        walk.expr(&claim.holds);
+        analysis.expr(&claim.holds);
     }
     let covers = model.covers.iter().filter_map(|cover| cover.holds.as_ref());
-    covers.chain(&model.quiescent).for_each(|e| walk.expr(e));
+    covers
+        .chain(&model.quiescent)
+        .for_each(|e| analysis.expr(e));
     for &id in model.liveness.iter().flat_map(|claim| &claim.parameters) {
-        walk.report_slot_use(id, "it is checked for each slot separately");
+        analysis.report_slot_use(id, "it is checked for each slot separately");
     }
-    let mut reports: Vec<AsymmetryReport> = walk.reports.into_values().collect();
+    let mut reports: Vec<AsymmetricUse> = analysis.reports.into_values().collect();
     let mut report_model = |sets: Vec<TypeId>, reason: &str| {
         if !sets.is_empty() {
-            let (reason, place) = (reason.into(), AsymmetricUse::Model);
-            reports.push(AsymmetryReport {
+            let (reason, location) = (reason.into(), AsymmetryLocation::Model);
+            reports.push(AsymmetricUse {
                 sets,
-                why: reason,
-                place,
+                reason,
+                location,
             });
         }
     };
     if !model.undefined {
         let mut sets = Vec::new();
-        let begin = |v: &&Variable| matches!(v.role, Role::State | Role::Local);
-        (model.variables.iter().filter(begin)).for_each(|v| sets_in_first(model, v.ty, &mut sets));
+        let begins_defined = |v: &&Variable| matches!(v.role, Role::State | Role::Local);
+        (model.variables.iter().filter(begins_defined))
+            .for_each(|v| sets_in_first(model, v.ty, &mut sets));
         report_model(sets, "variables start with the first value of their type");
     }
-    if walk.nodes >= MAX_NODES {
+    if analysis.nodes >= MAX_NODES {
         let reason = "the model is too large to see whether its loops depend on an order";
         report_model(all_sets, reason);
     }
-    walk.settled.retain(|_, groups| !groups.is_empty());
-    (reports, walk.settled)
+    analysis
+        .uniform_stores
+        .retain(|_, groups| !groups.is_empty());
+    (reports, analysis.uniform_stores)
 }
 
 fn is_set(model: &Model, ty: TypeId) -> bool {
@@ -151,7 +159,7 @@ pub(crate) fn sets_in(model: &Model, ty: TypeId, sets: &mut Vec<TypeId>) {
 }
 
 /// Appends the scalarsets whose values occur in the first value of a type. The first value of a multiset is empty.
-pub fn sets_in_first(model: &Model, ty: TypeId, sets: &mut Vec<TypeId>) {
+fn sets_in_first(model: &Model, ty: TypeId, sets: &mut Vec<TypeId>) {
     match model.ty(ty) {
         Type::Union(members) => sets_in_first(model, members[0], sets),
         Type::Array { element, .. } => sets_in_first(model, *element, sets),
@@ -161,77 +169,31 @@ pub fn sets_in_first(model: &Model, ty: TypeId, sets: &mut Vec<TypeId>) {
     }
 }
 
-/// Effect of an access on a place.
-#[derive(Clone, PartialEq, Debug)]
-enum Effect {
-    Read,
-    /// Stores a value that may be equal in all rounds.
-    Same(Key),
-    /// Stores any other value.
-    Write,
-    /// Adds a value of known sign. Partial sums are then monotonic, so an overflow does not depend on the order of
-    /// rounds.
-    Count {
-        is_increment: bool,
-    },
-    /// Combines a truth value with it, by `and` or `or`.
-    Join(Operator),
-    /// Inserts an element into a multiset.
-    Insert,
-}
-
-#[derive(Clone, Debug)]
-struct Access {
-    spot: Spot,
-    /// The place as the text names it.
-    place: Place,
-    effect: Effect,
-    /// Call depth of the access.
-    calls: usize,
-    /// Pairs of values that are known to differ at the access.
-    distinct_values: Vec<(Key, Key)>,
-}
-
-/// A loop over a scalarset under analysis.
-struct Loop {
-    variable: VariableId,
-    /// Call depth of the loop.
-    calls: usize,
-    accesses: Vec<Access>,
-    /// Variables whose lifetime lies within a round.
-    local_variables: Vec<VariableId>,
-    /// Values returned from within the loop.
-    returns: Vec<Option<Key>>,
-    /// Another reason why the result may depend on the order.
-    why: Option<String>,
-    assumes: bool,
-    can_fail: bool,
-    /// True if a round may reach a cover statement.
-    covers: bool,
-    /// True if the loop calls a function that contains it.
-    recursive: bool,
-}
-
-struct Walk<'a> {
+/// Analysis of a model, with what is known at the current statement.
+struct AsymmetryAnalysis<'a> {
     model: &'a Model,
     /// Places of the aliases in scope.
-    places: Vec<Option<Spot>>,
-    /// Values of parameters that are never assigned.
-    values: Vec<Option<Key>>,
+    places: Vec<Option<ResolvedPlace>>,
+    /// Symbolic values of parameters that are never assigned.
+    values: Vec<Option<SymbolicValue>>,
+    /// The loops around the current statement, outermost first.
     loops: Vec<Loop>,
     slots: Slots,
-    facts: Vec<(Key, Key)>,
-    /// The line of the text of the current statement.
+    /// Pairs of values that are known to differ at the current statement.
+    inequalities: Vec<(SymbolicValue, SymbolicValue)>,
+    /// Source line of the current statement.
     line: u32,
+    /// The functions being called, outermost first.
     calls: Vec<FunctionId>,
+    /// Number of syntax nodes analysed so far.
     nodes: usize,
-    reports: BTreeMap<(AsymmetricUse, String), AsymmetryReport>,
-    settled: Settled,
+    reports: BTreeMap<(AsymmetryLocation, String), AsymmetricUse>,
+    uniform_stores: UniformStores,
 }
 
-impl Walk<'_> {
-    /// Counts a node. Returns false once the limit is exceeded.
-    fn count(&mut self) -> bool {
+impl AsymmetryAnalysis<'_> {
+    /// Counts a node. Returns false if the limit is exceeded.
+    fn count_node(&mut self) -> bool {
         self.nodes += 1;
         self.nodes < MAX_NODES
     }
@@ -241,20 +203,20 @@ impl Walk<'_> {
     }
 
     fn stmt(&mut self, stmt: &Stmt) {
-        if !self.count() {
+        if !self.count_node() {
             return;
         }
         match stmt {
             Stmt::Line(line) => self.line = *line,
             Stmt::Note(_) => {}
-            Stmt::Cover(_) => self.loops.iter_mut().for_each(|l| l.covers = true),
+            Stmt::Cover(_) => self.loops.iter_mut().for_each(|l| l.has_cover = true),
             Stmt::Assign(to, e) => self.assign(to, e),
             Stmt::Clear(to) => {
                 let mut sets = Vec::new();
                 sets_in_first(self.model, self.model.type_of_place(to), &mut sets);
                 if !sets.is_empty() {
                     let reason = format!("`clear {}` chooses a first value", self.model.spell(to));
-                    self.report(sets, reason, AsymmetricUse::Clear(self.line));
+                    self.report(sets, reason, AsymmetryLocation::Clear(self.line));
                 }
                 self.store(to, Some(constant("clear")));
             }
@@ -272,8 +234,8 @@ impl Walk<'_> {
             }
             Stmt::If(condition, then, otherwise) => {
                 self.expr(condition);
-                self.assuming(condition, true, |w| w.block(then));
-                self.assuming(condition, false, |w| w.block(otherwise));
+                self.with_condition(condition, true, |w| w.block(then));
+                self.with_condition(condition, false, |w| w.block(otherwise));
             }
             Stmt::For(id, body) => {
                 self.prepare_loop(body);
@@ -286,7 +248,7 @@ impl Walk<'_> {
                 self.block(body);
             }
             Stmt::While(condition, body, _) => {
-                self.can_fail();
+                self.record_possible_failure();
                 self.prepare_loop(body);
                 self.expr(condition);
                 self.block(body);
@@ -300,84 +262,87 @@ impl Walk<'_> {
                 self.block(otherwise);
             }
             Stmt::Return(e) => {
-                let key = match e {
+                let symbolic = match e {
                     Some(e) => {
                         self.expr(e);
-                        self.key(e)
+                        self.symbolic_value(e)
                     }
                     None => Some(constant("")),
                 };
                 let depth = self.calls.len();
-                let current_loops = self.loops.iter_mut().filter(|l| l.calls == depth);
-                current_loops.for_each(|l| l.returns.push(key.clone()));
+                let current_loops = self.loops.iter_mut().filter(|l| l.call_depth == depth);
+                current_loops.for_each(|l| l.returns.push(symbolic.clone()));
             }
             Stmt::Call(id, arguments) => self.call(*id, arguments),
             Stmt::Assume(e) => {
                 self.expr(e);
-                self.loops.iter_mut().for_each(|l| l.assumes = true);
+                self.loops.iter_mut().for_each(|l| l.has_assume = true);
             }
             Stmt::Insert(to, e) => {
-                self.can_fail();
+                self.record_possible_failure();
                 self.expr(e);
                 self.access(to, Effect::Insert);
                 self.record_insertion(to);
             }
             Stmt::Remove(to, e) => {
-                self.can_fail();
+                self.record_possible_failure();
                 if !self.is_slot_of(e, to) {
                     self.expr(e);
                 }
                 self.access(to, Effect::Write);
                 self.record_removal(to);
             }
-            Stmt::RemoveWhere(id, to, claim) => {
-                // The removal of an element may depend on earlier removals, and slots are sorted by value.
-                let spot = self.spot(to);
-                self.open_loop(*id);
-                self.bind_slot_number(*id, to);
-                self.expr(claim);
-                let Some(round) = self.loops.pop() else {
-                    return;
-                };
-                let is_own_element = |a: &Access| match a.spot.path.get(spot.path.len()) {
-                    Some(PathStep::Index(Some(key))) => *key == Key::of(*id),
-                    _ => false,
-                };
-                let depends_on_others =
-                    |a: &Access| self.may_overlap(&a.spot, &spot) && !is_own_element(a);
-                let depends_on_others = round.accesses.iter().any(depends_on_others);
-                let mut sets = Vec::new();
-                sets_in(self.model, self.model.type_of_place(to), &mut sets);
-                if depends_on_others && !sets.is_empty() {
-                    let name = self.model.spell(to);
-                    let reason = format!(
-                        "the element removed from `{name}` depends on the remaining elements"
-                    );
-                    self.report(sets.clone(), reason, AsymmetricUse::Loop(*id));
-                }
-                self.report_claim_effects(&round, sets);
-                self.merge_inner_loop(round);
-                self.access(to, Effect::Write);
-                self.record_removal(to);
-            }
-            Stmt::Error(_) => self.can_fail(),
+            Stmt::RemoveWhere(id, to, claim) => self.remove_where(*id, to, claim),
+            Stmt::Error(_) => self.record_possible_failure(),
             Stmt::Assert(_, e) => {
-                self.can_fail();
+                self.record_possible_failure();
                 self.expr(e);
             }
         }
     }
 
-    fn report(&mut self, sets: Vec<TypeId>, reason: String, place: AsymmetricUse) {
-        let report = AsymmetryReport {
-            sets,
-            why: reason.clone(),
-            place,
+    /// Analyses the removal of all elements that satisfy a claim.
+    fn remove_where(&mut self, id: VariableId, to: &Place, claim: &Expr) {
+        // The removal of an element may depend on earlier removals, and slots are sorted by value.
+        let resolved = self.resolve(to);
+        self.open_loop(id);
+        self.bind_slot_number(id, to);
+        self.expr(claim);
+        let Some(inner_loop) = self.loops.pop() else {
+            return;
         };
-        self.reports.entry((place, reason)).or_insert(report);
+        let is_own_element = |a: &Access| match a.resolved.path.get(resolved.path.len()) {
+            Some(PathStep::Index(Some(symbolic))) => *symbolic == SymbolicValue::of(id),
+            _ => false,
+        };
+        let depends_on_others =
+            |a: &Access| self.may_overlap(&a.resolved, &resolved) && !is_own_element(a);
+        let depends_on_others = inner_loop.accesses.iter().any(depends_on_others);
+        let mut sets = Vec::new();
+        sets_in(self.model, self.model.type_of_place(to), &mut sets);
+        if depends_on_others && !sets.is_empty() {
+            let name = self.model.spell(to);
+            let reason =
+                format!("the element removed from `{name}` depends on the remaining elements");
+            self.report(sets.clone(), reason, AsymmetryLocation::Loop(id));
+        }
+        self.report_claim_effects(&inner_loop, sets);
+        self.merge_inner_loop(inner_loop);
+        self.access(to, Effect::Write);
+        self.record_removal(to);
     }
 
-    fn can_fail(&mut self) {
+    fn report(&mut self, sets: Vec<TypeId>, reason: String, location: AsymmetryLocation) {
+        let report = AsymmetricUse {
+            sets,
+            reason: reason.clone(),
+            location,
+        };
+        self.reports.entry((location, reason)).or_insert(report);
+    }
+
+    /// Records that the current statement can violate a check.
+    fn record_possible_failure(&mut self) {
         self.loops.iter_mut().for_each(|l| l.can_fail = true);
     }
 
@@ -392,28 +357,29 @@ impl Walk<'_> {
         self.begin_lifetime(variable);
         self.loops.push(Loop {
             variable,
-            calls: self.calls.len(),
+            call_depth: self.calls.len(),
             accesses: Vec::new(),
             local_variables: vec![variable],
             returns: Vec::new(),
-            why: None,
-            assumes: false,
+            other_reason: None,
+            has_assume: false,
             can_fail: false,
-            covers: false,
-            recursive: false,
+            has_cover: false,
+            is_recursive: false,
         });
     }
 
     /// Adds the effects of an inner loop to the loops around it.
     fn merge_inner_loop(&mut self, inner: Loop) {
         for outer in &mut self.loops {
-            outer.assumes |= inner.assumes;
+            outer.has_assume |= inner.has_assume;
             outer.can_fail |= inner.can_fail;
-            outer.covers |= inner.covers;
+            outer.has_cover |= inner.has_cover;
         }
     }
 
-    /// Analyses a claim about every value of a type, or every element of a multiset; `sets` are its scalarsets.
+    /// Analyses a quantified expression over every value of a type, or every element of a multiset; `sets` are its
+    /// scalarsets.
     fn analyse_claim(&mut self, id: VariableId, sets: Vec<TypeId>, condition: &Expr) {
         if sets.is_empty() {
             self.begin_lifetime(id);
@@ -421,27 +387,28 @@ impl Walk<'_> {
         }
         self.open_loop(id);
         self.expr(condition);
-        if let Some(round) = self.loops.pop() {
-            self.report_claim_effects(&round, sets);
-            self.merge_inner_loop(round);
+        if let Some(inner_loop) = self.loops.pop() {
+            self.report_claim_effects(&inner_loop, sets);
+            self.merge_inner_loop(inner_loop);
         }
     }
 
-    /// Reports a claim with effects: the values for which it is evaluated depend on the order.
-    fn report_claim_effects(&mut self, round: &Loop, sets: Vec<TypeId>) {
+    /// Reports a quantified expression with side effects: the values for which it is evaluated depend on the order.
+    fn report_claim_effects(&mut self, inner_loop: &Loop, sets: Vec<TypeId>) {
         if sets.is_empty() {
             return;
         }
-        let changes =
-            |a: &&Access| a.effect != Effect::Read && !round.local_variables.contains(&a.spot.root);
-        let reason = match round.accesses.iter().find(changes) {
-            Some(access) => format!("it changes `{}`", self.name(&access.spot)),
-            None if round.recursive => "it calls its own function".into(),
-            None if round.assumes => "it has an `assume`".into(),
-            None if round.covers => "it has a `cover`".into(),
+        let changes = |a: &&Access| {
+            a.effect != Effect::Read && !inner_loop.local_variables.contains(&a.resolved.root)
+        };
+        let reason = match inner_loop.accesses.iter().find(changes) {
+            Some(access) => format!("it changes `{}`", self.name(&access.resolved)),
+            None if inner_loop.is_recursive => "it calls its own function".into(),
+            None if inner_loop.has_assume => "it has an `assume`".into(),
+            None if inner_loop.has_cover => "it has a `cover`".into(),
             None => return,
         };
-        self.report(sets, reason, AsymmetricUse::Claim(round.variable));
+        self.report(sets, reason, AsymmetryLocation::Claim(inner_loop.variable));
     }
 
     /// Analyses a loop over the values of a type.
@@ -454,22 +421,25 @@ impl Walk<'_> {
         }
         self.open_loop(id);
         body(self);
-        let Some(round) = self.loops.pop() else {
+        let Some(inner_loop) = self.loops.pop() else {
             return;
         };
-        match self.judge(&round) {
-            Judgement::OrderDependent(reason) => self.report(sets, reason, AsymmetricUse::Loop(id)),
-            Judgement::Exchangeable(groups) => {
-                let known = self.settled.entry(id).or_default();
+        match self.order_verdict(&inner_loop) {
+            OrderVerdict::OrderDependent(reason) => {
+                self.report(sets, reason, AsymmetryLocation::Loop(id))
+            }
+            OrderVerdict::Commutes(groups) => {
+                let known = self.uniform_stores.entry(id).or_default();
                 known.extend(groups);
             }
         }
-        self.merge_inner_loop(round);
+        self.merge_inner_loop(inner_loop);
     }
 
-    fn name(&self, spot: &Spot) -> String {
-        let mut name = self.model.variable(spot.root).name.clone();
-        for step in &spot.path {
+    /// Spells a place for messages, with `[..]` for each index.
+    fn name(&self, resolved: &ResolvedPlace) -> String {
+        let mut name = self.model.variable(resolved.root).name.clone();
+        for step in &resolved.path {
             match step {
                 PathStep::Field(field) => name = format!("{name}.{field}"),
                 PathStep::Index(_) => name += "[..]",
@@ -478,17 +448,18 @@ impl Walk<'_> {
         name
     }
 
+    /// Records an access for all loops around it.
     fn access(&mut self, place: &Place, effect: Effect) {
         self.indices(place);
-        let spot = self.spot(place);
-        self.report_stale_slots(&spot);
+        let resolved = self.resolve(place);
+        self.report_stale_slots(&resolved);
         for outer in &mut self.loops {
             outer.accesses.push(Access {
-                spot: spot.clone(),
+                resolved: resolved.clone(),
                 place: place.clone(),
                 effect: effect.clone(),
-                calls: self.calls.len(),
-                distinct_values: self.facts.clone(),
+                call_depth: self.calls.len(),
+                distinct_values: self.inequalities.clone(),
             });
         }
     }
@@ -497,12 +468,14 @@ impl Walk<'_> {
     fn indices(&mut self, place: &Place) {
         for (depth, step) in place.path.iter().enumerate() {
             if let Step::Index(e) = step {
-                let name = |key: &Key| matches!(key.names[..], [one] if *key == Key::of(one));
-                if !self
-                    .key(e)
-                    .is_some_and(|key| name(&key) && self.is_unmodifiable(&key))
-                {
-                    self.can_fail();
+                let is_variable = |symbolic: &SymbolicValue| match symbolic.variables[..] {
+                    [id] => *symbolic == SymbolicValue::of(id),
+                    _ => false,
+                };
+                if !self.symbolic_value(e).is_some_and(|symbolic| {
+                    is_variable(&symbolic) && self.is_unmodifiable(&symbolic)
+                }) {
+                    self.record_possible_failure();
                 }
                 if !self.is_slot_in(e, place, depth) {
                     self.expr(e);
@@ -513,11 +486,11 @@ impl Walk<'_> {
 
     fn alias(&mut self, id: VariableId, place: &Place) {
         self.indices(place);
-        self.places[id.index()] = Some(self.fixed(place));
+        self.places[id.index()] = Some(self.resolve_alias(place));
     }
 
-    fn store(&mut self, to: &Place, value: Option<Key>) {
-        self.access(to, value.map_or(Effect::Write, Effect::Same));
+    fn store(&mut self, to: &Place, value: Option<SymbolicValue>) {
+        self.access(to, value.map_or(Effect::Write, Effect::StoreUniform));
         self.record_store(to);
     }
 
@@ -527,68 +500,73 @@ impl Walk<'_> {
             self.expr(e);
             return self.record_store(to);
         }
-        self.can_fail();
+        self.record_possible_failure();
         let is_same_place = |w: &Self, e: &Expr| match e.without_line() {
-            Expr::Read(place) | Expr::Peek(place) => w.spot(place) == w.spot(to),
+            Expr::Read(place) | Expr::Peek(place) => w.resolve(place) == w.resolve(to),
             _ => false,
         };
         if let Expr::Binary(op, a, b) = e.without_line() {
             use Operator::*;
             let (first, second) = (is_same_place(self, a), is_same_place(self, b));
-            let rest = if first { b } else { a };
-            let sign = sign(self.model, rest);
+            let other_operand = if first { b } else { a };
+            let sign = sign(self.model, other_operand);
             let effect = match (op, first, second) {
                 (Add, true, false) | (Add, false, true) => {
-                    sign.map(|is_increment| Effect::Count { is_increment })
+                    sign.map(|is_increment| Effect::Add { is_increment })
                 }
-                (Subtract, true, false) => sign.map(|is_increment| Effect::Count {
+                (Subtract, true, false) => sign.map(|is_increment| Effect::Add {
                     is_increment: !is_increment,
                 }),
                 // An operand that is not always evaluated must not be able to fail.
-                (And | Or, true, false) if !self.may_fail(rest) => Some(Effect::Join(*op)),
+                (And | Or, true, false) if !self.may_fail(other_operand) => {
+                    Some(Effect::Accumulate(*op))
+                }
                 _ => None,
             };
             if let Some(effect) = effect {
-                self.expr(rest);
-                self.can_fail();
+                self.expr(other_operand);
+                self.record_possible_failure();
                 return self.access(to, effect);
             }
         }
         self.expr(e);
-        let key = self.key(e);
-        self.store(to, key);
+        let symbolic = self.symbolic_value(e);
+        self.store(to, symbolic);
     }
 
-    /// True if the evaluation of an expression may be an error of the model.
+    /// True if the evaluation of an expression may violate a check.
     fn may_fail(&mut self, e: &Expr) -> bool {
         self.open_loop(VariableId(u32::MAX));
         self.expr(e);
-        self.loops.pop().is_none_or(|round| round.can_fail)
+        self.loops
+            .pop()
+            .is_none_or(|inner_loop| inner_loop.can_fail)
     }
 
-    /// Analyses code under the assumption that a condition is met, or is not met.
-    fn assuming(&mut self, condition: &Expr, met: bool, f: impl FnOnce(&mut Self)) {
-        let fact_count = self.facts.len();
-        self.record_condition(condition, met);
+    /// Analyses code under the assumption that a condition is holds, or is not holds.
+    fn with_condition(&mut self, condition: &Expr, holds: bool, f: impl FnOnce(&mut Self)) {
+        let inequality_count = self.inequalities.len();
+        self.record_condition(condition, holds);
         f(self);
-        self.facts.truncate(fact_count);
+        self.inequalities.truncate(inequality_count);
     }
 
-    fn record_condition(&mut self, condition: &Expr, met: bool) {
+    /// Records the inequalities that follow if a condition has the truth value `holds`.
+    fn record_condition(&mut self, condition: &Expr, holds: bool) {
         use Operator::*;
-        match (condition.without_line(), met) {
-            (Expr::Not(a), _) => self.record_condition(a, !met),
+        match (condition.without_line(), holds) {
+            (Expr::Not(a), _) => self.record_condition(a, !holds),
             (Expr::Binary(And, a, b), true) | (Expr::Binary(Or, a, b), false) => {
-                self.record_condition(a, met);
-                self.record_condition(b, met);
+                self.record_condition(a, holds);
+                self.record_condition(b, holds);
             }
             (Expr::Binary(Implies, a, b), false) => {
                 self.record_condition(a, true);
                 self.record_condition(b, false);
             }
             (Expr::Binary(NotEqual, a, b), true) | (Expr::Binary(Equal, a, b), false) => {
-                if let (Some(a), Some(b)) = (self.key(a), self.key(b)) {
-                    self.facts.push((a, b));
+                if let (Some(a), Some(b)) = (self.symbolic_value(a), self.symbolic_value(b)) {
+                    self.inequalities.push((a, b));
                 }
             }
             _ => {}
@@ -596,7 +574,7 @@ impl Walk<'_> {
     }
 
     fn steps(&mut self, steps: &Steps) {
-        self.can_fail();
+        self.record_possible_failure();
         let parts = [&steps.from, &steps.to, &steps.by];
         parts.into_iter().for_each(|e| self.expr(e));
     }
@@ -604,7 +582,7 @@ impl Walk<'_> {
     /// Analyses an expression.
     fn expr(&mut self, e: &Expr) {
         use Operator::*;
-        if !self.count() {
+        if !self.count_node() {
             return;
         }
         match e {
@@ -612,32 +590,32 @@ impl Walk<'_> {
             Expr::Read(place) => {
                 self.report_slot_use(place.variable, "it is used as a number");
                 if self.model.undefined && self.model.variable(place.variable).role != Role::Bound {
-                    self.can_fail();
+                    self.record_possible_failure();
                 }
                 self.access(place, Effect::Read);
             }
             Expr::Peek(place) | Expr::IsUndefined(place) => self.access(place, Effect::Read),
             Expr::Line(_, a) | Expr::Not(a) | Expr::IsMember(a, _) => self.expr(a),
             Expr::Table(_, a) | Expr::Negate(a) | Expr::Convert(_, a) => {
-                self.can_fail();
+                self.record_possible_failure();
                 self.expr(a);
             }
             Expr::Binary(Equal | NotEqual, a, b) if self.are_slots_of_one(a, b) => {}
             Expr::Binary(op, a, b) => {
                 if op.is_arithmetic() {
-                    self.can_fail();
+                    self.record_possible_failure();
                 }
                 self.expr(a);
                 match op {
-                    And | Implies => self.assuming(a, true, |w| w.expr(b)),
-                    Or => self.assuming(a, false, |w| w.expr(b)),
+                    And | Implies => self.with_condition(a, true, |w| w.expr(b)),
+                    Or => self.with_condition(a, false, |w| w.expr(b)),
                     _ => self.expr(b),
                 }
             }
             Expr::If(c, a, b) => {
                 self.expr(c);
-                self.assuming(c, true, |w| w.expr(a));
-                self.assuming(c, false, |w| w.expr(b));
+                self.with_condition(c, true, |w| w.expr(a));
+                self.with_condition(c, false, |w| w.expr(b));
             }
             Expr::Forall(id, a) | Expr::Exists(id, a) => {
                 let mut sets = Vec::new();
@@ -687,22 +665,22 @@ impl Walk<'_> {
         for (&parameter, argument) in function.parameters.iter().zip(arguments) {
             bound.push(match argument {
                 Argument::Value(e) => {
-                    self.can_fail();
+                    self.record_possible_failure();
                     self.expr(e);
-                    (parameter, None, self.key(e))
+                    (parameter, None, self.symbolic_value(e))
                 }
                 Argument::Place(place) => {
                     self.indices(place);
-                    (parameter, Some(self.fixed(place)), None)
+                    (parameter, Some(self.resolve_alias(place)), None)
                 }
             });
         }
         if let Some(first) = active_call {
-            // Its effects are recorded at the outermost call.
+            // The effects of a recursive call are recorded at the outermost call.
             for outer in &mut self.loops {
-                outer.recursive |= first < outer.calls;
+                outer.is_recursive |= first < outer.call_depth;
                 let reason = || format!("`{}` calls itself", function.name);
-                outer.why.get_or_insert_with(reason);
+                outer.other_reason.get_or_insert_with(reason);
             }
             return;
         }
@@ -718,12 +696,12 @@ impl Walk<'_> {
             if place.is_none() {
                 self.begin_lifetime(parameter);
             }
-            let is_constant = !recursive && !assigned.contains(&parameter);
+            let is_never_assigned = !recursive && !assigned.contains(&parameter);
             self.places[parameter.index()] = place.filter(|_| !recursive);
             self.values[parameter.index()] =
-                value.filter(|key| is_constant && self.is_unmodifiable(key));
+                value.filter(|symbolic| is_never_assigned && self.is_unmodifiable(symbolic));
         }
-        // Facts about the caller's names hold here too, but a return does not leave the caller's loops.
+        // Inequalities of the caller's variables hold here too, but a return does not leave the caller's loops.
         self.calls.push(id);
         self.block(&function.body);
         self.calls.pop();

@@ -17,10 +17,10 @@ pub(super) struct Slots {
 
 struct Slot {
     /// The multiset.
-    multiset: Spot,
+    multiset: ResolvedPlace,
     /// The scalarsets by whose values the multiset is sorted.
     sets: Vec<TypeId>,
-    /// True if another element may occupy the slot by now.
+    /// True if another element may occupy the slot now.
     stale: bool,
 }
 
@@ -38,13 +38,13 @@ impl Slots {
     }
 }
 
-impl Walk<'_> {
+impl AsymmetryAnalysis<'_> {
     /// Records that a variable takes the slot numbers of a multiset.
     pub(super) fn bind_slot_number(&mut self, id: VariableId, multiset: &Place) {
         let mut sets = Vec::new();
         sets_in(self.model, self.model.type_of_place(multiset), &mut sets);
         let slot = Slot {
-            multiset: self.fixed(multiset),
+            multiset: self.resolve_alias(multiset),
             sets,
             stale: false,
         };
@@ -60,7 +60,7 @@ impl Walk<'_> {
                 false => reason,
             };
             let reason = format!("{reason}, and `{name}` is sorted by values of a scalarset");
-            self.report(sets, reason, AsymmetricUse::Slot(id));
+            self.report(sets, reason, AsymmetryLocation::Slot(id));
         }
     }
 
@@ -94,7 +94,7 @@ impl Walk<'_> {
         let Some(id) = self.slot(e) else {
             return false;
         };
-        let current = self.spot(multiset);
+        let current = self.resolve(multiset);
         let is_resolved = (current.path.iter()).all(|step| *step != PathStep::Index(None));
         let reason = match &self.slots.by_variable[id.index()] {
             Some(slot) if !is_resolved || slot.multiset != current => {
@@ -122,14 +122,16 @@ impl Walk<'_> {
     }
 
     /// Reports a place in a slot whose element may have been replaced. Aliases can lead to such places.
-    pub(super) fn report_stale_slots(&mut self, spot: &Spot) {
-        for step in &spot.path {
-            let PathStep::Index(Some(key)) = step else {
+    pub(super) fn report_stale_slots(&mut self, resolved: &ResolvedPlace) {
+        for step in &resolved.path {
+            let PathStep::Index(Some(symbolic)) = step else {
                 continue;
             };
-            let [id] = key.names[..] else { continue };
+            let [id] = symbolic.variables[..] else {
+                continue;
+            };
             let stale = |slot: &Slot| slot.stale;
-            if *key == Key::of(id)
+            if *symbolic == SymbolicValue::of(id)
                 && self.slots.by_variable[id.index()]
                     .as_ref()
                     .is_some_and(stale)
@@ -141,13 +143,13 @@ impl Walk<'_> {
 
     /// Records the removal of elements from a multiset.
     pub(super) fn record_removal(&mut self, multiset: &Place) {
-        let root = self.spot(multiset).root;
+        let root = self.resolve(multiset).root;
         self.slots.freed.insert(root);
     }
 
     /// Records the insertion of an element into a multiset.
     pub(super) fn record_insertion(&mut self, multiset: &Place) {
-        let root = self.spot(multiset).root;
+        let root = self.resolve(multiset).root;
         // The place of a recursive function's alias parameter is unknown.
         let unknown = |&id: &VariableId| self.model.variable(id).role == Role::Alias;
         let freed = &self.slots.freed;
@@ -160,7 +162,7 @@ impl Walk<'_> {
     /// Records a store. If the place contains a multiset, its elements are replaced.
     pub(super) fn record_store(&mut self, place: &Place) {
         if (self.model).holds_multiset(self.model.type_of_place(place)) {
-            self.mark_stale(self.spot(place).root);
+            self.mark_stale(self.resolve(place).root);
         }
     }
 
@@ -172,7 +174,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Prepares for a loop: a later round runs the first statements of the body after the last ones.
+    /// Prepares for a loop: a later iteration runs the first statements of the body after the last ones.
     pub(super) fn prepare_loop(&mut self, body: &[Stmt]) {
         if self.slots.by_variable.iter().all(Option::is_none) {
             return;
@@ -195,13 +197,13 @@ impl Walk<'_> {
             });
         };
         scan(body, &mut called);
-        let mut next = 0;
-        while next < called.len() {
+        let mut scanned = 0;
+        while scanned < called.len() {
             scan(
-                &self.model.functions[called[next].index()].body,
+                &self.model.functions[called[scanned].index()].body,
                 &mut called,
             );
-            next += 1;
+            scanned += 1;
         }
         if frees && fills || stores {
             let slots = self.slots.by_variable.iter_mut().flatten();

@@ -3,15 +3,15 @@
 use super::*;
 
 impl Validator<'_> {
-    pub(super) fn types(&mut self) {
+    pub(super) fn check_types(&mut self) {
         let model = self.model;
-        self.place = "types".into();
+        self.location = "types".into();
         if model.types.first().map(|t| &t.ty) != Some(&Type::Bool) {
             self.error("the first type must be the booleans");
         }
         let mut slots: Vec<u64> = Vec::new();
         for (i, named) in model.types.iter().enumerate() {
-            self.place = format!("type `{}`", named.name);
+            self.location = format!("type `{}`", named.name);
             let earlier = |id: TypeId| id.index() < i;
             let size = match &named.ty {
                 Type::Bool => 1,
@@ -19,9 +19,9 @@ impl Validator<'_> {
                     if labels.is_empty() {
                         self.error("an enumeration needs at least one label");
                     }
-                    let mut seen = FxHashSet::default();
+                    let mut known_names = FxHashSet::default();
                     for label in labels {
-                        if !seen.insert(label) {
+                        if !known_names.insert(label) {
                             self.error(format!("the label `{label}` occurs twice"));
                         }
                     }
@@ -48,10 +48,10 @@ impl Validator<'_> {
                     }
                 }
                 Type::Record(fields) => {
-                    let mut seen = FxHashSet::default();
+                    let mut known_names = FxHashSet::default();
                     let mut size = 0;
                     for (name, ty) in fields {
-                        if !seen.insert(name) {
+                        if !known_names.insert(name) {
                             self.error(format!("the field `{name}` occurs twice"));
                         }
                         if earlier(*ty) {
@@ -108,32 +108,32 @@ impl Validator<'_> {
             .filter_map(|v| slots.get(v.ty.index()))
             .sum();
         if total > MAX_SLOTS {
-            self.place = "variables".into();
+            self.location = "variables".into();
             self.error(format!(
                 "they have {total} parts together; the maximum is {MAX_SLOTS}"
             ));
         }
     }
 
-    pub(super) fn variables(&mut self) {
-        let mut seen = FxHashSet::default();
+    pub(super) fn check_variables(&mut self) {
+        let mut known_names = FxHashSet::default();
         for variable in &self.model.variables {
-            self.place = format!("variable `{}`", variable.name);
+            self.location = format!("variable `{}`", variable.name);
             if variable.ty.index() >= self.model.types.len() {
                 self.error("its type does not exist");
             } else if variable.role == Role::Bound && self.model.bounds(variable.ty).is_none() {
                 self.error("a bound variable needs a simple type");
             }
-            if variable.role == Role::State && !seen.insert(&variable.name) {
+            if variable.role == Role::State && !known_names.insert(&variable.name) {
                 self.error("another state variable has this name");
             }
         }
     }
 
-    pub(super) fn tables(&mut self) {
+    pub(super) fn check_tables(&mut self) {
         let model = self.model;
         for table in &model.tables {
-            self.place = format!("table `{}`", table.name);
+            self.location = format!("table `{}`", table.name);
             let bounds_of = |id: TypeId| {
                 (id.index() < model.types.len())
                     .then(|| model.bounds(id))

@@ -4,7 +4,7 @@ use super::*;
 
 impl Validator<'_> {
     /// Kind of an expression; `None` after a reported error.
-    pub(super) fn expr(&mut self, e: &Expr) -> Option<Kind> {
+    pub(super) fn kind_of_expr(&mut self, e: &Expr) -> Option<Kind> {
         let model = self.model;
         match e {
             Expr::Int(_) => Some(Kind::Int),
@@ -23,26 +23,26 @@ impl Validator<'_> {
                     None
                 }
             },
-            Expr::Read(place) | Expr::Peek(place) => self.place(place),
+            Expr::Read(place) | Expr::Peek(place) => self.kind_of_place(place),
             Expr::Undefined(ty) => {
                 self.require_undefined_values();
                 Some(model.kind_of_type(*ty))
             }
             Expr::IsUndefined(place) => {
-                if let Some(Kind::Aggregate(_)) = self.place(place) {
+                if let Some(Kind::Aggregate(_)) = self.kind_of_place(place) {
                     self.error("only values of simple types can be undefined");
                 }
                 Some(Kind::Bool)
             }
             Expr::ForallSteps(id, steps, body) | Expr::ExistsSteps(id, steps, body) => {
                 self.scoped(|v| {
-                    v.steps(*id, steps);
+                    v.check_steps(*id, steps);
                     v.expect(body, Kind::Bool, "a quantified claim");
                 });
                 Some(Kind::Bool)
             }
             Expr::Call(id, arguments) => {
-                self.call(*id, arguments);
+                self.check_call(*id, arguments);
                 let result = model.functions.get(id.index())?.result;
                 if result.is_none() {
                     self.error("a procedure is called where a value is needed");
@@ -52,14 +52,14 @@ impl Validator<'_> {
             Expr::Alias(id, place, e) => {
                 let mut kind = None;
                 self.scoped(|v| {
-                    v.aliased(*id, place);
-                    kind = v.expr(e);
+                    v.bind_alias(*id, place);
+                    kind = v.kind_of_expr(e);
                 });
                 kind
             }
             Expr::Let(id, value, e) => {
                 let mut kind = None;
-                let expected_kind = self.expr(value);
+                let expected_kind = self.kind_of_expr(value);
                 self.scoped(|v| {
                     v.bring_into_scope(*id, Role::Local);
                     if let (Some(expected_kind), Some(local)) =
@@ -69,12 +69,12 @@ impl Validator<'_> {
                             v.error(format!("`{}` is given a value of another kind", local.name));
                         }
                     }
-                    kind = v.expr(e);
+                    kind = v.kind_of_expr(e);
                 });
                 kind
             }
             Expr::Convert(to, inner) | Expr::IsMember(inner, to) => {
-                self.expr(inner)?;
+                self.kind_of_expr(inner)?;
                 let from = model.type_of(inner)?;
                 let related = from == *to
                     || model.offset_in_union(from, *to).is_some()
@@ -88,19 +88,19 @@ impl Validator<'_> {
                 })
             }
             Expr::Present(place, index) => {
-                self.multiset(place);
+                self.element_type(place);
                 self.expect(index, Kind::Int, "a slot");
                 Some(Kind::Bool)
             }
             Expr::Count(id, place, claim) => {
-                self.multiset(place);
+                self.element_type(place);
                 self.scoped(|v| {
                     v.bring_into_scope(*id, Role::Bound);
                     v.expect(claim, Kind::Bool, "a claim");
                 });
                 Some(Kind::Int)
             }
-            Expr::Line(_, e) => self.expr(e),
+            Expr::Line(_, e) => self.kind_of_expr(e),
             Expr::Table(id, index) => {
                 let Some(table) = model.tables.get(id.index()) else {
                     self.error(format!("there is no table {}", id.0));
@@ -117,12 +117,16 @@ impl Validator<'_> {
                 self.expect(a, Kind::Int, "the operand of the minus sign");
                 Some(Kind::Int)
             }
-            Expr::Binary(op, a, b) => self.binary(*op, a, b),
+            Expr::Binary(op, a, b) => self.kind_of_binary(*op, a, b),
             Expr::If(c, a, b) => {
                 self.expect(c, Kind::Bool, "a condition");
-                let (a, b) = (self.expr(a)?, self.expr(b)?);
+                let (a, b) = (self.kind_of_expr(a)?, self.kind_of_expr(b)?);
                 if a != b {
-                    let text = format!("the branches are {} and {}", self.name(a), self.name(b));
+                    let text = format!(
+                        "the branches are {} and {}",
+                        self.describe_kind(a),
+                        self.describe_kind(b)
+                    );
                     self.error(text);
                 }
                 if let Kind::Aggregate(_) = a {
@@ -140,7 +144,7 @@ impl Validator<'_> {
         }
     }
 
-    pub(super) fn binary(&mut self, op: Operator, a: &Expr, b: &Expr) -> Option<Kind> {
+    pub(super) fn kind_of_binary(&mut self, op: Operator, a: &Expr, b: &Expr) -> Option<Kind> {
         use Operator::*;
         match op {
             _ if op.is_arithmetic() => {
@@ -159,10 +163,14 @@ impl Validator<'_> {
                 Some(Kind::Bool)
             }
             _ => {
-                let (a, b) = (self.expr(a), self.expr(b));
+                let (a, b) = (self.kind_of_expr(a), self.kind_of_expr(b));
                 if let (Some(a), Some(b)) = (a, b) {
                     if a != b {
-                        let text = format!("{} is compared with {}", self.name(a), self.name(b));
+                        let text = format!(
+                            "{} is compared with {}",
+                            self.describe_kind(a),
+                            self.describe_kind(b)
+                        );
                         self.error(text);
                     }
                 }
@@ -171,7 +179,8 @@ impl Validator<'_> {
         }
     }
 
-    pub(super) fn place(&mut self, place: &Place) -> Option<Kind> {
+    /// Kind of a place; `None` after a reported error.
+    pub(super) fn kind_of_place(&mut self, place: &Place) -> Option<Kind> {
         let model = self.model;
         let Some(variable) = model.variables.get(place.variable.index()) else {
             self.error(format!("there is no variable {}", place.variable.0));
@@ -222,20 +231,22 @@ impl Validator<'_> {
         Some(model.kind_of_type(ty))
     }
 
+    /// Reports an expression of another kind.
     pub(super) fn expect(&mut self, e: &Expr, expected_kind: Kind, description: &str) {
-        if let Some(kind) = self.expr(e) {
+        if let Some(kind) = self.kind_of_expr(e) {
             if kind != expected_kind {
                 let text = format!(
                     "{description} must be {} but is {}",
-                    self.name(expected_kind),
-                    self.name(kind)
+                    self.describe_kind(expected_kind),
+                    self.describe_kind(kind)
                 );
                 self.error(text);
             }
         }
     }
 
-    pub(super) fn name(&self, kind: Kind) -> String {
+    /// Describes a kind with its article, for messages.
+    pub(super) fn describe_kind(&self, kind: Kind) -> String {
         match kind {
             Kind::Bool => "a truth value".into(),
             Kind::Int => "a number".into(),

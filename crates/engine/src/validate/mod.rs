@@ -103,31 +103,33 @@ impl Model {
 fn validate(model: &Model) -> Vec<ModelError> {
     let mut v = Validator {
         model,
-        place: String::new(),
+        location: String::new(),
         scope: Vec::new(),
-        callable: 0,
+        callable_count: 0,
         result: None,
         errors: Vec::new(),
     };
-    v.types();
+    v.check_types();
     if v.errors.is_empty() {
         // Expressions can be checked only against valid types.
-        v.variables();
-        v.tables();
+        v.check_variables();
+        v.check_tables();
     }
     if v.errors.is_empty() {
-        v.behaviour();
+        v.check_behaviour();
     }
     v.errors
 }
 
+/// Checker of one model.
 struct Validator<'a> {
     model: &'a Model,
-    place: String,
+    /// Part of the model that is checked, for messages.
+    location: String,
     /// Bound and local variables in scope.
     scope: Vec<VariableId>,
     /// Number of functions that may be called: those declared so far.
-    callable: usize,
+    callable_count: usize,
     /// In a function, its result type; `None` outside functions.
     result: Option<Option<TypeId>>,
     errors: Vec<ModelError>,
@@ -145,20 +147,20 @@ const MAX_INSTANCES: u64 = u32::MAX as u64 - 1;
 impl Validator<'_> {
     fn error(&mut self, message: impl Into<String>) {
         self.errors.push(ModelError {
-            place: self.place.clone(),
+            location: self.location.clone(),
             message: message.into(),
         });
     }
 
-    fn behaviour(&mut self) {
+    fn check_behaviour(&mut self) {
         let model = self.model;
         if model.starts.is_empty() {
-            self.place = format!("model `{}`", model.name);
+            self.location = format!("model `{}`", model.name);
             self.error("it has no start state");
         }
         for (f, function) in model.functions.iter().enumerate() {
-            self.place = format!("function `{}`", function.name);
-            self.callable = f + 1;
+            self.location = format!("function `{}`", function.name);
+            self.callable_count = f + 1;
             self.result = Some(function.result);
             self.scoped(|v| {
                 for &p in &function.parameters {
@@ -167,49 +169,49 @@ impl Validator<'_> {
                         _ => v.error("a parameter is a local variable or an alias"),
                     }
                 }
-                v.block(&function.body);
+                v.check_block(&function.body);
             });
         }
         self.result = None;
-        self.callable = model.functions.len();
+        self.callable_count = model.functions.len();
         let mut instances = 0;
         for start in &model.starts {
-            self.place = format!("start `{}`", start.name);
+            self.location = format!("start `{}`", start.name);
             self.scoped(|v| {
                 v.add_numbered_parameters(&start.parameters, &mut instances);
-                v.block(&start.body);
+                v.check_block(&start.body);
             });
         }
         let mut instances = 0;
         for rule in &model.rules {
-            self.place = format!("rule `{}`", rule.name);
+            self.location = format!("rule `{}`", rule.name);
             self.scoped(|v| {
                 v.add_numbered_parameters(&rule.parameters, &mut instances);
                 v.expect(&rule.guard, Kind::Bool, "the guard");
-                v.block(&rule.body);
+                v.check_block(&rule.body);
             });
         }
         for invariant in &model.invariants {
-            self.place = format!("invariant `{}`", invariant.name);
+            self.location = format!("invariant `{}`", invariant.name);
             self.scoped(|v| {
-                v.parameters(&invariant.parameters);
+                v.add_claim_parameters(&invariant.parameters);
                 v.expect(&invariant.holds, Kind::Bool, "the invariant");
             });
         }
         for cover in &model.covers {
-            self.place = format!("cover `{}`", cover.name);
+            self.location = format!("cover `{}`", cover.name);
             if let Some(e) = &cover.holds {
                 self.expect(e, Kind::Bool, "the cover");
             }
         }
         for claim in model.liveness.iter().chain(&model.assumptions) {
-            self.place = format!("claim `{}`", claim.name);
+            self.location = format!("claim `{}`", claim.name);
             self.scoped(|v| {
-                v.parameters(&claim.parameters);
+                v.add_claim_parameters(&claim.parameters);
                 v.expect(&claim.holds, Kind::Bool, "the claim");
             });
         }
-        self.place = "quiescent".into();
+        self.location = "quiescent".into();
         match &model.quiescent {
             Some(e) => self.expect(e, Kind::Bool, "it"),
             None if model.deadlock == Deadlock::ExceptQuiescent => {
@@ -227,7 +229,7 @@ impl Validator<'_> {
     }
 
     /// Brings parameters into scope. Returns the number of combinations of their values.
-    fn combinations(&mut self, parameters: &[VariableId]) -> u64 {
+    fn add_parameters(&mut self, parameters: &[VariableId]) -> u64 {
         let mut combinations = 1u64;
         for &p in parameters {
             self.bring_into_scope(p, Role::Bound);
@@ -239,8 +241,8 @@ impl Validator<'_> {
     }
 
     /// Brings the parameters of a claim into scope.
-    fn parameters(&mut self, parameters: &[VariableId]) {
-        let instances = self.combinations(parameters);
+    fn add_claim_parameters(&mut self, parameters: &[VariableId]) {
+        let instances = self.add_parameters(parameters);
         if instances > MAX_CLAIMS {
             self.error(format!(
                 "its parameters make {instances} instances; the maximum is {MAX_CLAIMS}"
@@ -250,7 +252,7 @@ impl Validator<'_> {
 
     /// Brings the parameters of a rule or start state into scope, and adds its instances to `instances`.
     fn add_numbered_parameters(&mut self, parameters: &[VariableId], instances: &mut u64) {
-        let total = instances.saturating_add(self.combinations(parameters));
+        let total = instances.saturating_add(self.add_parameters(parameters));
         if total > MAX_INSTANCES && *instances <= MAX_INSTANCES {
             self.error(format!(
                 "with the values of its parameters there are {total} rules or start states; the maximum is {MAX_INSTANCES}"
@@ -282,11 +284,11 @@ impl Validator<'_> {
         self.scope.push(id);
     }
 
-    fn block(&mut self, block: &[Stmt]) {
-        self.scoped(|v| block.iter().for_each(|s| v.stmt(s)));
+    fn check_block(&mut self, block: &[Stmt]) {
+        self.scoped(|v| block.iter().for_each(|s| v.check_stmt(s)));
     }
 
-    fn steps(&mut self, id: VariableId, steps: &Steps) {
+    fn check_steps(&mut self, id: VariableId, steps: &Steps) {
         for e in [&steps.from, &steps.to, &steps.by] {
             self.expect(e, Kind::Int, "a loop's bound");
         }
@@ -298,8 +300,8 @@ impl Validator<'_> {
     }
 
     /// Element type of a multiset.
-    fn multiset(&mut self, place: &Place) -> Option<TypeId> {
-        self.place(place)?;
+    fn element_type(&mut self, place: &Place) -> Option<TypeId> {
+        self.kind_of_place(place)?;
         match self.model.ty(self.model.type_of_place(place)) {
             Type::Multiset { element, .. } => Some(*element),
             _ => {
@@ -310,12 +312,12 @@ impl Validator<'_> {
         }
     }
 
-    fn call(&mut self, id: FunctionId, arguments: &[Argument]) {
+    fn check_call(&mut self, id: FunctionId, arguments: &[Argument]) {
         let model = self.model;
         let Some(function) = model.functions.get(id.index()) else {
             return self.error(format!("there is no function {}", id.0));
         };
-        if id.index() >= self.callable {
+        if id.index() >= self.callable_count {
             self.error(format!(
                 "`{}` is called before it is declared",
                 function.name
@@ -337,7 +339,10 @@ impl Validator<'_> {
             match (argument, parameter.role) {
                 (Argument::Value(e), Role::Local) => self.expect(e, expected_kind, "an argument"),
                 (Argument::Place(place), Role::Alias | Role::Local) => {
-                    if self.target(place).is_some_and(|kind| kind != expected_kind) {
+                    if self
+                        .check_target(place)
+                        .is_some_and(|kind| kind != expected_kind)
+                    {
                         self.error(format!(
                             "`{}` is given a place of another type",
                             parameter.name

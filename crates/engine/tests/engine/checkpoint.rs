@@ -14,7 +14,7 @@ use std::sync::Mutex;
 
 type Files = BTreeMap<(usize, u64), Vec<u8>>;
 
-/// Keeper in memory. A checkpoint is due at every `interval`-th call of `is_due`; the search may be interrupted at one
+/// Checkpoint sink in memory. A checkpoint is due at every `interval`-th call of `is_due`; the search may be interrupted at one
 /// of these calls.
 #[derive(Default)]
 struct MemorySink {
@@ -41,7 +41,7 @@ impl CheckpointSink for MemorySink {
             return Err(io::ErrorKind::StorageFull.into());
         }
         let previous = (self.files.lock().unwrap()).insert((component, number), parts.concat());
-        assert_eq!(previous, None, "nothing is kept twice");
+        assert_eq!(previous, None, "each checkpoint is stored once");
         Ok(())
     }
 
@@ -66,7 +66,7 @@ fn memory_sink(files: Files, interval: u64, interrupt_call: u64) -> MemorySink {
     }
 }
 
-fn library(name: &str) -> Model {
+fn library_model(name: &str) -> Model {
     let path = format!("{}/../../models/{name}.m", env!("CARGO_MANIFEST_DIR"));
     let text = std::fs::read_to_string(path).unwrap();
     murphi::read(name, &text, murphi::Dialect::Any)
@@ -81,7 +81,7 @@ fn is_interrupted(report: &Report) -> bool {
 
 /// Repeats an interrupted search until it completes, with `stretches` stretches per run and a different number of
 /// threads each time. Returns the report and the number of interruptions.
-fn in_pieces(model: &Model, options: &Options, stretches: u64) -> (Report, u64) {
+fn check_in_pieces(model: &Model, options: &Options, stretches: u64) -> (Report, u64) {
     let mut files = Files::new();
     for interruptions in 0.. {
         let sink = memory_sink(files, 2, stretches);
@@ -141,13 +141,13 @@ fn resumed_search_gives_the_same_report() {
         ),
         // Several components, and models with symmetry.
         (models::copies(3, true), Options::default(), 0),
-        (library("german"), Options::default(), 3),
-        (library("network_multiset"), Options::default(), 0),
+        (library_model("german"), Options::default(), 3),
+        (library_model("network_multiset"), Options::default(), 0),
     ];
     for (model, options, min_interruptions) in cases {
         let uninterrupted = check(&model, &options).unwrap();
         for stretches in [1, 2, 7] {
-            let (report, interruptions) = in_pieces(&model, &options, stretches);
+            let (report, interruptions) = check_in_pieces(&model, &options, stretches);
             assert_eq!(
                 report, uninterrupted,
                 "{} in pieces of {stretches}",
@@ -225,7 +225,7 @@ fn all_checkpoints(model: &Model) -> Files {
 }
 
 #[test]
-fn every_checkpoint_alone_is_enough_to_go_on_from() {
+fn search_resumes_after_any_checkpoint() {
     let model = models::peterson(5);
     let uninterrupted = check(&model, &Options::default()).unwrap();
     let files = all_checkpoints(&model);
@@ -246,6 +246,7 @@ fn every_checkpoint_alone_is_enough_to_go_on_from() {
     }
 }
 
+/// Error with which a search resumes from these checkpoints.
 fn checkpoint_error(model: &Model, options: &Options, files: Files) -> CheckpointError {
     let sink = memory_sink(files, 10_000, 0);
     let options = Options {
@@ -260,7 +261,7 @@ fn checkpoint_error(model: &Model, options: &Options, files: Files) -> Checkpoin
 
 #[test]
 fn foreign_and_damaged_checkpoints_are_rejected() {
-    let model = library("peterson_2");
+    let model = library_model("peterson_2");
     let default = Options::default();
     let files = all_checkpoints(&model);
     let mut other_model = model.clone();
@@ -272,9 +273,9 @@ fn foreign_and_damaged_checkpoints_are_rejected() {
     let foreign = [
         checkpoint_error(&other_model, &default, files.clone()),
         checkpoint_error(
-            &library("german"),
+            &library_model("german"),
             &off,
-            all_checkpoints(&library("german")),
+            all_checkpoints(&library_model("german")),
         ),
     ];
     for error in foreign {
@@ -315,12 +316,13 @@ fn foreign_and_damaged_checkpoints_are_rejected() {
     ));
 }
 
+/// First `end` bytes.
 fn prefix(bytes: &[u8], end: usize) -> Vec<u8> {
     bytes[..end].to_vec()
 }
 
 #[test]
-fn a_checkpoint_that_cannot_be_kept_ends_the_search() {
+fn storage_error_ends_the_search() {
     let full = MemorySink {
         interval: 1,
         is_full: true,
@@ -334,8 +336,8 @@ fn a_checkpoint_that_cannot_be_kept_ends_the_search() {
     let Err(CheckError::Checkpoint(error)) = result else {
         panic!("{result:?}")
     };
-    let CheckpointErrorKind::NotKept(why) = error.kind else {
+    let CheckpointErrorKind::CannotStore(storage_error) = error.kind else {
         panic!("{error:?}")
     };
-    assert_eq!(why.kind(), io::ErrorKind::StorageFull);
+    assert_eq!(storage_error.kind(), io::ErrorKind::StorageFull);
 }

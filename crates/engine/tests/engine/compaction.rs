@@ -9,7 +9,7 @@ use cohkit_murphi::{read, Dialect};
 
 use cohkit_testing::models;
 
-fn compact(model: &Model, options: &Options) -> Report {
+fn check_compacted(model: &Model, options: &Options) -> Report {
     let run = |threads, engine| {
         let options = Options {
             threads,
@@ -27,7 +27,7 @@ fn compact(model: &Model, options: &Options) -> Report {
 }
 
 /// The report without the fields that depend on hash compaction.
-fn exact(report: &Report) -> Report {
+fn without_compaction_fields(report: &Report) -> Report {
     Report {
         omission_probability: None,
         memory: 0,
@@ -44,8 +44,13 @@ fn signatures_and_full_states_agree() {
     for mut model in [models::peterson(5), broken, dining] {
         model.quiescent = None;
         let full_report = check(&model, &Options::default()).unwrap();
-        let report = compact(&model, &Options::default());
-        assert_eq!(exact(&report), exact(&full_report), "{}", model.name);
+        let report = check_compacted(&model, &Options::default());
+        assert_eq!(
+            without_compaction_fields(&report),
+            without_compaction_fields(&full_report),
+            "{}",
+            model.name
+        );
         let bound = omission_bound(report.components[0]);
         assert_eq!(report.omission_probability, Some(bound));
         assert!(bound < 1e-9);
@@ -68,8 +73,11 @@ fn large() -> Model {
 #[test]
 fn large_states_take_less_memory() {
     let full_report = check(&large(), &Options::default()).unwrap();
-    let report = compact(&large(), &Options::default());
-    assert_eq!(exact(&report), exact(&full_report));
+    let report = check_compacted(&large(), &Options::default());
+    assert_eq!(
+        without_compaction_fields(&report),
+        without_compaction_fields(&full_report)
+    );
     assert_eq!(report.states, 4096);
     // A state of thirty bytes is replaced by a signature of eight.
     assert!(
@@ -101,7 +109,7 @@ fn documented_memory_per_state_is_measured() {
 #[test]
 fn hash_compaction_leaves_drain_undecided() {
     let model = models::drain(models::Ending::Answered);
-    let report = compact(&model, &Options::default());
+    let report = check_compacted(&model, &Options::default());
     let reason = Reason::HashCompaction;
     assert_eq!(report.outcome, Outcome::Undecided { reason });
     assert!(report.complete);
@@ -119,6 +127,6 @@ fn hash_compaction_leaves_drain_undecided() {
         ..Options::default()
     };
     let reason = Reason::MaxStates;
-    let report = compact(&model, &limited);
+    let report = check_compacted(&model, &limited);
     assert_eq!(report.outcome, Outcome::Undecided { reason });
 }

@@ -44,7 +44,7 @@ fn without_memory(report: Report) -> Report {
 }
 
 #[test]
-fn code_for_all_values_gives_the_report_of_code_for_each() {
+fn shared_and_separate_code_give_equal_reports() {
     let (mut compared, mut violated) = (0, 0);
     for model in models() {
         let options = Options {
@@ -114,7 +114,7 @@ fn random_walks_are_independent_of_shared_rule_code() {
     }
 }
 
-/// A model with far more rule instances than separate pieces of code could exist for.
+/// A model with too many rule instances for separate pieces of code.
 const MANY: &str = "
 const N: 1200;
 var a, b, c: 0..N;
@@ -130,7 +130,7 @@ fn many_model(text: &str) -> Model {
 }
 
 #[test]
-fn a_rule_may_have_more_instances_than_there_could_be_code_for() {
+fn rules_may_have_more_instances_than_code_pieces() {
     for engine in [Engine::Interpreter, Engine::Native] {
         let options = Options {
             engine,
@@ -138,8 +138,8 @@ fn a_rule_may_have_more_instances_than_there_could_be_code_for() {
         };
         let report = check(&many_model(MANY), &options).unwrap();
         assert_eq!(report.outcome, Outcome::Verified);
-        // `a` runs from 1 to 40, and `c` takes 3 values. `b` changes at each of the 39 steps of a round, so it
-        // alternates over two rounds: 240 states.
+        // `a` runs from 1 to 40, and `c` takes 3 values. `b` changes at each of the 39 steps of a cycle, so it
+        // alternates over two cycles: 240 states.
         assert_eq!(report.states, 240);
     }
 }

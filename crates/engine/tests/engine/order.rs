@@ -4,7 +4,7 @@
 use cohkit_engine::{check, Options, Outcome, Report};
 use cohkit_murphi as murphi;
 
-fn run(text: &str, symmetry: bool) -> (Report, Vec<String>) {
+fn check_text(text: &str, symmetry: bool) -> (Report, Vec<String>) {
     let read = murphi::read("text", text, Default::default());
     let read = read.unwrap_or_else(|errors| panic!("{}", errors[0].render("text", text, false)));
     let options = Options {
@@ -18,8 +18,8 @@ fn run(text: &str, symmetry: bool) -> (Report, Vec<String>) {
 
 /// Checks that a violation is found that a permutation of the values would hide, and that a warning states the reason.
 fn assert_asymmetric(text: &str, warning: &str) {
-    let (report, warnings) = run(text, true);
-    let (full_report, _) = run(text, false);
+    let (report, warnings) = check_text(text, true);
+    let (full_report, _) = check_text(text, false);
     for report in [&report, &full_report] {
         let Outcome::Violated { .. } = report.outcome else {
             panic!("{text}\n{:?}", report.outcome)
@@ -49,7 +49,7 @@ fn model(functions: &str, go: &str, claim: &str) -> String {
 }
 
 #[test]
-fn claims_about_all_values_that_change_something() {
+fn quantified_claims_with_side_effects_are_asymmetric() {
     let take = "function take(n: S): boolean; begin got := n; return true; end;
         function look(n: S): boolean; begin got := n; return false; end;";
     let guard = "multisetcount(i: m, true) > 0 & isundefined(got) & !isundefined(q)";
@@ -73,7 +73,7 @@ fn read_only_quantifiers_keep_symmetry() {
     let even = "function even(n: S): boolean;
         var k: 0..3; begin k := 0; for s: S do if s != n then k := k + 1; end; end; return k = 1; end;";
     let go = "rule \"go\" forall n: S do even(n) end & multisetcount(i: m, even(m[i])) = 2 ==> begin end;";
-    let (report, warnings) = run(&model(even, go, "true"), true);
+    let (report, warnings) = check_text(&model(even, go, "true"), true);
     assert!(report.symmetric, "{warnings:?}");
 }
 
@@ -100,7 +100,7 @@ fn labels_of_several_enumerations_differ() {
         .replace("for u: U do o[u] := 0; end;", "o := A1;")
         .replace("o[A0] := o[B0] + 1", "o := A0")
         .replace("o[B0] := o[A0] + 1", "o := B0");
-    let (report, _) = run(
+    let (report, _) = check_text(
         &format!("{checked_text} invariant \"no B0\" o != B0;"),
         true,
     );
@@ -112,7 +112,7 @@ fn labels_of_several_enumerations_differ() {
 }
 
 #[test]
-fn numbers_of_slots() {
+fn observable_slot_numbers_are_asymmetric() {
     let slot_pair_rule = |guard: &str, body: &str| {
         format!(
             "choose i: m do choose j: m do
@@ -159,7 +159,7 @@ fn element_naming_slots_keep_symmetry() {
           rule \"go\" i != j & isundefined(got) & !isundefined(q) ==>
           begin got := m[i]; multisetremove(i, m); multisetremove(j, m); multisetadd(q, m); end;
         end; end;";
-    let (report, warnings) = run(&model("", go, "true"), true);
+    let (report, warnings) = check_text(&model("", go, "true"), true);
     assert!(report.symmetric, "{warnings:?}");
     assert!(warnings.is_empty(), "{warnings:?}");
 }

@@ -239,7 +239,7 @@ fn with_murphi_features(mut model: Model, bytes: &[u8]) -> Model {
         model.assumptions.push(Invariant {
             name: "assumed".into(),
             parameters: Vec::new(),
-            why: String::new(),
+            reason: String::new(),
             holds: match model.undefined {
                 true => undefined(v).or(v.lt(2)),
                 false => v.lt(2),
@@ -253,7 +253,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn engines_agree_on_odd_models(
+    fn engines_agree_on_models_with_murphi_features(
         bytes in proptest::collection::vec(any::<u8>(), 20..250),
         feature_bytes in proptest::collection::vec(any::<u8>(), 20..100),
     ) {

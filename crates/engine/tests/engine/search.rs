@@ -7,7 +7,7 @@ use cohkit_engine::model::*;
 use cohkit_engine::report::{Outcome, Property, Report, Status};
 use cohkit_engine::search::{Engine, Reason};
 use cohkit_engine::trace::replay;
-use cohkit_engine::trace_events::{Remark, TraceEvents};
+use cohkit_engine::trace_events::{NoteEvent, TraceEvents};
 use cohkit_engine::{check, Options};
 use cohkit_murphi::{read, Dialect};
 use models::Ending;
@@ -26,7 +26,7 @@ fn run(model: &Model, options: &Options) -> Report {
 
 /// Regression: a cell of an offset is reused for other numbers, which machine code must not treat as offsets.
 #[test]
-fn an_element_that_is_undefined_is_copied_to_its_own_place() {
+fn undefined_element_is_copied_to_itself() {
     let text = "
 type t1: -1 .. 0; t3: array [t1] of boolean;
 var v0: t3; v1: t1;
@@ -37,7 +37,7 @@ rule \"x\"
 end;
 ";
     let mut model = read("copied", text, Dialect::Any)
-        .expect("it is right")
+        .expect("the model is valid")
         .model;
     model.deadlock = Deadlock::Off;
     for engine in [Engine::Interpreter, Engine::Native] {
@@ -355,11 +355,8 @@ impl RecordedEvents {
 }
 
 impl TraceEvents for RecordedEvents {
-    fn add_event(&mut self, remark: Remark) {
-        self.record(format!(
-            "{} {:?} {}",
-            remark.sort, remark.values, remark.words
-        ));
+    fn add_event(&mut self, event: NoteEvent) {
+        self.record(format!("{} {:?} {}", event.kind, event.values, event.text));
     }
     fn step(&mut self, rule: &str, before: &[i64], after: &[i64]) {
         self.record(format!("{rule}: {before:?} {after:?}"));
@@ -377,11 +374,11 @@ fn trace_renderer_receives_notes_and_states() {
     let small = m.range("small", 0, 3);
     let n = m.state("n", small);
     m.agent("counter");
-    let event_note = |sort, words: Vec<Piece>| {
-        Stmt::Note(Note::Says {
-            sort,
+    let event_note = |kind, phrase: Vec<Piece>| {
+        Stmt::Note(Note::Event {
+            kind,
             values: vec![n + 10, n.is(0)],
-            words,
+            phrase,
         })
     };
     let text = |t: &str| vec![Piece::Text(t.into())];
@@ -392,7 +389,7 @@ fn trace_renderer_receives_notes_and_states() {
         Piece::Value(n.into()),
     ];
     let body = [
-        Stmt::Note(Note::Marks {
+        Stmt::Note(Note::Mark {
             group: 0,
             member: n.into(),
         }),

@@ -2,7 +2,7 @@
 
 use cohkit_engine::build::*;
 use cohkit_engine::model::{Deadlock, Model, Rule, TypeId};
-use cohkit_engine::replay::{replay_trace, Ending};
+use cohkit_engine::replay::{replay_trace, FinalVerdict};
 use cohkit_engine::search::{Engine, Reason};
 use cohkit_engine::simulate::{simulate, Simulation};
 use cohkit_engine::trace::replay;
@@ -140,9 +140,9 @@ fn walks_watch_loops_over_scalarsets() {
     };
     assert!(limit.contains("`owner` = "), "{limit}");
     assert_eq!(trace.steps.last().unwrap().rule, "look");
-    assert!(trace.watched && report.walks.is_some());
+    assert!(trace.loops_checked && report.walks.is_some());
     let (_, ending) = replay_trace(&model, trace, None).unwrap();
-    assert!(matches!(ending, Ending::Exceeded(why) if why == *limit));
+    assert!(matches!(ending, FinalVerdict::LimitExceeded(reason) if reason == *limit));
 
     let unwatched = Options {
         symmetry: false,
@@ -154,7 +154,7 @@ fn walks_watch_loops_over_scalarsets() {
 }
 
 #[test]
-fn walks_begin_nowhere_else_than_in_start_states() {
+fn walks_begin_only_in_start_states() {
     for text in [
         "var a: boolean; rule begin a := true; end; invariant false;",
         "var a: boolean; startstate begin a := false; end; rule begin a := !a; end; assume a;

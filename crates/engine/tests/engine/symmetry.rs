@@ -32,7 +32,7 @@ fn run(model: &Model, options: Options) -> Report {
 }
 
 /// Report with symmetry, checked to be equal for both engines and any number of threads.
-fn reduced(model: &Model) -> Report {
+fn check_reduced(model: &Model) -> Report {
     let expected = run(model, Options::default());
     for threads in [1, 2, 3] {
         for engine in [Engine::Interpreter, Engine::Native] {
@@ -60,7 +60,7 @@ fn graphs_up_to_isomorphism() {
     // Numbers of directed graphs on n unlabelled nodes (OEIS A000273), and 2^(n(n-1)) with labels.
     for (nodes, orbits) in [(2, 3), (3, 16), (4, 218)] {
         let model = graphs(nodes).build().unwrap();
-        let report = reduced(&model);
+        let report = check_reduced(&model);
         assert_eq!(report.outcome, Outcome::Verified);
         assert_eq!(report.states, orbits);
         assert!(report.symmetric);
@@ -86,7 +86,7 @@ fn counterexamples_under_symmetry_replay() {
     let triangle = edge.at(x).at(y).and(edge.at(y).at(z)).and(edge.at(z).at(x));
     m.invariant("no triangle", !x.any(y.any(z.any(triangle))));
     let model = m.build().unwrap();
-    let report = reduced(&model);
+    let report = check_reduced(&model);
     let Outcome::Violated { trace, .. } = &report.outcome else {
         panic!("{:?}", report.outcome)
     };
@@ -149,7 +149,7 @@ fn owners(shared_ownership: bool) -> Model {
 
 #[test]
 fn irrelevant_loop_order_keeps_symmetry() {
-    let report = reduced(&owners(false));
+    let report = check_reduced(&owners(false));
     assert_eq!(report.outcome, Outcome::Verified);
     assert!(report.symmetric);
     let unreduced = run(
@@ -165,14 +165,14 @@ fn irrelevant_loop_order_keeps_symmetry() {
 
 /// The results for different orders of two owners are exchanged by a permutation.
 #[test]
-fn results_that_differ_by_a_permutation_are_one() {
+fn results_equal_up_to_permutation_agree() {
     let model = owners(true);
     let node = model.variable(VariableId(0)).ty;
     let Type::Array { index, .. } = *model.ty(node) else {
         panic!("`owns` is an array")
     };
     assert_orbits("owners", &model, index, 3);
-    assert_eq!(reduced(&model).outcome, Outcome::Verified);
+    assert_eq!(check_reduced(&model).outcome, Outcome::Verified);
 }
 
 /// One owner may be the boss, which breaks the symmetry between owners.
@@ -200,7 +200,7 @@ fn order_dependence_is_found_with_both_results() {
         rule("for m: node do if !isundefined(boss) & m = boss then for n: node do if owns[n] then owner := n; end; end; end; end;"),
         rule("if exists n: node do owns[n] end then owner := last(); end;"),
     ] {
-        let report = reduced(&boss(take, &look));
+        let report = check_reduced(&boss(take, &look));
         let Outcome::Exceeded { limit, trace } = &report.outcome else {
             panic!("{look}: {:?}", report.outcome);
         };
@@ -222,7 +222,7 @@ fn order_dependence_is_found_with_both_results() {
     // A guard that holds only in some orders, and an error that occurs only in some orders.
     let look =
         "rule \"look\" (exists n: node do owns[n] end) & last() = boss ==> begin seen := 1; end;";
-    let report = reduced(&boss(take, look));
+    let report = check_reduced(&boss(take, look));
     let Outcome::Exceeded { limit, .. } = &report.outcome else {
         panic!("{:?}", report.outcome);
     };
@@ -231,7 +231,7 @@ fn order_dependence_is_found_with_both_results() {
         "{limit}"
     );
     let look = rule("if exists n: node do owns[n] end then assert last() = boss; end;");
-    let report = reduced(&boss(take, &look));
+    let report = check_reduced(&boss(take, &look));
     let Outcome::Exceeded { limit, .. } = &report.outcome else {
         panic!("{:?}", report.outcome);
     };
@@ -240,15 +240,15 @@ fn order_dependence_is_found_with_both_results() {
     let nobody_owns = "forall m: node do !owns[m] end";
     let look = rule("for n: node do if owns[n] then owner := n; end; end;");
     assert_eq!(
-        reduced(&boss(nobody_owns, &look)).outcome,
+        check_reduced(&boss(nobody_owns, &look)).outcome,
         Outcome::Verified
     );
 }
 
-/// The last step changes nothing in the order of the text, but changes the state in another order. If no other rule
+/// The last step changes nothing in the order of the model, but changes the state in another order. If no other rule
 /// leads on, a deadlock therefore depends on the order.
 #[test]
-fn a_deadlock_that_depends_on_an_order_is_not_decided() {
+fn order_dependent_deadlock_is_undecided() {
     let model = |rest: &str| {
         murphi(&format!(
             "type node: scalarset(2); var owner: node; other: boolean;
@@ -257,18 +257,18 @@ fn a_deadlock_that_depends_on_an_order_is_not_decided() {
             {rest}"
         ))
     };
-    let report = reduced(&model(""));
+    let report = check_reduced(&model(""));
     assert!(
         matches!(report.outcome, Outcome::Exceeded { .. }),
         "{:?}",
         report.outcome
     );
     let flip = "rule \"flip\" begin other := !other; end;";
-    let report = reduced(&model(flip));
+    let report = check_reduced(&model(flip));
     assert_eq!((report.outcome, report.states), (Outcome::Verified, 2));
     let mut off = model("");
     off.deadlock = Deadlock::Off;
-    let report = reduced(&off);
+    let report = check_reduced(&off);
     assert_eq!((report.outcome, report.states), (Outcome::Verified, 1));
 }
 
@@ -290,7 +290,7 @@ fn too_many_orders_are_not_tried() {
 /// One of two nodes has a value, the other is undefined. A quantifier over both must read the undefined one, whichever
 /// comes first.
 #[test]
-fn an_error_is_not_hidden_by_a_value_that_decides() {
+fn short_circuit_hides_no_error() {
     let model_with = |rest: &str| {
         murphi(&format!(
             "type node: scalarset(2);
@@ -346,7 +346,7 @@ fn an_error_is_not_hidden_by_a_value_that_decides() {
         rule \"look\" !isundefined(last) & exists m: node do a[m] end ==>
         begin undefine a[last]; undefine last; end;",
     );
-    let report = reduced(&ordered);
+    let report = check_reduced(&ordered);
     assert_eq!(report.outcome, Outcome::Verified);
     assert!(!report.symmetric);
 }
@@ -370,7 +370,7 @@ fn asymmetric_loop_disables_reduction() {
         end;
         ruleset t: thing do rule \"at\" begin at[t] := !at[t]; end; end;",
     );
-    let report = reduced(&model);
+    let report = check_reduced(&model);
     assert_eq!(report.outcome, Outcome::Verified);
     let unreduced = run(
         &model,
@@ -386,12 +386,15 @@ fn asymmetric_loop_disables_reduction() {
 
 /// Peterson's algorithm and the MCS locks of the model library, with fewer processes.
 #[test]
-fn mutual_exclusion_has_the_orbits_that_brute_force_finds() {
+fn mutual_exclusion_orbits_match_brute_force() {
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
     for (name, max_processes) in [("filter_6", 4), ("mcs_lock", 3), ("mcs_lock_exchange", 3)] {
         let text = std::fs::read_to_string(format!("{root}/models/{name}.m"));
-        let text = text.expect("the model is there");
-        let position = text.find("processes: ").expect("it has a size") + "processes: ".len();
+        let text = text.expect("the model file exists");
+        let position = text
+            .find("processes: ")
+            .expect("the model declares its number of processes")
+            + "processes: ".len();
         for processes in 2..=max_processes {
             let text = format!("{}{processes}{}", &text[..position], &text[position + 1..]);
             let read = cohkit_murphi::read(name, &text, Default::default());

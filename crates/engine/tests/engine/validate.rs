@@ -26,7 +26,7 @@ fn errors(
 }
 
 #[test]
-fn a_sound_model_has_no_errors() {
+fn valid_model_has_no_errors() {
     let messages = errors(|m, n, c, cells, i| {
         let red = m.label(TypeId(2), "red");
         let t = m.local("t", TypeId(1));
@@ -46,7 +46,7 @@ fn a_sound_model_has_no_errors() {
 }
 
 #[test]
-fn each_fault_is_named_with_its_place() {
+fn errors_name_their_location() {
     let message =
         |f: fn(&mut Builder, VariableId, VariableId, VariableId, VariableId)| errors(f).join("; ");
     assert_eq!(

@@ -49,23 +49,24 @@ pub struct Engine {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Timer {
     /// The engine fetches the descriptor of a transfer.
-    Fetch(u64),
+    DescriptorFetch(u64),
     /// The engine starts the data phase of a transfer.
-    Begin(u64),
-    /// Host memory answers a read request.
-    Answer(u64),
+    DataStart(u64),
+    /// Host memory returns the data of a read request.
+    MemoryResponse(u64),
     /// The core detects the end of a transfer.
-    Done(u64),
+    Detection(u64),
 }
 
+// Kinds of messages, in the upper bits of their labels.
 const DOORBELL: u64 = 1 << 60;
 const DATA: u64 = 2 << 60;
 const STATUS: u64 = 3 << 60;
-const KIND: u64 = 15 << 60;
-/// Ticks, in addition to the delay, in which the ends exchange their initial credits.
-const UP: u64 = 1024 * LANE_BYTE;
+const KIND_MASK: u64 = 15 << 60;
+/// Ticks, in addition to the delay, for the exchange of initial credits.
+const INITIALISATION_TICKS: u64 = 1024 * LANE_BYTE;
 /// Bytes of a doorbell and of a status word.
-const WORD: u16 = 8;
+const WORD_BYTES: u16 = 8;
 /// Distance between the buffers of transfers in bytes. Each buffer starts at a page boundary.
 const BUFFER_DISTANCE: u64 = 1 << 20;
 
@@ -93,7 +94,7 @@ impl<'e> TransferRun<'e> {
         let ends = [End::new(ends.clone()), End::new(ends)];
         let mut bench = Testbench::new(ends, lanes, delay, 0.0, 0);
         // Link initialisation: exchange of credits.
-        bench.advance(4 * delay + UP);
+        bench.advance(4 * delay + INITIALISATION_TICKS);
         TransferRun {
             engine,
             payload,
@@ -117,11 +118,11 @@ impl<'e> TransferRun<'e> {
                 .timers
                 .peek()
                 .map_or(u64::MAX, |Reverse((time, _))| *time);
-            let link = self.bench.next_at();
-            if timer == u64::MAX && link == u64::MAX {
+            let link_event = self.bench.next_at();
+            if timer == u64::MAX && link_event == u64::MAX {
                 break;
             }
-            if timer <= link {
+            if timer <= link_event {
                 self.bench.advance(timer);
                 if let Some(Reverse((_, timer))) = self.timers.pop() {
                     self.handle_timer(timer);
@@ -129,7 +130,7 @@ impl<'e> TransferRun<'e> {
             } else {
                 self.bench.step();
             }
-            self.take();
+            self.take_messages();
         }
         self.times
     }
@@ -150,16 +151,16 @@ impl<'e> TransferRun<'e> {
     fn ring_doorbell(&mut self) {
         let number = self.times.len() as u64;
         self.times.push((self.bench.now, 0));
-        self.write(0, WORD, DOORBELL | number);
+        self.write(0, WORD_BYTES, DOORBELL | number);
     }
 
     fn handle_timer(&mut self, timer: Timer) {
         match timer {
-            Timer::Fetch(number) => {
+            Timer::DescriptorFetch(number) => {
                 self.requester
                     .queue_read(2 * number, 0, self.engine.descriptor);
             }
-            Timer::Begin(number) => match self.engine.direction {
+            Timer::DataStart(number) => match self.engine.direction {
                 Direction::ToDevice => {
                     self.requester.queue_read(
                         2 * number + 1,
@@ -174,10 +175,10 @@ impl<'e> TransferRun<'e> {
                         self.write(1, bytes as u16, DATA | number);
                         remaining -= bytes;
                     }
-                    self.write(1, WORD, STATUS | number);
+                    self.write(1, WORD_BYTES, STATUS | number);
                 }
             },
-            Timer::Answer(label) => {
+            Timer::MemoryResponse(label) => {
                 let request = Message {
                     circuit: NON_POSTED,
                     bytes: 0,
@@ -189,7 +190,7 @@ impl<'e> TransferRun<'e> {
                 };
                 self.outgoing[0].extend(completer.completions(request));
             }
-            Timer::Done(number) => {
+            Timer::Detection(number) => {
                 self.times[number as usize].1 = self.bench.now;
                 self.completed += 1;
                 if (self.times.len() as u64) < self.engine.transfers {
@@ -222,7 +223,7 @@ impl<'e> TransferRun<'e> {
     }
 
     /// Takes all received messages.
-    fn take(&mut self) {
+    fn take_messages(&mut self) {
         for circuit in [POSTED, NON_POSTED, COMPLETIONS] {
             for side in 0..2 {
                 while let Some(message) = Layer::take(&mut self.bench.ends_mut()[side], circuit) {
@@ -234,18 +235,20 @@ impl<'e> TransferRun<'e> {
 
     fn handle_message(&mut self, message: Message) {
         let engine = self.engine;
-        let number = message.label & !KIND;
-        match (message.circuit, message.label & KIND) {
-            (POSTED, DOORBELL) => self.schedule_timer(engine.start, Timer::Fetch(number)),
-            (POSTED, STATUS) => self.schedule_timer(engine.detection, Timer::Done(number)),
-            (NON_POSTED, _) => self.schedule_timer(engine.memory, Timer::Answer(message.label)),
+        let number = message.label & !KIND_MASK;
+        match (message.circuit, message.label & KIND_MASK) {
+            (POSTED, DOORBELL) => self.schedule_timer(engine.start, Timer::DescriptorFetch(number)),
+            (POSTED, STATUS) => self.schedule_timer(engine.detection, Timer::Detection(number)),
+            (NON_POSTED, _) => {
+                self.schedule_timer(engine.memory, Timer::MemoryResponse(message.label))
+            }
             (COMPLETIONS, _) => {
                 debug_assert!(Span::of(message.label).bytes > 0);
                 match self.requester.complete(message) {
                     Ok(Some(read)) if read % 2 == 0 => {
-                        self.schedule_timer(engine.start, Timer::Begin(read / 2));
+                        self.schedule_timer(engine.start, Timer::DataStart(read / 2));
                     }
-                    Ok(Some(read)) => self.write(1, WORD, STATUS | (read / 2)),
+                    Ok(Some(read)) => self.write(1, WORD_BYTES, STATUS | (read / 2)),
                     Ok(None) | Err(_) => {}
                 }
             }

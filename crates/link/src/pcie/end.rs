@@ -1,7 +1,7 @@
 //! One end of a PCIe link: three classes with credits for headers and data, numbered packets with replay, and data link
 //! layer packets (DLLPs) that acknowledge packets and return credits.
 
-use super::numbered::{Receiver, Sender, Verdict};
+use super::numbered::{Arrival, Receiver, Sender};
 use crate::crc::{Checksum, ErrorPattern};
 use crate::layer::{Layer, Message, Rejection, Shortage, WireUnit};
 use std::collections::VecDeque;
@@ -12,11 +12,11 @@ pub const POSTED: u8 = 0;
 pub const NON_POSTED: u8 = 1;
 /// Completions.
 pub const COMPLETIONS: u8 = 2;
-const NAMES: [&str; 3] = ["posted", "non-posted", "completions"];
+const CIRCUIT_NAMES: [&str; 3] = ["posted", "non-posted", "completions"];
 /// Bytes of data per data credit.
-pub const DATA_CREDIT: u64 = 16;
+const DATA_CREDIT_BYTES: u64 = 16;
 /// Bytes of a DLLP on the wire, including framing.
-pub const LINK_PACKET: u64 = 8;
+pub(crate) const LINK_PACKET_BYTES: u64 = 8;
 /// Modulus of the transmitted credit counters for headers (8 bits) and data (12 bits). Fewer than half may be free.
 const COUNTER_MODULUS: [u64; 2] = [256, 4096];
 
@@ -28,7 +28,7 @@ pub struct Parameters {
     /// Maximum bytes of data per packet.
     pub payload: u16,
     /// Receive buffer of each class: headers, and 16-byte units of data. 0 means infinite credits.
-    pub room: [[u64; 2]; 3],
+    pub capacity: [[u64; 2]; 3],
     /// One acknowledgement and one credit return are sent per this many received bytes.
     pub limit: u64,
     /// Retry timeout: bytes sent before unacknowledged packets are resent.
@@ -36,7 +36,7 @@ pub struct Parameters {
     /// Bytes sent before unchanged credits are repeated, so that a lost credit return has no lasting effect.
     pub refresh: u64,
     /// Capacity of the transmit queue of each class, in packets.
-    pub fifo: usize,
+    pub queue_capacity: usize,
 }
 
 impl Parameters {
@@ -45,13 +45,17 @@ impl Parameters {
     /// timeout of 64 KiB, and credit repetition after 32 KiB.
     pub fn new(payload: u16, limit: u64) -> Parameters {
         Parameters {
-            headers: [super::REQUEST, super::REQUEST, super::COMPLETION],
+            headers: [
+                super::REQUEST_BYTES,
+                super::REQUEST_BYTES,
+                super::COMPLETION_BYTES,
+            ],
             payload,
-            room: [[64, 1024], [64, 0], [0, 0]],
+            capacity: [[64, 1024], [64, 0], [0, 0]],
             limit,
             retry_timeout_bytes: 64 << 10,
             refresh: 32 << 10,
-            fifo: 8,
+            queue_capacity: 8,
         }
     }
 
@@ -121,7 +125,7 @@ impl<T> Default for Packet<T> {
     fn default() -> Packet<T> {
         Packet {
             content: Content::Idle,
-            bytes: LINK_PACKET,
+            bytes: LINK_PACKET_BYTES,
             errors: ErrorPattern::default(),
         }
     }
@@ -179,7 +183,7 @@ struct Flow {
     /// Credits consumed by sent packets.
     used: [u64; 2],
     /// Total credits granted by the partner.
-    limit: [u64; 2],
+    granted_by_partner: [u64; 2],
     /// Total credits granted to the partner.
     granted: [u64; 2],
     /// Value of `granted` last sent to the partner.
@@ -201,36 +205,37 @@ pub struct End<T> {
     /// Total number of queued packets.
     waiting_count: usize,
     received: [VecDeque<(u64, T)>; 3],
-    places: [u64; 2],
+    /// Number of packets submitted for transmission, and received.
+    packet_counts: [u64; 2],
     /// Bytes received since the last acknowledgement and since the last credit return.
     owed: [u64; 2],
-    /// Bytes sent since the last acknowledgement and since the last credit return. `idle_interval` counts bytes sent
-    /// since the last progress of the sender.
-    bytes_since: [u64; 2],
-    idle_interval: u64,
+    /// Bytes sent since the last acknowledgement and since the last credit return.
+    bytes_since_return: [u64; 2],
+    /// Bytes sent since the last progress of the sender.
+    bytes_since_progress: u64,
     acknowledged: u64,
     nak_due: bool,
-    turn: usize,
+    next_credit_class: usize,
     /// Number of classes whose credits are sent even if unchanged: at the start, and for periodic repetition.
     forced_credit_returns: usize,
-    fresh: u64,
+    bytes_since_refresh: u64,
     /// Packets received without credit.
     pub overrun: u64,
     /// Packets received damaged.
     pub damaged: u64,
 }
 
-fn cost(body: &impl Body) -> [u64; 2] {
-    [1, u64::from(body.bytes()).div_ceil(DATA_CREDIT)]
+fn credit_cost(body: &impl Body) -> [u64; 2] {
+    [1, u64::from(body.bytes()).div_ceil(DATA_CREDIT_BYTES)]
 }
 
 impl<T: Body> End<T> {
     /// Creates an end without credits: it can send only after the partner has granted some.
     pub fn new(mut parameters: Parameters) -> End<T> {
         let mut flows = [Flow::default(); 3];
-        for (flow, room) in flows.iter_mut().zip(&mut parameters.room) {
-            *room = [room[0].min(127), room[1].min(2047)];
-            flow.granted = *room;
+        for (flow, capacity) in flows.iter_mut().zip(&mut parameters.capacity) {
+            *capacity = [capacity[0].min(127), capacity[1].min(2047)];
+            flow.granted = *capacity;
         }
         End {
             sender: Sender::default(),
@@ -239,22 +244,22 @@ impl<T: Body> End<T> {
             waiting: Default::default(),
             waiting_count: 0,
             received: Default::default(),
-            places: [0; 2],
+            packet_counts: [0; 2],
             owed: [0; 2],
-            bytes_since: [0; 2],
-            idle_interval: 0,
+            bytes_since_return: [0; 2],
+            bytes_since_progress: 0,
             acknowledged: 0,
             nak_due: false,
-            turn: 0,
+            next_credit_class: 0,
             forced_credit_returns: 3,
-            fresh: 0,
+            bytes_since_refresh: 0,
             overrun: 0,
             damaged: 0,
             parameters,
         }
     }
 
-    /// Adapts the retry timeout to the link: see [`Parameters::over`].
+    /// Adapts the retry timeout to the link: see [`Parameters::with_bytes_in_flight`].
     #[must_use]
     pub fn with_bytes_in_flight(mut self, bytes_in_flight: u64) -> End<T> {
         self.parameters = self.parameters.with_bytes_in_flight(bytes_in_flight);
@@ -265,13 +270,21 @@ impl<T: Body> End<T> {
     /// passes requests and completions that lack credits.
     fn next_class(&self) -> Option<usize> {
         let posted = self.waiting[0].front().map_or(u64::MAX, |first| first.0);
-        let candidate = |class: usize| {
-            let (place, body) = self.waiting[class].front()?;
-            let (flow, room, cost) = (self.flows[class], self.parameters.room[class], cost(body));
-            let credit = (0..2).all(|k| room[k] == 0 || flow.used[k] + cost[k] <= flow.limit[k]);
-            (*place <= posted && credit).then_some((*place, class))
+        let sendable_position = |class: usize| {
+            let (position, body) = self.waiting[class].front()?;
+            let (flow, capacity, cost) = (
+                self.flows[class],
+                self.parameters.capacity[class],
+                credit_cost(body),
+            );
+            let has_credit = (0..2)
+                .all(|k| capacity[k] == 0 || flow.used[k] + cost[k] <= flow.granted_by_partner[k]);
+            (*position <= posted && has_credit).then_some((*position, class))
         };
-        (0..3).filter_map(candidate).min().map(|(_, class)| class)
+        (0..3)
+            .filter_map(sendable_position)
+            .min()
+            .map(|(_, class)| class)
     }
 
     fn new_packet(&mut self) -> Option<Content<T>> {
@@ -281,7 +294,7 @@ impl<T: Body> End<T> {
         let class = self.next_class()?;
         let (_, body) = self.waiting[class].pop_front()?;
         self.waiting_count -= 1;
-        let cost = cost(&body);
+        let cost = credit_cost(&body);
         for (used, cost) in self.flows[class].used.iter_mut().zip(cost) {
             *used += cost;
         }
@@ -291,40 +304,40 @@ impl<T: Body> End<T> {
 
     fn receive_body(&mut self, body: T) {
         let class = usize::from(body.class());
-        let room = self.parameters.room[class];
+        let capacity = self.parameters.capacity[class];
         let flow = &mut self.flows[class];
-        for (k, cost) in cost(&body).into_iter().enumerate() {
+        for (k, cost) in credit_cost(&body).into_iter().enumerate() {
             flow.occupied[k] += cost;
-            self.overrun += u64::from(room[k] > 0 && flow.occupied[k] > room[k]);
+            self.overrun += u64::from(capacity[k] > 0 && flow.occupied[k] > capacity[k]);
         }
-        self.received[class].push_back((self.places[1], body));
-        self.places[1] += 1;
+        self.received[class].push_back((self.packet_counts[1], body));
+        self.packet_counts[1] += 1;
     }
 
     /// Creates an acknowledgement.
     fn acknowledge(&mut self) -> Content<T> {
         self.acknowledged = self.receiver.accepted_units();
-        self.bytes_since[0] = 0;
+        self.bytes_since_return[0] = 0;
         self.owed[0] = self.owed[0].saturating_sub(self.parameters.limit);
-        let refuse = std::mem::take(&mut self.nak_due);
-        Content::AckNak(self.receiver.number(), refuse)
+        let is_nak = std::mem::take(&mut self.nak_due);
+        Content::AckNak(self.receiver.number(), is_nak)
     }
 
-    /// Creates the credit return of one class. Classes take turns, those with changes first.
-    fn credits(&mut self) -> Content<T> {
-        self.bytes_since[1] = 0;
+    /// Creates the credit return of one class: round robin over the classes, those with changes first.
+    fn credit_return(&mut self) -> Content<T> {
+        self.bytes_since_return[1] = 0;
         self.owed[1] = self.owed[1].saturating_sub(self.parameters.limit);
         self.forced_credit_returns = self.forced_credit_returns.saturating_sub(1);
         let has_changed = |step: &usize| {
-            let flow = &self.flows[(self.turn + step) % 3];
+            let flow = &self.flows[(self.next_credit_class + step) % 3];
             self.forced_credit_returns == 0 && flow.granted != flow.advertised
         };
-        let class = (self.turn + (0..3).find(has_changed).unwrap_or(0)) % 3;
-        self.turn = class + 1;
+        let class = (self.next_credit_class + (0..3).find(has_changed).unwrap_or(0)) % 3;
+        self.next_credit_class = class + 1;
         let flow = &mut self.flows[class];
         flow.advertised = flow.granted;
-        let counted = std::array::from_fn(|k| (flow.granted[k] % COUNTER_MODULUS[k]) as u16);
-        Content::Credits(class as u8, counted)
+        let totals = std::array::from_fn(|k| (flow.granted[k] % COUNTER_MODULUS[k]) as u16);
+        Content::Credits(class as u8, totals)
     }
 
     fn next_content(&mut self) -> Content<T> {
@@ -333,20 +346,22 @@ impl<T: Body> End<T> {
             return self.acknowledge();
         }
         if self.forced_credit_returns > 0 || self.owed[1] >= limit {
-            return self.credits();
+            return self.credit_return();
         }
         if let Some((number, body)) = self.sender.resend_next() {
-            self.idle_interval = 0;
+            self.bytes_since_progress = 0;
             return Content::Body(number, body);
         }
         if let Some(content) = self.new_packet() {
             return content;
         }
-        if self.acknowledged != self.receiver.accepted_units() && self.bytes_since[0] >= limit {
+        if self.acknowledged != self.receiver.accepted_units()
+            && self.bytes_since_return[0] >= limit
+        {
             return self.acknowledge();
         }
-        if self.has_new_credits() && self.bytes_since[1] >= limit {
-            return self.credits();
+        if self.has_new_credits() && self.bytes_since_return[1] >= limit {
+            return self.credit_return();
         }
         Content::Idle
     }
@@ -354,7 +369,7 @@ impl<T: Body> End<T> {
     /// True if the transmit queue of a class is not full.
     pub fn has_room(&self, class: u8) -> bool {
         let waiting = self.waiting.get(usize::from(class));
-        waiting.is_some_and(|waiting| waiting.len() < self.parameters.fifo)
+        waiting.is_some_and(|waiting| waiting.len() < self.parameters.queue_capacity)
     }
 
     /// Queues a packet for transmission.
@@ -363,26 +378,26 @@ impl<T: Body> End<T> {
     /// See [`Layer::send`].
     pub fn send(&mut self, body: T) -> Result<(), Rejection> {
         let class = usize::from(body.class());
-        let fits = |room: &[u64; 2]| {
-            let cost = cost(&body);
-            (0..2).all(|k| room[k] == 0 || cost[k] <= room[k])
+        let fits = |capacity: &[u64; 2]| {
+            let cost = credit_cost(&body);
+            (0..2).all(|k| capacity[k] == 0 || cost[k] <= capacity[k])
         };
-        let fits_buffer = self.parameters.room.get(class).is_some_and(fits);
+        let fits_buffer = self.parameters.capacity.get(class).is_some_and(fits);
         if !fits_buffer || body.bytes() > self.parameters.payload {
             return Err(Rejection::Malformed);
         }
         if !self.has_room(body.class()) {
             return Err(Rejection::Full);
         }
-        self.waiting[class].push_back((self.places[0], body));
-        self.places[0] += 1;
+        self.waiting[class].push_back((self.packet_counts[0], body));
+        self.packet_counts[0] += 1;
         self.waiting_count += 1;
         Ok(())
     }
 
     /// True if packets of a class have been received.
     #[inline]
-    pub fn holds(&self, class: u8) -> bool {
+    pub fn has_received(&self, class: u8) -> bool {
         let received = self.received.get(usize::from(class));
         received.is_some_and(|received| !received.is_empty())
     }
@@ -390,8 +405,8 @@ impl<T: Body> End<T> {
     /// Packet that [`End::take`] would return.
     fn peek(&self, class: usize) -> Option<&T> {
         let posted = self.received[0].front().map_or(u64::MAX, |first| first.0);
-        let (place, body) = self.received.get(class)?.front()?;
-        (*place <= posted).then_some(body)
+        let (position, body) = self.received.get(class)?.front()?;
+        (*position <= posted).then_some(body)
     }
 
     /// Takes the next received packet of a class. Non-posted requests and completions do not pass posted requests
@@ -401,9 +416,9 @@ impl<T: Body> End<T> {
         self.peek(class)?;
         let (_, body) = self.received[class].pop_front()?;
         let flow = &mut self.flows[class];
-        for (k, cost) in cost(&body).into_iter().enumerate() {
+        for (k, cost) in credit_cost(&body).into_iter().enumerate() {
             flow.occupied[k] -= cost;
-            if self.parameters.room[class][k] > 0 {
+            if self.parameters.capacity[class][k] > 0 {
                 flow.granted[k] += cost;
             }
         }
@@ -411,7 +426,7 @@ impl<T: Body> End<T> {
     }
 
     /// Returns the next packet to send.
-    pub fn packet(&mut self) -> Packet<T> {
+    pub fn next_packet(&mut self) -> Packet<T> {
         let mut packet = Packet::default();
         self.transmit_packet(&mut packet);
         packet
@@ -419,15 +434,15 @@ impl<T: Body> End<T> {
 
     /// See [`Layer::transmit`].
     #[inline]
-    pub fn transmit_packet(&mut self, packet: &mut Packet<T>) {
+    pub(crate) fn transmit_packet(&mut self, packet: &mut Packet<T>) {
         if self.sender.is_settled() {
-            self.idle_interval = 0;
-        } else if self.idle_interval >= self.parameters.retry_timeout_bytes {
+            self.bytes_since_progress = 0;
+        } else if self.bytes_since_progress >= self.parameters.retry_timeout_bytes {
             self.sender.go_back();
-            self.idle_interval = 0;
+            self.bytes_since_progress = 0;
         }
-        if self.fresh >= self.parameters.refresh {
-            (self.forced_credit_returns, self.fresh) = (3, 0);
+        if self.bytes_since_refresh >= self.parameters.refresh {
+            (self.forced_credit_returns, self.bytes_since_refresh) = (3, 0);
         }
         packet.errors.clear();
         packet.content = self.next_content();
@@ -436,9 +451,9 @@ impl<T: Body> End<T> {
                 let header = self.parameters.headers[usize::from(body.class())];
                 header + u64::from(body.bytes())
             }
-            _ => LINK_PACKET,
+            _ => LINK_PACKET_BYTES,
         };
-        self.pass(packet.bytes);
+        self.account_sent_bytes(packet.bytes);
     }
 
     fn has_new_credits(&self) -> bool {
@@ -454,42 +469,48 @@ impl<T: Body> End<T> {
             || self.owed.iter().any(|&owed| owed >= limit)
             || self.forced_credit_returns > 0
             || self.sender.is_resending()
-            || self.waits()
+            || self.has_queued_messages()
         {
             return 0;
         }
-        let mut bytes = self.parameters.refresh.saturating_sub(self.fresh);
-        let mut limit_skip = |applies: bool, limit: u64, since: u64| {
+        let mut bytes = self
+            .parameters
+            .refresh
+            .saturating_sub(self.bytes_since_refresh);
+        let mut limit_idle_bytes = |applies: bool, limit: u64, since: u64| {
             if applies {
                 bytes = bytes.min(limit.saturating_sub(since));
             }
         };
-        limit_skip(
+        limit_idle_bytes(
             self.acknowledged != self.receiver.accepted_units(),
             limit,
-            self.bytes_since[0],
+            self.bytes_since_return[0],
         );
-        limit_skip(self.has_new_credits(), limit, self.bytes_since[1]);
+        limit_idle_bytes(self.has_new_credits(), limit, self.bytes_since_return[1]);
         let retry_timeout_bytes = self.parameters.retry_timeout_bytes;
-        limit_skip(
+        limit_idle_bytes(
             !self.sender.is_settled(),
             retry_timeout_bytes,
-            self.idle_interval,
+            self.bytes_since_progress,
         );
-        bytes.div_ceil(LINK_PACKET)
+        bytes.div_ceil(LINK_PACKET_BYTES)
     }
 
     /// See [`Layer::skip`].
     pub fn skip(&mut self, units: u64) {
-        self.pass(units * LINK_PACKET);
+        self.account_sent_bytes(units * LINK_PACKET_BYTES);
     }
 
     /// Accounts for `bytes` bytes sent.
-    fn pass(&mut self, bytes: u64) {
-        for counter in [&mut self.idle_interval, &mut self.fresh] {
+    fn account_sent_bytes(&mut self, bytes: u64) {
+        for counter in [
+            &mut self.bytes_since_progress,
+            &mut self.bytes_since_refresh,
+        ] {
             *counter += bytes;
         }
-        self.bytes_since = self.bytes_since.map(|since| since + bytes);
+        self.bytes_since_return = self.bytes_since_return.map(|since| since + bytes);
     }
 
     /// Processes a received packet.
@@ -502,31 +523,31 @@ impl<T: Body> End<T> {
         self.damaged += u64::from(is_damaged);
         match &mut packet.content {
             Content::Body(number, body) => {
-                let verdict = if is_damaged {
-                    self.receiver.refuse()
+                let arrival = if is_damaged {
+                    self.receiver.reject()
                 } else {
-                    self.receiver.judge(*number)
+                    self.receiver.receive(*number)
                 };
-                match verdict {
-                    Verdict::New => self.receive_body(body.take()),
+                match arrival {
+                    Arrival::New => self.receive_body(body.take()),
                     // Repeat the acknowledgement, which the partner has not received.
-                    Verdict::Repeated => self.owed[0] = self.owed[0].max(self.parameters.limit),
-                    Verdict::Refuse => self.nak_due = true,
-                    Verdict::Ignore => {}
+                    Arrival::Repeated => self.owed[0] = self.owed[0].max(self.parameters.limit),
+                    Arrival::Rejected => self.nak_due = true,
+                    Arrival::Ignored => {}
                 }
             }
             _ if is_damaged => {}
-            Content::AckNak(number, refused) => {
-                if self.sender.acknowledge(*number, *refused) {
-                    self.idle_interval = 0;
+            Content::AckNak(number, is_nak) => {
+                if self.sender.acknowledge(*number, *is_nak) {
+                    self.bytes_since_progress = 0;
                 }
             }
-            Content::Credits(class, counted) => {
+            Content::Credits(class, totals) => {
                 let flow = &mut self.flows[usize::from(*class)];
                 for kind in 0..2 {
-                    let newly_granted = u64::from(counted[kind]) + COUNTER_MODULUS[kind]
-                        - flow.limit[kind] % COUNTER_MODULUS[kind];
-                    flow.limit[kind] += newly_granted % COUNTER_MODULUS[kind];
+                    let newly_granted = u64::from(totals[kind]) + COUNTER_MODULUS[kind]
+                        - flow.granted_by_partner[kind] % COUNTER_MODULUS[kind];
+                    flow.granted_by_partner[kind] += newly_granted % COUNTER_MODULUS[kind];
                 }
             }
             Content::Idle => {}
@@ -542,21 +563,21 @@ impl<T: Body> End<T> {
             .min(self.receiver.accepted_units().saturating_sub(1));
     }
 
-    /// See [`Layer::waits`].
+    /// See [`Layer::has_queued_messages`].
     #[inline]
-    pub fn waits(&self) -> bool {
+    pub fn has_queued_messages(&self) -> bool {
         self.waiting_count > 0
     }
 
-    /// See [`Layer::forget`].
-    pub fn forget(&mut self) {
-        self.sender.forget();
+    /// See [`Layer::disable_replay`].
+    pub fn disable_replay(&mut self) {
+        self.sender.disable_replay();
     }
 
     /// See [`Layer::is_at_rest`].
     pub fn is_at_rest(&self) -> bool {
         self.sender.is_settled()
-            && !self.waits()
+            && !self.has_queued_messages()
             && self.acknowledged == self.receiver.accepted_units()
             && !self.nak_due
             && self.forced_credit_returns == 0
@@ -568,7 +589,7 @@ impl Layer for End<Message> {
     type Unit = Packet<Message>;
 
     fn circuits(&self) -> &'static [&'static str] {
-        &NAMES
+        &CIRCUIT_NAMES
     }
 
     fn header_bits(&self, message: &Message) -> u64 {
@@ -581,7 +602,7 @@ impl Layer for End<Message> {
 
     fn received_circuits(&self) -> u32 {
         (0..3)
-            .map(|class| u32::from(self.holds(class)) << class)
+            .map(|class| u32::from(self.has_received(class)) << class)
             .sum()
     }
 
@@ -607,7 +628,7 @@ impl Layer for End<Message> {
     }
 
     fn idle_bits(&self) -> u64 {
-        8 * LINK_PACKET
+        8 * LINK_PACKET_BYTES
     }
 
     fn skip(&mut self, units: u64) {
@@ -618,16 +639,16 @@ impl Layer for End<Message> {
         End::receive(self, packet);
     }
 
-    fn forget(&mut self) {
-        End::forget(self);
+    fn disable_replay(&mut self) {
+        End::disable_replay(self);
     }
 
     fn retrain(&mut self) {
         End::retrain(self);
     }
 
-    fn waits(&self) -> bool {
-        End::waits(self)
+    fn has_queued_messages(&self) -> bool {
+        End::has_queued_messages(self)
     }
 
     fn is_settled(&self) -> bool {

@@ -2,20 +2,19 @@
 
 pub mod dma;
 mod end;
-pub mod numbered;
+mod numbered;
 pub mod reads;
 
 use crate::lanes::Ratio;
 
-pub use end::{
-    Body, Content, End, Packet, Parameters, COMPLETIONS, DATA_CREDIT, LINK_PACKET, NON_POSTED,
-    POSTED,
-};
+pub use end::{Body, Content, End, Packet, Parameters, COMPLETIONS, NON_POSTED, POSTED};
+
+pub(crate) use end::LINK_PACKET_BYTES;
 
 /// Bytes of a write or read request without data: link and framing 8, common header 4, 64-bit address 12.
-pub const REQUEST: u64 = 24;
+pub const REQUEST_BYTES: u64 = 24;
 /// Bytes of a completion without data: link and framing 8, common header 4, completion header 8.
-pub const COMPLETION: u64 = 20;
+pub const COMPLETION_BYTES: u64 = 20;
 
 /// A link of generation 3 to 5, with 128b/130b coding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,14 +47,14 @@ impl Pcie {
 
     /// Bytes on the wire for a write of `bytes` bytes.
     pub fn write(&self, bytes: u64) -> u64 {
-        bytes + REQUEST * bytes.div_ceil(self.payload)
+        bytes + REQUEST_BYTES * bytes.div_ceil(self.payload)
     }
 
     /// Bytes on the wire for a read of `bytes` bytes: (requests, completions).
     pub fn read(&self, bytes: u64) -> (u64, u64) {
         (
-            REQUEST * bytes.div_ceil(self.request),
-            bytes + COMPLETION * bytes.div_ceil(self.payload),
+            REQUEST_BYTES * bytes.div_ceil(self.request),
+            bytes + COMPLETION_BYTES * bytes.div_ceil(self.payload),
         )
     }
 }
@@ -65,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_published_table_follows() {
+    fn rates_match_the_published_table() {
         // Lanes, GT/s, limit; packet rate in units of 0.1 Gb/s; data rate of large writes and reads in units of 0.01
         // GB/s.
         for (lanes, rate, limit, packets, write, read) in [

@@ -15,11 +15,11 @@ pub struct Sender<T> {
     /// True if new packets are not kept.
     has_replay_disabled: bool,
     /// Number of the oldest unacknowledged packet.
-    base: u64,
+    oldest: u64,
     /// Number of the next packet to send.
-    next: u64,
+    next_sent: u64,
     /// Number of the next new packet.
-    top: u64,
+    next_new: u64,
     /// Packets resent.
     pub replayed: u64,
     /// Acknowledgements of packets never sent.
@@ -31,9 +31,9 @@ impl<T> Default for Sender<T> {
         Sender {
             unacknowledged: VecDeque::new(),
             has_replay_disabled: false,
-            base: 0,
-            next: 0,
-            top: 0,
+            oldest: 0,
+            next_sent: 0,
+            next_new: 0,
             replayed: 0,
             protocol_errors: 0,
         }
@@ -44,19 +44,19 @@ impl<T: Clone> Sender<T> {
     /// True if all packets are acknowledged.
     #[inline]
     pub fn is_settled(&self) -> bool {
-        self.base == self.top
+        self.oldest == self.next_new
     }
 
     /// True if packets are being resent.
     #[inline]
     pub fn is_resending(&self) -> bool {
-        self.next < self.top
+        self.next_sent < self.next_new
     }
 
     /// True if a new packet may be sent.
     #[inline]
     pub fn has_room(&self) -> bool {
-        !self.is_resending() && self.top - self.base < WINDOW
+        !self.is_resending() && self.next_new - self.oldest < WINDOW
     }
 
     /// Keeps a new packet, which is sent now, and returns its sequence number. Requires [`Sender::has_room`].
@@ -66,13 +66,13 @@ impl<T: Clone> Sender<T> {
         if !self.has_replay_disabled {
             self.unacknowledged.push_back(packet.clone());
         }
-        self.top += 1;
-        self.next = self.top;
-        ((self.next - 1) % NUMBERS) as u16
+        self.next_new += 1;
+        self.next_sent = self.next_new;
+        ((self.next_sent - 1) % NUMBERS) as u16
     }
 
     /// Stops keeping new packets, because nothing will be lost. They are only counted.
-    pub fn forget(&mut self) {
+    pub fn disable_replay(&mut self) {
         self.has_replay_disabled = true;
     }
 
@@ -80,10 +80,10 @@ impl<T: Clone> Sender<T> {
     pub fn resend_next(&mut self) -> Option<(u16, T)> {
         let packet = self
             .unacknowledged
-            .get((self.next - self.base) as usize)?
+            .get((self.next_sent - self.oldest) as usize)?
             .clone();
-        let number = (self.next % NUMBERS) as u16;
-        self.next += 1;
+        let number = (self.next_sent % NUMBERS) as u16;
+        self.next_sent += 1;
         self.replayed += 1;
         Some((number, packet))
     }
@@ -91,33 +91,33 @@ impl<T: Clone> Sender<T> {
     /// Goes back: resends all unacknowledged packets.
     pub fn go_back(&mut self) {
         if !self.has_replay_disabled {
-            self.next = self.base;
+            self.next_sent = self.oldest;
         }
     }
 
     /// Kept packets that a partner which expects packet `expected` has not accepted.
     pub fn in_flight(&self, expected: u64) -> impl Iterator<Item = &T> {
-        let accepted = expected.saturating_sub(self.base) as usize;
+        let accepted = expected.saturating_sub(self.oldest) as usize;
         self.unacknowledged.iter().skip(accepted)
     }
 
-    /// Processes an ACK, or a NAK if `refused`: the partner has all packets before `expected`. Returns true if this is
-    /// news.
-    pub fn acknowledge(&mut self, expected: u16, refused: bool) -> bool {
-        let acknowledged = (u64::from(expected) + NUMBERS - self.base % NUMBERS) % NUMBERS;
-        if acknowledged > self.top - self.base {
+    /// Processes an ACK, or a NAK if `is_nak`: the partner has all packets before `expected`. Returns true if it
+    /// acknowledges more packets or is a NAK.
+    pub fn acknowledge(&mut self, expected: u16, is_nak: bool) -> bool {
+        let acknowledged = (u64::from(expected) + NUMBERS - self.oldest % NUMBERS) % NUMBERS;
+        if acknowledged > self.next_new - self.oldest {
             self.protocol_errors += 1;
             return false;
         }
         for _ in 0..acknowledged.min(self.unacknowledged.len() as u64) {
             self.unacknowledged.pop_front();
         }
-        self.base += acknowledged;
-        self.next = self.next.max(self.base);
-        if refused {
+        self.oldest += acknowledged;
+        self.next_sent = self.next_sent.max(self.oldest);
+        if is_nak {
             self.go_back();
         }
-        acknowledged > 0 || refused
+        acknowledged > 0 || is_nak
     }
 }
 
@@ -126,22 +126,22 @@ impl<T: Clone> Sender<T> {
 pub struct Receiver {
     expected: u64,
     /// True after a NAK, until the expected packet arrives. A run of lost packets causes only one NAK.
-    refused: bool,
+    has_sent_nak: bool,
     /// Packets received again after they were accepted.
     pub repeated: u64,
 }
 
 /// Action on a received packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum Arrival {
     /// The expected packet: accept it.
     New,
     /// A duplicate: acknowledge it again.
     Repeated,
-    /// Damaged, or a predecessor is missing: send a NAK.
-    Refuse,
-    /// Lost, and a NAK was already sent: discard it.
-    Ignore,
+    /// Damaged, or a predecessor is missing: a NAK is due.
+    Rejected,
+    /// Rejected, and a NAK was already sent: discard it.
+    Ignored,
 }
 
 impl Receiver {
@@ -155,33 +155,28 @@ impl Receiver {
         self.expected
     }
 
-    /// True if a NAK was sent and the expected packet has not arrived since.
-    pub fn is_lost(&self) -> bool {
-        self.refused
-    }
-
     /// Processes a damaged packet.
-    pub fn refuse(&mut self) -> Verdict {
-        if std::mem::replace(&mut self.refused, true) {
-            Verdict::Ignore
+    pub fn reject(&mut self) -> Arrival {
+        if std::mem::replace(&mut self.has_sent_nak, true) {
+            Arrival::Ignored
         } else {
-            Verdict::Refuse
+            Arrival::Rejected
         }
     }
 
     /// Processes an intact packet.
-    pub fn judge(&mut self, number: u16) -> Verdict {
+    pub fn receive(&mut self, number: u16) -> Arrival {
         match (u64::from(number) + NUMBERS - self.expected % NUMBERS) % NUMBERS {
             0 => {
                 self.expected += 1;
-                self.refused = false;
-                Verdict::New
+                self.has_sent_nak = false;
+                Arrival::New
             }
-            ahead if ahead > NUMBERS / 2 => {
+            distance if distance > NUMBERS / 2 => {
                 self.repeated += 1;
-                Verdict::Repeated
+                Arrival::Repeated
             }
-            _ => self.refuse(),
+            _ => self.reject(),
         }
     }
 }
@@ -193,9 +188,12 @@ mod tests {
     #[test]
     fn receiver_accepts_once_and_rejects_a_gap_once() {
         let mut receiver = Receiver::default();
-        let verdicts = [0, 2, 3, 0, 1, 3, 2].map(|number| receiver.judge(number));
-        use Verdict::{Ignore, New, Refuse, Repeated};
-        assert_eq!(verdicts, [New, Refuse, Ignore, Repeated, New, Refuse, New]);
+        let arrivals = [0, 2, 3, 0, 1, 3, 2].map(|number| receiver.receive(number));
+        use Arrival::{Ignored, New, Rejected, Repeated};
+        assert_eq!(
+            arrivals,
+            [New, Rejected, Ignored, Repeated, New, Rejected, New]
+        );
         assert_eq!((receiver.number(), receiver.repeated), (3, 1));
     }
 
@@ -205,7 +203,7 @@ mod tests {
         for packet in 0..3 * NUMBERS {
             let number = sender.keep(&packet);
             assert_eq!(u64::from(number), packet % NUMBERS);
-            assert_eq!(receiver.judge(number), Verdict::New);
+            assert_eq!(receiver.receive(number), Arrival::New);
             // ACK cumulatively: only the last of 1,000 sequence numbers.
             if packet % 1000 == 999 {
                 assert!(sender.acknowledge(receiver.number(), false));
@@ -227,7 +225,7 @@ mod tests {
         }
         assert!(sender.acknowledge(1, true));
         assert_eq!(sender.resend_next(), Some((1, 'b')));
-        // An ACK without news, then one for packets that are being resent.
+        // An ACK without new packets, then one for packets that are being resent.
         assert!(!sender.acknowledge(1, false));
         assert_eq!(sender.resend_next(), Some((2, 'c')));
         assert!(sender.acknowledge(4, false));

@@ -9,7 +9,7 @@ use common::Link;
 const DELAY: usize = 20;
 
 #[test]
-fn the_published_figures_follow_from_lanes_and_framing() {
+fn rates_match_the_published_figures() {
     let lanes = Lanes::ECI;
     assert_eq!(lanes.raw().hundredths_of_gib(), 1441);
     assert_eq!(lanes.blocks().hundredths_of_gib(), 1373);
@@ -45,7 +45,7 @@ fn measure_steady_flow(
                 link.fill(1, circuit);
             }
         }
-        link.slot();
+        link.advance_slot();
         link.drain_all(64);
     }
     let traffic = &link.traffic[0];
@@ -72,12 +72,12 @@ fn block_bandwidth_matches_the_formula() {
 }
 
 #[test]
-fn one_circuit_has_fourteen_lines_under_way() {
+fn credits_limit_a_circuit_to_fourteen_lines_in_flight() {
     // Credit for 256 words allows 14 lines: the 15th would need 17 free words, and fewer are left.
     let mut link = Link::new(DELAY, 0.0, 0);
     for _ in 0..1000 {
         link.fill(0, 4);
-        link.slot();
+        link.advance_slot();
     }
     let in_flight_lines = link.traffic[0].sent[4] - link.ends[0].waiting() as u64 / 17;
     link.drain(0, 4, 10_000);
@@ -85,7 +85,7 @@ fn one_circuit_has_fourteen_lines_under_way() {
 }
 
 #[test]
-fn credits_bound_one_circuit_over_a_long_way() {
+fn credits_limit_one_circuit_on_a_long_link() {
     // A round trip of 100 blocks corresponds to 700 words, but a circuit has credit for 256.
     let (words, _) = measure_steady_flow(&mut Link::new(50, 0.0, 0), &[4], false, 10_000);
     assert!((20_000..30_000).contains(&words), "{words}");
@@ -108,7 +108,7 @@ fn slow_circuit_needs_a_second_one_for_full_bandwidth() {
             for &circuit in circuits {
                 link.fill(0, circuit);
             }
-            link.slot();
+            link.advance_slot();
             while clocks * clocks_per_block.denominator < slot * clocks_per_block.numerator {
                 clocks += 1;
                 for &circuit in circuits {

@@ -18,7 +18,7 @@ fn wire(lanes: u32, bytes: u64) -> f64 {
 
 /// Each step of a single transfer takes the one-way delay plus the wire time of its packets.
 #[test]
-fn a_transfer_takes_the_sum_of_its_parts() {
+fn transfer_latency_is_the_sum_of_its_steps() {
     let [memory, detection] = DMA_MEMORY.map(|ns| ns as f64);
     let start = DMA_START as f64;
     for (lanes, delay) in [(16, DMA_WAY), (8, 50)] {

@@ -8,10 +8,10 @@ use common::ends::{eci, DELAY};
 use std::collections::BTreeMap;
 
 #[test]
-fn a_lost_credit_is_named_while_messages_flow() {
+fn lost_credit_is_reported_during_traffic() {
     // An undetected error removes the credits of a block. `shortages` must report it while traffic continues.
     let mut bench = Testbench::new(eci(), 12, DELAY, 0.0, 0);
-    let mut dropped_at = None;
+    let mut drop_step = None;
     for step in 0..20_000 {
         for circuit in [4, 5] {
             bench.fill(0, circuit, 128);
@@ -19,7 +19,7 @@ fn a_lost_credit_is_named_while_messages_flow() {
         bench.send(0, 6, 0);
         bench.step();
         bench.drain(0);
-        if step > 5000 && dropped_at.is_none() {
+        if step > 5000 && drop_step.is_none() {
             if let Some((_, block)) = bench.wires[1].in_flight.iter_mut().next_back() {
                 if let Some(Control::Data {
                     ack,
@@ -30,23 +30,23 @@ fn a_lost_credit_is_named_while_messages_flow() {
                 {
                     if credits & 1 << 6 != 0 {
                         let credits = credits & !(1 << 6);
-                        *block = Block::bare(Control::Data {
+                        *block = Block::without_words(Control::Data {
                             ack,
                             high: false,
                             credits,
                             circuits,
                         });
-                        dropped_at = Some(step);
+                        drop_step = Some(step);
                     }
                 }
             }
         }
         let [first, second] = bench.ends();
         let lost = first.shortages(second);
-        match dropped_at {
+        match drop_step {
             None => assert_eq!(lost, []),
-            // Until the block arrives, its credits are in flight as they were sent.
-            Some(since) if step < since + 500 => {}
+            // Until the block arrives, its original credits count as in flight.
+            Some(dropped_step) if step < dropped_step + 500 => {}
             Some(_) => {
                 assert_eq!(
                     lost,
@@ -60,11 +60,11 @@ fn a_lost_credit_is_named_while_messages_flow() {
             }
         }
     }
-    assert!(dropped_at.is_some());
+    assert!(drop_step.is_some());
 }
 
 #[test]
-fn each_circuit_drains_at_its_pace() {
+fn receiver_drains_each_circuit_at_its_rate() {
     let mut bench = Testbench::new(eci(), 12, 0, 0.0, 0);
     for _ in 0..200 {
         for circuit in [4, 6] {
@@ -84,13 +84,26 @@ fn each_circuit_drains_at_its_pace() {
 }
 
 #[test]
-fn link_balance_follows_its_policy() {
-    let room = |circuit, odd, waiting| Balance::Room.choose(circuit, odd, waiting);
-    assert_eq!([room(4, true, [8, 8]), room(4, true, [9, 8])], [0, 1]);
-    assert_eq!([room(0, true, [9, 8]), room(1, false, [8, 9])], [0, 1]);
-    let address = |odd| Balance::Address.choose(4, odd, [9, 8]);
-    assert_eq!([address(false), address(true)], [0, 1]);
-    assert_eq!(Balance::One.choose(4, true, [9, 8]), 0);
+fn balance_selects_the_link_of_each_policy() {
+    let by_queue_length =
+        |circuit, odd, waiting| Balance::QueueLength.choose(circuit, odd, waiting);
+    assert_eq!(
+        [
+            by_queue_length(4, true, [8, 8]),
+            by_queue_length(4, true, [9, 8])
+        ],
+        [0, 1]
+    );
+    assert_eq!(
+        [
+            by_queue_length(0, true, [9, 8]),
+            by_queue_length(1, false, [8, 9])
+        ],
+        [0, 1]
+    );
+    let by_address = |odd| Balance::Address.choose(4, odd, [9, 8]);
+    assert_eq!([by_address(false), by_address(true)], [0, 1]);
+    assert_eq!(Balance::SingleLink.choose(4, true, [9, 8]), 0);
 }
 
 /// Sends lines over two links with different delays. Returns the data bytes per byte carried by one link, and whether
@@ -106,7 +119,7 @@ fn run_two_links(balance: Balance) -> (f64, bool) {
         for link in &mut links {
             link.advance(clock * block);
         }
-        // As many messages as fit: of line 0, 1, ..., and again.
+        // Send as many messages as fit, about lines 0 to 23 in turn.
         for _ in 0..4 {
             let line = sent % 24;
             let circuit = 4 + (line / 2 % 2) as u8;
@@ -143,12 +156,12 @@ fn run_two_links(balance: Balance) -> (f64, bool) {
 }
 
 #[test]
-fn both_links_carry_twice_the_lines_of_one() {
+fn two_links_double_the_bandwidth() {
     let single_link_share = Lanes::ECI.payload(17).value() / Lanes::ECI.blocks().value();
     for (balance, links, expected_split) in [
-        (Balance::Room, 2.0, true),
+        (Balance::QueueLength, 2.0, true),
         (Balance::Address, 2.0, false),
-        (Balance::One, 1.0, false),
+        (Balance::SingleLink, 1.0, false),
     ] {
         let (share, splits_line) = run_two_links(balance);
         assert!(

@@ -37,9 +37,9 @@ fn bit_errors_preserve_exactly_once_in_order_delivery() {
 }
 
 #[test]
-fn a_link_that_goes_down_loses_nothing() {
+fn link_failure_loses_no_message() {
     for seed in seeds(20) {
-        let _seed_report = SeedReport(seed, "faults", "a_link_that_goes_down_loses_nothing");
+        let _seed_report = SeedReport(seed, "faults", "link_failure_loses_no_message");
         let mut random = RandomGenerator::new(seed);
         let mut link = Link::new(20, 0.0, seed);
         for _ in 0..10 {
@@ -57,19 +57,19 @@ fn a_link_that_goes_down_loses_nothing() {
 }
 
 #[test]
-fn a_last_block_that_vanishes_is_asked_for() {
+fn lost_last_block_is_resent() {
     // Nothing reveals the loss: no later block carries a number, and no damage was detected.
     let mut link = Link::new(5, 0.0, 0);
     assert!(link.settle());
     assert!(link.send(0, 6, 1));
-    link.slot();
+    link.advance_slot();
     link.wires[0].in_flight.pop_back();
     assert!(link.settle());
     assert_eq!(link.traffic[0].received[6], 1);
 }
 
 #[test]
-fn a_credit_lost_to_an_error_that_the_checksum_missed_is_found() {
+fn credit_lost_to_an_undetected_error_is_reported() {
     let mut link = Link::new(5, 0.0, 0);
     assert!(link.settle());
     for _ in 0..8 {
@@ -77,7 +77,7 @@ fn a_credit_lost_to_an_error_that_the_checksum_missed_is_found() {
     }
     let mut lost = 0;
     for _ in 0..200 {
-        link.slot();
+        link.advance_slot();
         link.drain_all(7);
         for block in &mut link.wires[1].in_flight {
             if let Some(Control::Data {
@@ -90,7 +90,7 @@ fn a_credit_lost_to_an_error_that_the_checksum_missed_is_found() {
                 if lost == 0 && credits == 1 << 6 {
                     lost += 1;
                     let credits = 0;
-                    *block = Block::bare(Control::Data {
+                    *block = Block::without_words(Control::Data {
                         ack,
                         high,
                         credits,
@@ -116,14 +116,14 @@ fn only_management_is_sent_before_credits_arrive() {
     let mut end = End::new(Parameters::ECI);
     end.send(6, &[0]).unwrap();
     end.send(13, &[7]).unwrap();
-    let Some(Control::Data { circuits, .. }) = end.block().control() else {
+    let Some(Control::Data { circuits, .. }) = end.next_block().control() else {
         panic!("credits and a word are due")
     };
     assert_eq!(circuits, [13, 15, 15, 15, 15, 15, 15].into());
 }
 
 #[test]
-fn messages_that_no_circuit_has_are_refused() {
+fn malformed_messages_are_rejected() {
     let mut end = End::new(Parameters::ECI);
     let (line, _) = message(4, 0, 4);
     assert_eq!(end.send(14, &[0]), Err(Rejection::Malformed));
@@ -146,7 +146,7 @@ fn replay_cost_matches_the_formula() {
         for circuit in [4, 5] {
             link.fill(0, circuit);
         }
-        link.slot();
+        link.advance_slot();
         link.drain_all(64);
     }
     let share = link.traffic[0].words as f64 / (7.0 * link.wires[0].blocks as f64);

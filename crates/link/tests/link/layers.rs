@@ -8,11 +8,11 @@ use cohkit_link::cxl::{self, Flits, Side};
 use cohkit_link::layer::WireUnit;
 use cohkit_link::testbench::{Testbench, LANE_BYTE};
 use cohkit_link::{Layer, Message, Rejection};
-use common::ends::{agree, ccix, eci, filled, flits, pcie, DELAY, LANES, TICKS};
+use common::ends::{assert_share, ccix, eci, flits, pcie, run_full_queues, DELAY, LANES, TICKS};
 use common::{seeds, SeedReport};
 
 /// Sends random messages on random circuits until enough were sent in each direction, with `faults` injected faults.
-fn torture<L: Layer>(name: &str, ends: [L; 2], sizes: &[&[u16]], seed: u64) {
+fn send_with_faults<L: Layer>(name: &str, ends: [L; 2], sizes: &[&[u16]], seed: u64) {
     let mut random = RandomGenerator::new(seed);
     let rate = [0.0, 1e-5, 5e-5, 1e-4][seed as usize % 4];
     let mut bench = Testbench::new(ends, LANES, DELAY, rate, seed);
@@ -64,13 +64,13 @@ fn torture<L: Layer>(name: &str, ends: [L; 2], sizes: &[&[u16]], seed: u64) {
     }
 }
 
-macro_rules! tortured {
+macro_rules! fault_tests {
     ($test:ident, $ends:expr, $sizes:expr) => {
         #[test]
         fn $test() {
             for seed in seeds(24) {
                 let _seed_report = SeedReport(seed, "layers", stringify!($test));
-                torture(stringify!($test), $ends, $sizes, seed);
+                send_with_faults(stringify!($test), $ends, $sizes, seed);
             }
         }
     };
@@ -78,57 +78,62 @@ macro_rules! tortured {
 
 const LINES: &[u16] = &[32, 64, 128];
 
-tortured!(
-    eci_loses_nothing,
+fault_tests!(
+    eci_loses_no_message,
     eci(),
     &[&[0], &[0], LINES, LINES, LINES, LINES, &[0], &[0], &[0]]
 );
 
-tortured!(
-    pcie_loses_nothing,
+fault_tests!(
+    pcie_loses_no_message,
     pcie(),
     &[&[4, 64, 256], &[0], &[64, 256]]
 );
 
-tortured!(ccix_loses_nothing, ccix(), &[&[0], &[0], &[0], &[64, 128]]);
+fault_tests!(
+    ccix_loses_no_message,
+    ccix(),
+    &[&[0], &[0], &[0], &[64, 128]]
+);
 
-// Each side refuses messages that its format lacks: small flits have no back-invalidation.
-tortured!(
-    small_flits_lose_nothing,
+// Each side rejects messages that its format lacks: small flits have no back-invalidation.
+fault_tests!(
+    small_flits_lose_no_message,
     flits(Flits::Small),
     &[&[0], &[0], &[64]]
 );
 
-tortured!(
-    large_flits_lose_nothing,
+fault_tests!(
+    large_flits_lose_no_message,
     flits(Flits::Large),
     &[&[0], &[0], &[64]]
 );
 
 #[test]
 fn flit_bandwidth_matches_the_formula() {
-    for (form, read, write) in [
+    for (format, read, write) in [
         (Flits::Small, 8.0 / 9.0, 0.8),
         (Flits::Large, 44.0 / 13.0, 3.0),
     ] {
         let messages = |side, class| {
-            form.messages(side, class)
+            format
+                .messages(side, class)
                 .expect("there are such messages")
                 .value()
         };
         assert_eq!(messages(Side::Device, cxl::DATA), read);
         assert_eq!(messages(Side::Host, cxl::DATA), write);
-        let writes = [(cxl::DATA, cxl::LINE); 2];
-        let [host, device] = flits(form);
-        let share = |messages: f64| messages * 64.0 / form.bytes() as f64;
-        agree(
-            filled([host, device], writes, false, TICKS),
+        let writes = [(cxl::DATA, cxl::LINE_BYTES); 2];
+        let [host, device] = flits(format);
+        let share = |messages: f64| messages * 64.0 / format.bytes() as f64;
+        assert_share(
+            run_full_queues([host, device], writes, false, TICKS),
             share(write),
             0.001,
         );
-        let [host, device] = flits(form);
-        agree(
-            filled([device, host], writes, false, TICKS),
+        let [host, device] = flits(format);
+        assert_share(
+            run_full_queues([device, host], writes, false, TICKS),
             share(read),
             0.001,
         );
@@ -136,14 +141,14 @@ fn flit_bandwidth_matches_the_formula() {
 }
 
 #[test]
-fn small_flits_know_no_back_invalidation() {
-    for (form, side) in [
+fn small_flits_reject_back_invalidation() {
+    for (format, side) in [
         (Flits::Small, 0),
         (Flits::Small, 1),
         (Flits::Large, 0),
         (Flits::Large, 1),
     ] {
-        let mut ends = flits(form);
+        let mut ends = flits(format);
         // Snoop response of the host; in small flits, the device's request is a CXL.cache message.
         let class = [cxl::RESPONSE, cxl::REQUEST][side];
         let sent = ends[side].send(Message {
@@ -151,7 +156,7 @@ fn small_flits_know_no_back_invalidation() {
             bytes: 0,
             label: 0,
         });
-        let expected = match (form, side) {
+        let expected = match (format, side) {
             (Flits::Small, 0) => Err(Rejection::Malformed),
             _ => Ok(()),
         };
@@ -161,28 +166,28 @@ fn small_flits_know_no_back_invalidation() {
 
 #[test]
 fn error_correction_reduces_flit_retransmissions() {
-    let count_errors = |form| {
-        let [host, device] = flits(form);
+    let count_errors = |format| {
+        let [host, device] = flits(format);
         let mut bench = Testbench::new([host, device], 16, DELAY, 2e-5, 1);
         for _ in 0..20_000 {
-            bench.fill(1, cxl::DATA, cxl::LINE);
+            bench.fill(1, cxl::DATA, cxl::LINE_BYTES);
             bench.step();
             bench.drain(1);
         }
         assert!(bench.settle(100_000));
         let damaged = bench.ends()[0].retry.receiver.damaged;
-        (bench.wires[1].damaged, damaged, bench.ends()[0].mended)
+        (bench.wires[1].damaged, damaged, bench.ends()[0].corrected)
     };
     // Two errors in one third of a 2048-bit flit are rare; in small flits each error counts.
-    let (damaged_units, damaged, mended) = count_errors(Flits::Large);
+    let (damaged_units, damaged, corrected) = count_errors(Flits::Large);
     assert!(
-        damaged_units > 50 && damaged * 20 < damaged_units && mended > 50,
-        "{damaged_units} {damaged} {mended}"
+        damaged_units > 50 && damaged * 20 < damaged_units && corrected > 50,
+        "{damaged_units} {damaged} {corrected}"
     );
-    let (damaged_units, damaged, mended) = count_errors(Flits::Small);
+    let (damaged_units, damaged, corrected) = count_errors(Flits::Small);
     assert!(
-        damaged_units > 10 && damaged == damaged_units && mended == 0,
-        "{damaged_units} {damaged} {mended}"
+        damaged_units > 10 && damaged == damaged_units && corrected == 0,
+        "{damaged_units} {damaged} {corrected}"
     );
 }
 
@@ -201,7 +206,7 @@ fn messages_per_circuit<L: Layer>(ends: [L; 2], sizes: &[u16]) -> Vec<u64> {
 
 /// Regression: CCIX filled its packets with requests as long as there were any, and data starved.
 #[test]
-fn no_circuit_starves_another() {
+fn no_circuit_starves() {
     let lines = [0, 0, 128, 128, 128, 128, 0, 0, 0, 0, 0, 0, 0];
     let [host, device] = flits(Flits::Large);
     for (received, fair) in [
@@ -221,7 +226,7 @@ fn no_circuit_starves_another() {
 /// The six bytes of error correction carry no message. Regression: errors in two of them were taken for undetected
 /// errors, and corrupted a message.
 #[test]
-fn wrong_bytes_that_mend_change_nothing() {
+fn corrected_bytes_leave_messages_unchanged() {
     let mut bench = Testbench::new(flits(Flits::Large), LANES, DELAY, 0.0, 0);
     assert!(bench.settle(100_000));
     for bytes in [[250, 253], [251, 254], [252, 255]] {
@@ -243,7 +248,7 @@ fn wrong_bytes_that_mend_change_nothing() {
     }
     assert_eq!(bench.ends()[0].replayed(), 0);
     for seed in seeds(6) {
-        let _seed_report = SeedReport(seed, "layers", "wrong_bytes_that_mend_change_nothing");
+        let _seed_report = SeedReport(seed, "layers", "corrected_bytes_leave_messages_unchanged");
         // The error rate is high enough that two of these bytes are sometimes wrong.
         let mut bench = Testbench::new(flits(Flits::Large), LANES, DELAY, 4e-4, seed);
         let mut random = RandomGenerator::new(seed);
@@ -260,8 +265,8 @@ fn wrong_bytes_that_mend_change_nothing() {
     }
 }
 
-/// Sends messages at random times, with idle units skipped or, if `is_sending_idle_units`, sent. Returns arrivals and replays with
-/// their times, and the number of steps.
+/// Sends messages at random times, with idle units skipped or, if `is_sending_idle_units`, sent. Returns arrivals and
+/// replays with their times, and the number of steps.
 fn run_at_random_times<L: Layer>(
     ends: [L; 2],
     sizes: &[u16],
@@ -311,12 +316,12 @@ fn run_at_random_times<L: Layer>(
 }
 
 #[test]
-fn skipping_idle_slots_changes_nothing() {
+fn skipping_idle_slots_preserves_results() {
     fn assert_equivalent<L: Layer>(name: &str, ends: fn() -> [L; 2], sizes: &[u16], seed: u64) {
         let (with_skips, skipping_steps) = run_at_random_times(ends(), sizes, seed, false);
         let (without_skips, full_steps) = run_at_random_times(ends(), sizes, seed, true);
-        for (index, pair) in with_skips.iter().zip(&without_skips).enumerate() {
-            assert_eq!(pair.0, pair.1, "{name}, seed {seed}, at {index}");
+        for (index, records) in with_skips.iter().zip(&without_skips).enumerate() {
+            assert_eq!(records.0, records.1, "{name}, seed {seed}, at {index}");
         }
         assert!(
             skipping_steps * 100 < full_steps,
@@ -324,7 +329,7 @@ fn skipping_idle_slots_changes_nothing() {
         );
     }
     for seed in seeds(12) {
-        let _seed_report = SeedReport(seed, "layers", "skipping_idle_slots_changes_nothing");
+        let _seed_report = SeedReport(seed, "layers", "skipping_idle_slots_preserves_results");
         let lines = [0, 0, 128, 128, 128, 128, 0, 0, 0, 0, 0, 0, 0];
         assert_equivalent("eci", eci, &lines, seed);
         assert_equivalent("pcie", pcie, &[256, 0, 256], seed);
@@ -335,7 +340,7 @@ fn skipping_idle_slots_changes_nothing() {
 }
 
 /// Sends messages at random times over random lanes. Returns the arrivals with their times.
-fn over_random_lanes<L: Layer>(
+fn run_over_random_lanes<L: Layer>(
     ends: [L; 2],
     sizes: &[u16],
     seed: u64,
@@ -349,7 +354,7 @@ fn over_random_lanes<L: Layer>(
     let mut bench = Testbench::new(ends, lanes, delay, rate, seed);
     if rate <= 0.0 && has_replay_disabled {
         bench.settle(100_000);
-        bench.forget();
+        bench.disable_replay();
     } else {
         bench.settle(100_000);
     }
@@ -384,7 +389,7 @@ fn over_random_lanes<L: Layer>(
     records
 }
 
-/// A drive advances each side independently until a new unit could arrive, and ends discard what they will never
+/// A test bench advances each side independently until a new unit could arrive, and ends discard what they will never
 /// resend. Both optimisations must be equivalent to strict event order with all units kept.
 #[test]
 fn independent_advance_equals_event_order() {
@@ -395,10 +400,15 @@ fn independent_advance_equals_event_order() {
             }
             bench.advance(until);
         };
-        let slow = over_random_lanes(ends(), sizes, seed, step_by_step, false);
-        let fast = over_random_lanes(ends(), sizes, seed, Testbench::advance, true);
-        for (index, pair) in slow.iter().zip(&fast).enumerate() {
-            assert_eq!(pair.0, pair.1, "{name}, seed {seed}, at {index}");
+        let expected_records = run_over_random_lanes(ends(), sizes, seed, step_by_step, false);
+        let independent_records =
+            run_over_random_lanes(ends(), sizes, seed, Testbench::advance, true);
+        for (index, records) in expected_records
+            .iter()
+            .zip(&independent_records)
+            .enumerate()
+        {
+            assert_eq!(records.0, records.1, "{name}, seed {seed}, at {index}");
         }
     }
     for seed in seeds(40) {

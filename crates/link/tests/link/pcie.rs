@@ -7,7 +7,7 @@ use cohkit_link::layer::WireUnit;
 use cohkit_link::pcie::reads::{Completer, Requester};
 use cohkit_link::testbench::{Testbench, LANE_BYTE};
 use cohkit_link::{ccix, pcie, Lanes, Message};
-use common::ends::{agree, filled, pcie, DELAY, LANES, TICKS};
+use common::ends::{assert_share, pcie, run_full_queues, DELAY, LANES, TICKS};
 use common::{seeds, SeedReport};
 use std::collections::VecDeque;
 
@@ -29,14 +29,14 @@ fn pcie_write_bandwidth_matches_the_published_table() {
             let bytes = formula.packets().value() / Lanes::pcie(lanes, 8).blocks().value();
             let share = bytes * f64::from(payload) / formula.write(payload.into()) as f64;
             let writes = [(pcie::POSTED, payload); 2];
-            agree(
-                filled::<pcie::End<_>>(ends(), writes, true, TICKS),
+            assert_share(
+                run_full_queues::<pcie::End<_>>(ends(), writes, true, TICKS),
                 share,
                 0.001,
             );
             // The formula assumes data link layer packets under load in both directions; with one direction loaded
             // there are fewer.
-            let (data, wire) = filled::<pcie::End<_>>(ends(), writes, false, TICKS);
+            let (data, wire) = run_full_queues::<pcie::End<_>>(ends(), writes, false, TICKS);
             assert!(data as f64 / wire as f64 > 1.05 * share);
         }
     }
@@ -46,27 +46,29 @@ fn pcie_write_bandwidth_matches_the_published_table() {
 fn ccix_gains_from_packing_and_short_headers() {
     let share = |header, packing: bool, messages: u64| {
         let ends = || std::array::from_fn(|_| ccix::End::new(512, header, packing, 168));
-        let packet = ccix::FRAMING + header + messages * (u64::from(ccix::MESSAGE) + 64);
+        let packet =
+            ccix::FRAMING_BYTES + header + messages * (u64::from(ccix::MESSAGE_BYTES) + 64);
         let formula = 64.0 * messages as f64 / packet as f64;
         // Each 168 received bytes cause 16 bytes of answers; both directions are saturated.
-        agree(
-            filled::<ccix::End>(ends(), [(3, 64); 2], true, TICKS),
+        assert_share(
+            run_full_queues::<ccix::End>(ends(), [(3, 64); 2], true, TICKS),
             formula * (1.0 - 16.0 / 168.0),
             0.001,
         );
         formula
     };
-    assert_eq!(ends_of_packets(), [6, 1]);
-    let packed = share(ccix::OPTIMISED, true, 6);
-    let compatible = share(ccix::COMPATIBLE, true, 6);
-    let single = share(ccix::OPTIMISED, false, 1);
+    assert_eq!(messages_per_packet(), [6, 1]);
+    let packed = share(ccix::OPTIMISED_HEADER_BYTES, true, 6);
+    let compatible = share(ccix::COMPATIBLE_HEADER_BYTES, true, 6);
+    let single = share(ccix::OPTIMISED_HEADER_BYTES, false, 1);
     assert!(single < compatible && compatible < packed);
 }
 
 /// Messages of 64 bytes per 512-byte packet, packed and unpacked.
-fn ends_of_packets() -> [u16; 2] {
-    [true, false]
-        .map(|packing| ccix::End::new(512, ccix::OPTIMISED, packing, 168).messages_in_packet(64))
+fn messages_per_packet() -> [u16; 2] {
+    [true, false].map(|packing| {
+        ccix::End::new(512, ccix::OPTIMISED_HEADER_BYTES, packing, 168).messages_in_packet(64)
+    })
 }
 
 #[test]
@@ -97,7 +99,7 @@ fn cumulative_credit_return_recovers_from_loss() {
 }
 
 #[test]
-fn writes_pass_stalled_packets_and_are_never_passed() {
+fn writes_pass_stalled_packets_and_no_packet_passes_writes() {
     let [mut sender, mut receiver] = pcie();
     let message = |circuit, label| Message {
         circuit,
@@ -111,7 +113,7 @@ fn writes_pass_stalled_packets_and_are_never_passed() {
         assert_eq!(sender.send(message(circuit, label as u64)), Ok(()));
     }
     let exchange = |sender: &mut pcie::End<Message>, receiver: &mut pcie::End<Message>| {
-        let mut packet = sender.packet();
+        let mut packet = sender.next_packet();
         receiver.receive(&mut packet);
         packet.content
     };
@@ -126,7 +128,7 @@ fn writes_pass_stalled_packets_and_are_never_passed() {
     }
     // Grant credits for writes only: the write passes the read, then the completion follows.
     let mut credits = loop {
-        let packet = receiver.packet();
+        let packet = receiver.next_packet();
         if matches!(packet.content, pcie::Content::Credits(pcie::POSTED, _)) {
             break packet;
         }
@@ -218,7 +220,7 @@ fn ticks_to_rest(bench: &mut Testbench<pcie::End<Message>>) -> u64 {
     bench.now - start
 }
 
-const PATIENCE: u64 = (64 << 10) * LANE_BYTE / LANES as u64;
+const RETRY_TIMEOUT_TICKS: u64 = (64 << 10) * LANE_BYTE / LANES as u64;
 
 #[test]
 fn damaged_packet_is_resent_before_the_retry_timeout() {
@@ -236,7 +238,7 @@ fn damaged_packet_is_resent_before_the_retry_timeout() {
             }
         }
     }
-    assert!(ticks_to_rest(&mut bench) < PATIENCE / 4);
+    assert!(ticks_to_rest(&mut bench) < RETRY_TIMEOUT_TICKS / 4);
     assert_eq!(bench.ends()[0].sender.replayed, 3);
 }
 
@@ -252,7 +254,10 @@ fn lost_acknowledgement_is_resent_after_the_retry_timeout() {
     }
     bench.wires[1].in_flight.retain(|packet| !is_ack(packet));
     let ticks = ticks_to_rest(&mut bench);
-    assert!(PATIENCE / 2 < ticks && ticks < 2 * PATIENCE, "{ticks}");
+    assert!(
+        RETRY_TIMEOUT_TICKS / 2 < ticks && ticks < 2 * RETRY_TIMEOUT_TICKS,
+        "{ticks}"
+    );
     assert_eq!(bench.ends()[1].receiver.repeated, 1);
 }
 
@@ -267,5 +272,8 @@ fn lost_initial_credits_are_resent() {
     }
     assert!(bench.send(0, pcie::POSTED, 256));
     let ticks = ticks_to_rest(&mut bench);
-    assert!(PATIENCE / 4 < ticks && ticks < PATIENCE, "{ticks}");
+    assert!(
+        RETRY_TIMEOUT_TICKS / 4 < ticks && ticks < RETRY_TIMEOUT_TICKS,
+        "{ticks}"
+    );
 }

@@ -3,10 +3,12 @@
 use cohkit_link::cxl::Flits;
 use cohkit_link::rates::{Flow, Kind, LinkConfig};
 
-fn agree(config: &LinkConfig) {
-    let answer = config.rates();
-    assert!(answer.steps.is_sorted_by(|more, less| more.1 > less.1));
-    for flow in answer.flows {
+fn assert_rates_match_formulas(config: &LinkConfig) {
+    let rates = config.rates();
+    assert!(rates
+        .steps
+        .is_sorted_by(|previous, next| previous.1 > next.1));
+    for flow in rates.flows {
         let error = (flow.run / flow.formula - 1.0).abs();
         assert!(error < 0.003, "{config:?}: {flow:?}");
         assert_eq!(flow.replayed, 0.0);
@@ -17,7 +19,7 @@ fn agree(config: &LinkConfig) {
 fn link_rates_match_their_formulas() {
     for (_, kind) in Kind::ALL {
         for &payload in kind.payloads() {
-            agree(&LinkConfig {
+            assert_rates_match_formulas(&LinkConfig {
                 payload,
                 ..LinkConfig::new(kind)
             });
@@ -29,7 +31,7 @@ fn link_rates_match_their_formulas() {
 fn degraded_link_rate_follows_its_lanes() {
     for (_, kind) in Kind::ALL {
         for lanes in [1, 5] {
-            agree(&LinkConfig {
+            assert_rates_match_formulas(&LinkConfig {
                 lanes,
                 ..LinkConfig::new(kind)
             });

@@ -72,7 +72,11 @@ fn forbidden(name: &str, threads: usize) -> BTreeSet<String> {
         panic!("a home written as rows")
     };
     let options = Options {
-        cores: Cores::Relaxed(protocol.program_order.expect("orders of its own")),
+        cores: Cores::Relaxed(
+            protocol
+                .program_order
+                .expect("the protocol declares its program order"),
+        ),
         gives_up: 0,
         ..Options::default()
     };

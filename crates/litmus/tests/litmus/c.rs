@@ -31,10 +31,10 @@ fn test(text: &str) -> Program {
 
 fn allowed(text: &str, model: Model) -> bool {
     let test = test(text);
-    let ends = axioms::ends(&test, model).unwrap();
+    let ends = axioms::outcomes(&test, model).unwrap();
     // The test printed in assembly has the same verdict.
     let printed = print(&test).unwrap();
-    let printed_outcomes = axioms::ends(&self::test(&printed), model).unwrap();
+    let printed_outcomes = axioms::outcomes(&self::test(&printed), model).unwrap();
     let satisfies = |program: &Program, ends: &std::collections::BTreeSet<_>| {
         ends.iter().any(|end| program.holds(end))
     };
@@ -132,11 +132,11 @@ forall ((0:r1=1 /\\ 0:r2=5 /\\ 0:r3=3 /\\ n=7 /\\ (1:r1=1 /\\ 1:r0=7 /\\ l=4 \\/
     let program = test(text);
     for cores in [Cores::InOrder, Cores::StoreBuffer] {
         let ends = ends(&program, cores);
-        let outcomes: Vec<String> = ends.iter().map(|end| program.words(end)).collect();
+        let outcomes: Vec<String> = ends.iter().map(|end| program.format_outcome(end)).collect();
         assert!(program.is_satisfied(&ends), "{}", outcomes.join("\n"));
         assert!(ends.len() >= 2, "{}", outcomes.join("\n"));
     }
-    let sc = axioms::ends(&program, Model::Sc).unwrap();
+    let sc = axioms::outcomes(&program, Model::Sc).unwrap();
     assert_eq!(sc, ends(&program, Cores::InOrder));
 }
 
@@ -149,7 +149,7 @@ fn failed_exchange_has_its_failure_order() {
         let text = MP.replace("atomic_load_explicit(y, memory_order_acquire)", &exchange);
         assert_ne!(text, MP);
         let program = test(&text);
-        let ends = axioms::ends(&program, Model::Rc).unwrap();
+        let ends = axioms::outcomes(&program, Model::Rc).unwrap();
         ends.iter().any(|end| program.holds(end))
     };
     let [relaxed, release] = ["relaxed", "release"].map(|order| format!("memory_order_{order}"));
@@ -291,7 +291,7 @@ fn unsupported_constructs_are_rejected_with_their_position() {
 
 /// Tests with parts removed, repeated, moved or deeply nested are parsed or rejected without a panic.
 #[test]
-fn no_text_makes_the_reader_fail() {
+fn mutated_texts_never_make_the_reader_panic() {
     let bytes = MP.as_bytes();
     for begin in 0..bytes.len() {
         for length in [1, 2, 7, 40] {

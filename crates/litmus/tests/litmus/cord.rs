@@ -17,7 +17,7 @@ use cohkit_protocol::protocol::Protocol;
 use cohkit_protocol::text::parse;
 use cohkit_system::world::StepError;
 use texts::home;
-use By::{Shape, System, Written};
+use Refutation::{Shape, System, Written};
 
 const CORD: &str = include_str!("../../../../ordering/cord.coh");
 const CORD_TSO: &str = include_str!("../../../../ordering/tso/cord.coh");
@@ -35,7 +35,7 @@ const PROGRAMS: [&str; 8] = [
 ];
 
 /// Program or system that refutes a fault.
-enum By {
+enum Refutation {
     /// A classic shape.
     Shape(&'static str),
     /// One of [`PROGRAMS`].
@@ -45,44 +45,44 @@ enum By {
 }
 
 struct Fault {
-    what: &'static str,
+    description: &'static str,
     /// Words of the protocol file, and their replacements.
     words: &'static [(&'static str, &'static str)],
-    by: By,
+    refuted_by: Refutation,
     /// Part of the refutation: an outcome or a message.
     expected: &'static str,
 }
 
 const HANDED_OVER: &str = "1:X0=1; 1:X2=0";
-const FOR_EVER: &str = "wait forever";
+const DEADLOCK: &str = "wait forever";
 
 const FAULTS: &[Fault] = &[
     Fault {
-        what: "a notification is sent before the stores are there",
+        description: "a notification is sent before the stores are there",
         words: &[(
             "Ask if arrived[sender][epoch] == stores and served",
             "Ask if served",
         )],
-        by: Shape("MP+popl+poap"),
+        refuted_by: Shape("MP+popl+poap"),
         expected: HANDED_OVER,
     },
     Fault {
-        what: "a notification is sent before its turn",
+        description: "a notification is sent before its turn",
         words: &[(
             "Ask if arrived[sender][epoch] == stores and served[sender] == turn",
             "Ask if arrived[sender][epoch] == stores",
         )],
-        by: Shape("MP+poll+poaa"),
-        expected: FOR_EVER,
+        refuted_by: Shape("MP+poll+poaa"),
+        expected: DEADLOCK,
     },
     Fault {
-        what: "a notification is sent to the home that sends it",
+        description: "a notification is sent to the home that sends it",
         words: &[("turn = turns[h], at = home)", "turn = turns[h], at = h)")],
-        by: Shape("MP+poll+poaa"),
-        expected: FOR_EVER,
+        refuted_by: Shape("MP+poll+poaa"),
+        expected: DEADLOCK,
     },
     Fault {
-        what: "a count is not reset when its release commits",
+        description: "a count is not reset when its release commits",
         words: &[
             ("write, arrived[sender][epoch] := 0, told", "write, told"),
             (
@@ -90,79 +90,79 @@ const FAULTS: &[Fault] = &[
                 "write deferred, told",
             ),
         ],
-        by: System("one"),
+        refuted_by: System("one"),
         expected: "which holds 0..1, in 13 steps",
     },
     Fault {
-        what: "a count is not reset when its home notifies",
+        description: "a count is not reset when its home notifies",
         words: &[(
             "| arrived[sender][epoch] := 0, served[sender] += 1, send Notify",
             "| served[sender] += 1, send Notify",
         )],
-        by: System("two"),
+        refuted_by: System("two"),
         expected: "which holds 0..1, in 12 steps",
     },
     Fault {
-        what: "notifications are not reset",
+        description: "notifications are not reset",
         words: &[
             ("told[sender][epoch] := 0, ", ""),
             ("told[wants][its] := 0, ", ""),
         ],
-        by: System("two"),
+        refuted_by: System("two"),
         expected: "which holds 0..1, in 20 steps",
     },
     Fault {
-        what: "an epoch is used again too soon",
+        description: "an epoch is used again too soon",
         words: &[("size epochs 4", "size epochs 2")],
-        by: Written("MP+rounds"),
-        expected: FOR_EVER,
+        refuted_by: Written("MP+rounds"),
+        expected: DEADLOCK,
     },
     Fault {
-        what: "a release does not end its epoch",
+        description: "a release does not end its epoch",
         words: &[("sent := 0, now += 1 | stay", "sent := 0 | stay")],
-        by: Written("MP+rounds"),
-        expected: FOR_EVER,
+        refuted_by: Written("MP+rounds"),
+        expected: DEADLOCK,
     },
     Fault {
-        what: "a table drops what it counts beyond one",
+        description: "a table drops what it counts beyond one",
         words: &[(
             "  L | Relaxed if count(readers - { sender }) == 0 | write, arrived",
             "  L | Relaxed if count(readers - { sender }) == 0 and arrived[sender][epoch] != 0 \
              | write, readers := {} | stay\n  \
              L | Relaxed if count(readers - { sender }) == 0 | write, arrived",
         )],
-        by: Written("MP+counts"),
-        expected: FOR_EVER,
+        refuted_by: Written("MP+counts"),
+        expected: DEADLOCK,
     },
     Fault {
-        what: "a release commits with one notification missing",
+        description: "a release commits with one notification missing",
         words: &[(
             "told[sender][epoch] == needs",
             "told[sender][epoch] + 1 >= needs",
         )],
-        by: Shape("MP+poll+poaa"),
+        refuted_by: Shape("MP+poll+poaa"),
         expected: HANDED_OVER,
     },
     Fault {
-        what: "a release commits before the stores at its own home",
+        description: "a release commits before the stores at its own home",
         words: &[(
             "Release if arrived[sender][epoch] == stores and served",
             "Release if served",
         )],
-        by: Shape("MP+popl+poap"),
+        refuted_by: Shape("MP+popl+poap"),
         expected: HANDED_OVER,
     },
     Fault {
-        what: "a release commits before its turn",
+        description: "a release commits before its turn",
         words: &[(
             "stores and served[sender] == turn and told",
             "stores and told",
         )],
-        by: Shape("MP+poll+poaa"),
+        refuted_by: Shape("MP+poll+poaa"),
         expected: HANDED_OVER,
     },
     Fault {
-        what: "homes with earlier releases are not asked",
+        description: "homes with earlier releases are not asked",
         words: &[
             (
                 "needs = count(touched + waiting - { home })",
@@ -173,29 +173,29 @@ const FAULTS: &[Fault] = &[
                 "for h in touched - { home }",
             ),
         ],
-        by: Shape("MP+poll+poaa"),
+        refuted_by: Shape("MP+poll+poaa"),
         expected: HANDED_OVER,
     },
     Fault {
-        what: "the count of a release is sent as 0",
+        description: "the count of a release is sent as 0",
         words: &[(
             "Release (epoch = now, stores = sent[home],",
             "Release (epoch = now, stores = 0,",
         )],
-        by: Shape("CoWW+popl"),
-        expected: FOR_EVER,
+        refuted_by: Shape("CoWW+popl"),
+        expected: DEADLOCK,
     },
     Fault {
-        what: "the count of another home is sent as 0",
+        description: "the count of another home is sent as 0",
         words: &[(
             "Ask (epoch = now, stores = sent[h],",
             "Ask (epoch = now, stores = 0,",
         )],
-        by: Shape("MP+popl+poap"),
-        expected: FOR_EVER,
+        refuted_by: Shape("MP+popl+poap"),
+        expected: DEADLOCK,
     },
     Fault {
-        what: "a release is acknowledged before the copies are gone",
+        description: "a release is acknowledged before the copies are gone",
         words: &[
             (
                 "its := epoch, readers := {} | G",
@@ -210,11 +210,11 @@ const FAULTS: &[Fault] = &[
                 "served[wants] += 1, ",
             ),
         ],
-        by: Written("SB+polas+copy"),
+        refuted_by: Written("SB+polas+copy"),
         expected: "0:X2=0; 1:X4=0",
     },
     Fault {
-        what: "a store is counted before the copies are gone",
+        description: "a store is counted before the copies are gone",
         words: &[
             (
                 "its := epoch, readers := {} | F",
@@ -226,11 +226,11 @@ const FAULTS: &[Fault] = &[
             ),
             ("write deferred, arrived[wants][its] += 1, ", "write deferred, "),
         ],
-        by: Written("MP+popl+copy"),
+        refuted_by: Written("MP+popl+copy"),
         expected: "1:X2=1; 1:X4=0",
     },
     Fault {
-        what: "a release leaves copies where they are",
+        description: "a release leaves copies where they are",
         words: &[
             (
                 "== needs and count(readers - { sender }) == 0\n",
@@ -241,31 +241,31 @@ const FAULTS: &[Fault] = &[
                 "write, arrived[sender][epoch] := 0, told[sender][epoch] := 0, served[sender] += 1, send Ack | stay",
             ),
         ],
-        by: Shape("SB+polas"),
+        refuted_by: Shape("SB+polas"),
         expected: "a readable copy is stale",
     },
     Fault {
-        what: "an acquire does not wait for earlier releases",
+        description: "an acquire does not wait for earlier releases",
         words: &[("acquire if count(waiting) == 0", "acquire")],
-        by: Shape("SB+polas"),
+        refuted_by: Shape("SB+polas"),
         expected: "0:X2=0; 1:X2=0",
     },
     Fault {
-        what: "a fence does not wait for acknowledgements",
+        description: "a fence does not wait for acknowledgements",
         words: &[(
             "fence if count(touched + waiting) == 0",
             "fence if count(touched) == 0",
         )],
-        by: Shape("SB+dmb.sys"),
+        refuted_by: Shape("SB+dmb.sys"),
         expected: "0:X2=0; 1:X2=0",
     },
     Fault {
-        what: "a release begins though the table of its core is full",
+        description: "a release begins though the table of its core is full",
         words: &[(
             "release if open < entries and unacked[home] < notes",
             "release",
         )],
-        by: System("one"),
+        refuted_by: System("one"),
         expected: "which holds 0..1, in 2 steps",
     },
 ];
@@ -277,7 +277,7 @@ fn read(text: &str) -> Protocol {
     })
 }
 
-fn written(name: &str) -> Program {
+fn stored_program(name: &str) -> Program {
     let mut programs = PROGRAMS.iter().map(|text| {
         herd::read(text).unwrap_or_else(|error| panic!("{}", error.render("program", text, false)))
     });
@@ -288,16 +288,20 @@ fn written(name: &str) -> Program {
 /// Returns the first forbidden outcome, violation or deadlock of a program on a protocol, if any.
 fn by_program(protocol: &Protocol, program: &Program) -> Option<String> {
     let options = Options {
-        cores: Cores::Relaxed(protocol.program_order.expect("orders of its own")),
+        cores: Cores::Relaxed(
+            protocol
+                .program_order
+                .expect("the protocol declares its program order"),
+        ),
         ..Options::default()
     };
     match run(protocol, home(protocol), program, &options, &mut || true) {
         Found::Ends { ends, .. } => {
             let allowed = allowed(program, Model::Rc).unwrap();
             let forbidden = ends.iter().find(|end| !allowed.contains(end))?;
-            Some(program.words(forbidden))
+            Some(program.format_outcome(forbidden))
         }
-        Found::Stuck { .. } => Some(FOR_EVER.to_string()),
+        Found::Stuck { .. } => Some(DEADLOCK.to_string()),
         Found::Wrong(StepError::Violated(violation)) => Some(violation.what),
         other => panic!("{}: {other:?}", program.name),
     }
@@ -307,7 +311,7 @@ fn by_program(protocol: &Protocol, program: &Program) -> Option<String> {
 fn by_system(protocol: &Protocol, name: &str) -> Option<String> {
     let system = protocol.systems.iter().find(|system| system.name == name);
     let system = system.unwrap_or_else(|| panic!("no system {name}"));
-    let sized = system.sized.as_deref().unwrap_or(protocol);
+    let sized = system.resized_protocol.as_deref().unwrap_or(protocol);
     let remotes = system.remotes.total();
     let model = model(
         sized,
@@ -332,18 +336,18 @@ fn every_fault_is_refuted_by_its_named_check() {
     for fault in FAULTS {
         let mut text = CORD.to_string();
         for (original, replacement) in fault.words {
-            assert!(text.contains(original), "{}: {original}", fault.what);
+            assert!(text.contains(original), "{}: {original}", fault.description);
             text = text.replace(original, replacement);
         }
         let protocol = read(&text);
-        let found = match fault.by {
+        let found = match fault.refuted_by {
             Shape(name) => by_program(&protocol, &named(name).expect("a shape")),
-            Written(name) => by_program(&protocol, &written(name)),
+            Written(name) => by_program(&protocol, &stored_program(name)),
             System(name) => by_system(&protocol, name),
         };
         match found {
             Some(found) if found.contains(fault.expected) => {}
-            found => failures.push(format!("{}: {found:?}", fault.what)),
+            found => failures.push(format!("{}: {found:?}", fault.description)),
         }
     }
     assert!(failures.is_empty(), "{}", failures.join("\n"));
@@ -377,7 +381,7 @@ fn programs_with_copies_and_many_epochs_are_kept() {
 /// first two, and none refutes the third.
 #[test]
 fn only_the_reset_of_both_ends_survives_epoch_wrap() {
-    const OLD: &str = "1:X2=2; 1:X4=0";
+    const STALE_OUTCOME: &str = "1:X2=2; 1:X4=0";
     for (text, refuted) in [
         (
             include_str!("../../../../ordering/readings/modular.coh"),
@@ -398,7 +402,10 @@ fn only_the_reset_of_both_ends_survives_epoch_wrap() {
             let found = by_program(&protocol, &program);
             let context = format!("{}: {}", protocol.name, program.name);
             match Some(program.name.as_str()) == refuted {
-                true => assert!(found.is_some_and(|end| end.contains(OLD)), "{context}"),
+                true => assert!(
+                    found.is_some_and(|end| end.contains(STALE_OUTCOME)),
+                    "{context}"
+                ),
                 false => assert_eq!(found, None, "{context}"),
             }
         }

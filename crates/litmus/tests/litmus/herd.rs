@@ -83,7 +83,7 @@ fn layout_does_not_change_a_test() {
     // Compare by name: register numbers may differ.
     let named_outcomes = |test: &Program| {
         let ends = ends(test, Cores::StoreBuffer).into_iter();
-        let outcomes = ends.map(|end| (test.words(&end), test.holds(&end)));
+        let outcomes = ends.map(|end| (test.format_outcome(&end), test.holds(&end)));
         outcomes.collect::<BTreeSet<_>>()
     };
     for (from, to) in [
@@ -122,17 +122,17 @@ fn branch_and_instruction_fence_order_later_reads() {
         ("DMB LD", false),
     ] {
         let program = test(between);
-        let ends = axioms::ends(&program, Model::Rc).unwrap();
+        let ends = axioms::outcomes(&program, Model::Rc).unwrap();
         assert_eq!(program.is_satisfied(&ends), allowed, "{between}");
         // `ISB` is not a memory fence: stores may remain in the store buffer.
         assert_eq!(
-            axioms::ends(&program, Model::Tso).unwrap(),
+            axioms::outcomes(&program, Model::Tso).unwrap(),
             models::ends(&program, Cores::StoreBuffer),
             "{between}"
         );
         let printed = print(&program).unwrap();
         assert_eq!(
-            axioms::ends(&read(&printed).unwrap(), Model::Rc).unwrap(),
+            axioms::outcomes(&read(&printed).unwrap(), Model::Rc).unwrap(),
             ends
         );
     }
@@ -154,7 +154,7 @@ fn oversized_tests_are_rejected_before_memory_runs_out() {
     assert_eq!(outcomes_within(&test, Cores::StoreBuffer, 10), None);
     let reads = " | LDR W5,[X1] ;\n".repeat(50);
     let text = SB.replace("exists", &format!("{reads}exists"));
-    let error = axioms::ends(&read(&text).unwrap(), Model::Rc).unwrap_err();
+    let error = axioms::outcomes(&read(&text).unwrap(), Model::Rc).unwrap_err();
     assert_eq!(error, "SB has too many executions to examine each");
 }
 
@@ -308,7 +308,7 @@ fn folder(name: &str) -> Vec<(String, String)> {
 
 /// Tests of all dialects with parts removed, repeated or moved are parsed or rejected without a panic.
 #[test]
-fn no_text_makes_the_reader_fail() {
+fn mutated_texts_never_make_the_reader_panic() {
     let mut texts = vec![("SB".to_string(), SB.to_string())];
     texts.extend(folder("dialects"));
     for (name, text) in texts {
@@ -358,7 +358,7 @@ fn no_text_makes_the_reader_fail() {
 /// Returns the outcomes of a test under a model, formatted.
 fn formatted_outcomes(test: &Program, model: Model) -> BTreeSet<String> {
     let ends = axioms::allowed(test, model).unwrap();
-    ends.iter().map(|end| test.words(end)).collect()
+    ends.iter().map(|end| test.format_outcome(end)).collect()
 }
 
 fn parse_test(text: &str) -> Program {
@@ -405,13 +405,13 @@ exists (0:ecx=3 /\\ 0:edx=2 /\\ 1:eax=2 /\\ 1:ebx=1 /\\ 1:rdx=1 /\\ x=1 /\\ y=2)
 
 /// Executions that the filter excludes have no outcome, with the operational and with the axiomatic models.
 #[test]
-fn a_filter_excludes_executions_from_the_outcomes() {
+fn filters_exclude_executions_from_the_outcomes() {
     let condition = "exists (0:X2=0 /\\ 1:X2=0)";
     let with_filter = "locations [1:X2;]\nfilter (0:X2=1)\nforall (0:X2=1)";
     let filtered = parse_test(&SB.replace(condition, with_filter));
     assert_eq!(formatted_outcomes(&filtered, Model::Armv8).len(), 2);
     for (model, count) in [(Model::Sc, 2), (Model::Tso, 2), (Model::Rc, 2)] {
-        let ends = axioms::ends(&filtered, model).unwrap();
+        let ends = axioms::outcomes(&filtered, model).unwrap();
         assert_eq!(ends.len(), count, "{model}");
         assert_eq!(axioms::allowed(&filtered, model).unwrap(), ends, "{model}");
         assert!(ends.iter().all(|end| filtered.holds(end)), "{model}");
@@ -546,14 +546,14 @@ fn coherent_candidates_have_all_allowed_outcomes() {
     for test in tests {
         for model in [Model::Tso, Model::Armv8, Model::RiscV] {
             let mut outcomes = BTreeSet::new();
-            let result = executions::each(&test, &mut |execution| {
+            let result = executions::for_each(&test, &mut |execution| {
                 if axioms::allows(model, execution) {
-                    outcomes.extend(execution.end(&test));
+                    outcomes.extend(execution.outcome(&test));
                 }
             });
             if result.is_ok() {
                 assert_eq!(
-                    axioms::ends(&test, model).unwrap(),
+                    axioms::outcomes(&test, model).unwrap(),
                     outcomes,
                     "{}, {model}",
                     test.name
@@ -611,7 +611,7 @@ fn dialects_of_public_suites_have_their_verdicts() {
         let test = read(text).unwrap_or_else(|e| panic!("{}", e.render(file, text, false)));
         let ends = axioms::allowed(&test, model).unwrap();
         if test.is_satisfied(&ends) != is_satisfied {
-            let outcomes: Vec<String> = ends.iter().map(|end| test.words(end)).collect();
+            let outcomes: Vec<String> = ends.iter().map(|end| test.format_outcome(end)).collect();
             failures.push(format!("{name}, {model}:\n  {}", outcomes.join("\n  ")));
         }
         // The operational and the axiomatic models agree.
@@ -619,8 +619,8 @@ fn dialects_of_public_suites_have_their_verdicts() {
             (Model::Sc, Cores::InOrder),
             (Model::Tso, Cores::StoreBuffer),
         ] {
-            if !test.needs_axioms() {
-                let axioms = axioms::ends(&test, model).unwrap();
+            if !test.requires_axiomatic_model() {
+                let axioms = axioms::outcomes(&test, model).unwrap();
                 assert_eq!(axioms, models::ends(&test, cores), "{name}, {model}");
             }
         }
@@ -629,7 +629,7 @@ fn dialects_of_public_suites_have_their_verdicts() {
             let reread =
                 read(&printed).unwrap_or_else(|e| panic!("{}", e.render(file, &printed, false)));
             let count = |test: &Program| {
-                axioms::ends(test, Model::Sc)
+                axioms::outcomes(test, Model::Sc)
                     .unwrap()
                     .iter()
                     .filter(|end| test.holds(end))

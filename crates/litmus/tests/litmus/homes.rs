@@ -25,14 +25,18 @@ const MP_TSO: &str = include_str!("../../../../ordering/tso/mp.coh");
 const SEQ_TSO: &str = include_str!("../../../../ordering/tso/seq.coh");
 const ORDERED: &str = include_str!("../../../../tests/homes/ordered-at-homes.coh");
 
-/// Returns the first classic program of at most `max_threads` threads with an outcome that the guaranteed model forbids, or
-/// with another violation.
-fn refuted(protocol: &Protocol, max_threads: usize) -> Option<String> {
+/// Returns the first classic program of at most `max_threads` threads with an outcome that the guaranteed model
+/// forbids, or with another violation.
+fn first_failure(protocol: &Protocol, max_threads: usize) -> Option<String> {
     let Home::Controller(home) = &protocol.home else {
         panic!("a home written as rows")
     };
     let options = Options {
-        cores: Cores::Relaxed(protocol.program_order.expect("orders of its own")),
+        cores: Cores::Relaxed(
+            protocol
+                .program_order
+                .expect("the protocol declares its program order"),
+        ),
         gives_up: 0,
         ..Options::default()
     };
@@ -50,7 +54,7 @@ fn refuted(protocol: &Protocol, max_threads: usize) -> Option<String> {
                 Found::Ends { ends, .. } => {
                     let allowed = allowed(program, model).unwrap();
                     let failure = ends.iter().find(|end| !allowed.contains(end));
-                    failure.map(|end| format!("ends with {}", program.words(end)))
+                    failure.map(|end| format!("ends with {}", program.format_outcome(end)))
                 }
                 // Atomic accesses need a cached copy.
                 Found::Cannot(_) => continue,
@@ -68,7 +72,7 @@ fn refuted(protocol: &Protocol, max_threads: usize) -> Option<String> {
 
 #[test]
 fn home_ordered_stores_are_release_consistent() {
-    assert_eq!(refuted(&read(ORDERED), 3), None);
+    assert_eq!(first_failure(&read(ORDERED), 3), None);
 }
 
 /// Systems with arbitrary accesses do not check the order of values, so they need not find these faults.
@@ -139,19 +143,23 @@ fn faults_of_the_order_at_homes_are_refuted_by_programs() {
     ];
     for (description, original, replacement) in faults {
         assert!(ORDERED.contains(original), "{description}");
-        let refuted = refuted(&read(&ORDERED.replace(original, replacement)), 3);
-        assert!(refuted.is_some(), "{description}");
+        let failure = first_failure(&read(&ORDERED.replace(original, replacement)), 3);
+        assert!(failure.is_some(), "{description}");
     }
 }
 
 /// Returns whether a classic program can satisfy its condition on a protocol, and under release consistency.
-fn satisfies(text: &str, name: &str) -> (bool, bool) {
+fn condition_results(text: &str, name: &str) -> (bool, bool) {
     let (protocol, program) = (read(text), named(name).expect("a shape"));
     let Home::Controller(home) = &protocol.home else {
         panic!("a home written as rows")
     };
     let options = Options {
-        cores: Cores::Relaxed(protocol.program_order.expect("orders of its own")),
+        cores: Cores::Relaxed(
+            protocol
+                .program_order
+                .expect("the protocol declares its program order"),
+        ),
         ..Options::default()
     };
     let found = run(&protocol, home, &program, &options, &mut || true);
@@ -166,19 +174,19 @@ fn satisfies(text: &str, name: &str) -> (bool, bool) {
 #[test]
 fn source_and_number_ordering_are_release_consistent() {
     for text in [SO, SEQ] {
-        assert_eq!(refuted(&read(text), 3), None);
+        assert_eq!(first_failure(&read(text), 3), None);
     }
 }
 
 /// Returns the part of a protocol file with the orders of accesses and the guarantee.
-fn orders_block(text: &str) -> &str {
+fn orders_of(text: &str) -> &str {
     let (_, from) = text.split_once("accesses {").expect("orders");
     let (block, _) = from.split_once("channels {").expect("channels");
     block
 }
 
 /// Returns the part of a protocol file after the orders: channels, messages and rows.
-fn after_orders(text: &str) -> String {
+fn text_after_orders(text: &str) -> String {
     let (_, from) = text.split_once("channels {").expect("channels");
     from.to_string()
 }
@@ -188,13 +196,13 @@ fn after_orders(text: &str) -> String {
 #[test]
 fn source_ordering_shares_rows_between_models() {
     for (rc, tso) in [(MP, MP_TSO), (SEQ, SEQ_TSO), (SO, SO_TSO), (WB, WB_TSO)] {
-        assert_eq!(after_orders(rc), after_orders(tso));
+        assert_eq!(text_after_orders(rc), text_after_orders(tso));
     }
     for (rc, tso) in [(SO, SO_TSO), (WB, WB_TSO)] {
-        let weaker = orders_block(rc).replace("guarantee rc", "guarantee tso");
-        let weaker = tso.replace(orders_block(tso), &weaker);
-        let refuted = refuted(&read(&weaker), 2).expect("a program");
-        assert!(refuted.contains("ends with"), "{refuted}");
+        let weaker = orders_of(rc).replace("guarantee rc", "guarantee tso");
+        let weaker = tso.replace(orders_of(tso), &weaker);
+        let failure = first_failure(&read(&weaker), 2).expect("a program");
+        assert!(failure.contains("ends with"), "{failure}");
     }
 }
 
@@ -254,12 +262,12 @@ fn faults_of_total_store_order_at_homes_are_refuted_by_programs() {
     let mut missed = Vec::new();
     for (description, original, replacement, expected) in faults {
         assert!(CORD_TSO.contains(original), "{description}");
-        let refuted = refuted(&read(&CORD_TSO.replace(original, replacement)), 2);
-        if !refuted
+        let failure = first_failure(&read(&CORD_TSO.replace(original, replacement)), 2);
+        if !failure
             .as_ref()
             .is_some_and(|found| found.contains(expected))
         {
-            missed.push((description, refuted));
+            missed.push((description, failure));
         }
     }
     assert!(missed.is_empty(), "{missed:#?}");
@@ -267,7 +275,7 @@ fn faults_of_total_store_order_at_homes_are_refuted_by_programs() {
 
 #[test]
 fn directory_ordering_is_release_consistent_for_two_threads() {
-    assert_eq!(refuted(&read(CORD), 2), None);
+    assert_eq!(first_failure(&read(CORD), 2), None);
 }
 
 /// The first thread writes X and releases Y, the second acquires Y and releases Z, the third acquires Z and reads X.
@@ -277,9 +285,13 @@ fn posted_stores_to_two_homes_violate_release_consistency() {
     let one_home = MP.replace("size homes 2", "size homes 1");
     let one_home = one_home.split("system two").next().unwrap();
     for shape in ["MP+popl+poap", "ISA2+popl+poal+poap"] {
-        assert_eq!(satisfies(MP, shape), (true, false), "{shape}");
-        assert_eq!(satisfies(one_home, shape), (false, false), "{shape}");
-        assert_eq!(satisfies(CORD, shape), (false, false), "{shape}");
+        assert_eq!(condition_results(MP, shape), (true, false), "{shape}");
+        assert_eq!(
+            condition_results(one_home, shape),
+            (false, false),
+            "{shape}"
+        );
+        assert_eq!(condition_results(CORD, shape), (false, false), "{shape}");
     }
 }
 
@@ -292,12 +304,17 @@ fn shortest_path_lists_received_messages_in_order() {
         panic!("a home written as rows")
     };
     let options = Options {
-        cores: Cores::Relaxed(protocol.program_order.expect("orders of its own")),
+        cores: Cores::Relaxed(
+            protocol
+                .program_order
+                .expect("the protocol declares its program order"),
+        ),
         ..Options::default()
     };
     let mut lines = Lines::new(&protocol, home, 3, 3, options.room);
     let is_goal = |end: Option<&Outcome>| end.is_some_and(|end| program.holds(end));
-    let chart = shortest(&mut lines, &program, &options, &is_goal, &mut || true).expect("a way");
+    let chart = shortest(&mut lines, &program, &options, &is_goal, &mut || true)
+        .expect("a path to the outcome");
     let chart = chart.chart;
     assert_eq!(
         chart.agents,
@@ -348,9 +365,9 @@ fn shortest_path_lists_received_messages_in_order() {
 #[test]
 fn sequentially_consistent_acquires_wait_for_releases() {
     for text in [SO, SEQ, CORD] {
-        assert_eq!(satisfies(text, "SB+polas"), (false, false));
+        assert_eq!(condition_results(text, "SB+polas"), (false, false));
     }
-    assert_eq!(satisfies(CORD, "SB+polqs"), (true, true));
+    assert_eq!(condition_results(CORD, "SB+polqs"), (true, true));
 }
 
 /// Ordered messages between homes arrive in order, for every placement of locations. Without the order, the second can

@@ -3,7 +3,7 @@
 use crate::texts;
 
 use cohkit_litmus::axioms::Model;
-use cohkit_litmus::conformance_report::{self, judge, Ended};
+use cohkit_litmus::conformance_report::{self, check_conformance, ConformanceVerdict};
 use cohkit_litmus::cores::Cores;
 use cohkit_litmus::cycles::{classic, named};
 use cohkit_litmus::kinds::Kinds;
@@ -39,11 +39,11 @@ fn readers() -> String {
         ("  R G | GetM Read Want | stall", "  R   | GetM Read      | stall"),
     ];
     parts.iter().fold(MIXED.to_string(), |text, (from, to)| {
-        replaced(&text, from, to)
+        with_change(&text, from, to)
     })
 }
 
-fn replaced(text: &str, from: &str, to: &str) -> String {
+fn with_change(text: &str, from: &str, to: &str) -> String {
     assert_eq!(text.matches(from).count(), 1, "{from}");
     text.replace(from, to)
 }
@@ -56,8 +56,14 @@ fn options(cores: Cores) -> Options {
 }
 
 /// Returns the result of a program in each placement of its threads, by the names of the kinds.
-fn everywhere(protocol: &Protocol, program: &Program, cores: Cores) -> BTreeMap<String, Found> {
-    let placements = Kinds::every(protocol, program).expect("few").into_iter();
+fn run_in_all_placements(
+    protocol: &Protocol,
+    program: &Program,
+    cores: Cores,
+) -> BTreeMap<String, Found> {
+    let placements = Kinds::all_placements(protocol, program)
+        .expect("few enough placements")
+        .into_iter();
     let results = placements.map(|kinds| {
         let system = (protocol, home(protocol));
         let result = run_placed(system, &kinds, program, &options(cores), &mut || true);
@@ -66,7 +72,7 @@ fn everywhere(protocol: &Protocol, program: &Program, cores: Cores) -> BTreeMap<
     results.collect()
 }
 
-fn atomic(program: &Program) -> bool {
+fn has_atomic(program: &Program) -> bool {
     let mut code = program.threads.iter().flat_map(|thread| &thread.code);
     code.any(|instruction| matches!(instruction, Instruction::Atomic { .. }))
 }
@@ -74,7 +80,9 @@ fn atomic(program: &Program) -> bool {
 /// Returns the shapes of at most `threads` threads without atomic accesses, which devices do not support.
 fn shapes(threads: usize) -> Vec<Program> {
     let small_shapes = classic().into_iter().filter(|p| p.threads.len() <= threads);
-    small_shapes.filter(|program| !atomic(program)).collect()
+    small_shapes
+        .filter(|program| !has_atomic(program))
+        .collect()
 }
 
 #[test]
@@ -85,22 +93,24 @@ fn threads_are_placed_in_every_way_up_to_symmetry() {
         ("MP", "cache cache/cache device/device cache/device device"),
     ] {
         let shape = named(name).expect("a shape");
-        let placements = Kinds::every(&protocol, &shape).expect("few");
+        let placements = Kinds::all_placements(&protocol, &shape).expect("few enough placements");
         let placements = placements
             .iter()
             .map(|kinds| kinds.names(&protocol).join(" "));
         assert_eq!(placements.collect::<Vec<_>>().join("/"), expected, "{name}");
     }
-    let three_threads = Kinds::every(&protocol, &named("3.SB").expect("a shape")).expect("few");
+    let three_threads = Kinds::all_placements(&protocol, &named("3.SB").expect("a shape"))
+        .expect("few enough placements");
     assert_eq!(three_threads.len(), 4);
     // Kinds with the same rows count as one.
     let near = read(include_str!("../../../../protocols/eci-near.coh"));
-    let placements = Kinds::every(&near, &named("IRIW").expect("a shape")).expect("few");
+    let placements = Kinds::all_placements(&near, &named("IRIW").expect("a shape"))
+        .expect("few enough placements");
     assert_eq!(placements, [Kinds::from(4)]);
     // The symmetric placement, which is left out, has the same number of outcomes and states.
     let shape = named("SB").expect("a shape");
     let outcomes_on = |text: &str| {
-        let kinds = Kinds::read(text, &protocol, &shape).expect("kinds");
+        let kinds = Kinds::parse(text, &protocol, &shape).expect("kinds");
         let system = (&protocol, home(&protocol));
         match run_placed(
             system,
@@ -128,7 +138,7 @@ fn every_placement_gives_exactly_the_core_model() {
     {
         for cores in [Cores::InOrder, Cores::StoreBuffer] {
             let allowed = ends(program, cores);
-            for (kinds, found) in everywhere(&protocol, program, cores) {
+            for (kinds, found) in run_in_all_placements(&protocol, program, cores) {
                 let name = &program.name;
                 let Found::Ends { ends, .. } = found else {
                     panic!("{name} on {kinds}, {cores:?}: {found:?}")
@@ -167,7 +177,7 @@ fn shipped_kinds_show_exactly_the_allowed_outcomes() {
             let program = named(name).expect("a shape");
             for kinds in [[0, 0], [0, 1], [1, 0]] {
                 let names = kinds.map(|kind: usize| protocol.kinds[kind].name.as_str());
-                let kinds = Kinds::read(&names.join(","), &protocol, &program).expect("kinds");
+                let kinds = Kinds::parse(&names.join(","), &protocol, &program).expect("kinds");
                 for cores in [Cores::InOrder, Cores::StoreBuffer] {
                     let home = home(2);
                     let system = (&protocol, &home);
@@ -187,7 +197,7 @@ fn shipped_kinds_show_exactly_the_allowed_outcomes() {
 fn missing_row_is_reported_with_kind_and_access() {
     let protocol = read(&readers());
     let shape = named("MP").expect("a shape");
-    let results = everywhere(&protocol, &shape, Cores::InOrder);
+    let results = run_in_all_placements(&protocol, &shape, Cores::InOrder);
     let lacking = "`device` of mixed has no row for an access that writes, and P0 needs one";
     for kinds in ["device cache", "device device"] {
         assert_eq!(results[kinds], Found::Lacks(lacking.into()), "{kinds}");
@@ -200,14 +210,14 @@ fn missing_row_is_reported_with_kind_and_access() {
         );
     }
     // The simulator reports the same.
-    let kinds = Kinds::read("device,cache", &protocol, &shape).expect("kinds");
+    let kinds = Kinds::parse("device,cache", &protocol, &shape).expect("kinds");
     let run = observe_on(&protocol, &kinds, &shape, (Cores::InOrder, 1));
     assert_eq!(run, Err(ObserveError::Lacks(lacking.into())));
     for (text, expected) in [
         ("cache", "`cache` names 1 kind, and MP has 2 threads"),
         ("cache,devise", "mixed has no kind of remotes `devise`: did you mean `device`? the kinds are `cache`, `device`"),
     ] {
-        assert_eq!(Kinds::read(text, &protocol, &shape), Err(expected.into()));
+        assert_eq!(Kinds::parse(text, &protocol, &shape), Err(expected.into()));
     }
     let mut eight_threads = shape;
     eight_threads.threads = vec![eight_threads.threads[0].clone(); 8];
@@ -219,7 +229,7 @@ fn missing_row_is_reported_with_kind_and_access() {
         kind.initial.0 = states.0 + 1 + extended.kinds.len() as u16 - 2;
         extended.kinds.push(kind);
     }
-    let error = Kinds::every(&extended, &eight_threads).expect_err("too many");
+    let error = Kinds::all_placements(&extended, &eight_threads).expect_err("too many");
     assert!(
         error.contains("8 threads can be placed on 5 kinds"),
         "{error}"
@@ -244,9 +254,9 @@ fn kind_fault_is_found_only_on_that_kind() {
         ),
     ];
     for (kind, from, to) in faults {
-        let protocol = read(&replaced(MIXED, from, to));
+        let protocol = read(&with_change(MIXED, from, to));
         let shape = named("2+2W").expect("a shape");
-        let results = everywhere(&protocol, &shape, Cores::InOrder);
+        let results = run_in_all_placements(&protocol, &shape, Cores::InOrder);
         for (kinds, result) in &results {
             let is_allowed = matches!(result, Found::Ends { ends: outcomes, .. } if *outcomes == ends(&shape, Cores::InOrder));
             assert_eq!(
@@ -260,12 +270,12 @@ fn kind_fault_is_found_only_on_that_kind() {
 
 /// A guaranteed memory model applies to threads on all kinds of remotes.
 #[test]
-fn a_guarantee_is_judged_wherever_threads_run() {
-    let promise = |text: &str| replaced(text, "remote cache {", "guarantee sc\nremote cache {");
+fn guarantees_are_judged_wherever_threads_run() {
+    let promise = |text: &str| with_change(text, "remote cache {", "guarantee sc\nremote cache {");
     let judged = |text: &str| {
         let protocol = read(&promise(text));
         let home_of = |_| Cow::Borrowed(home(&protocol));
-        judge(
+        check_conformance(
             &protocol,
             Model::Sc,
             conformance_report::classic(&protocol, 2),
@@ -275,23 +285,28 @@ fn a_guarantee_is_judged_wherever_threads_run() {
         )
     };
     let held = judged(MIXED);
-    assert_eq!(held.ended, Ended::Holds);
+    assert_eq!(held.verdict, ConformanceVerdict::Holds);
     // Devices do not support atomic accesses.
-    assert!(held.left_out > 0 && held.lacking == 0, "{held:?}");
+    assert!(
+        held.unsupported_programs > 0 && held.unsupported_placements == 0,
+        "{held:?}"
+    );
     assert!(held.placements > 200, "{held:?}");
     let fewer = judged(&readers());
-    assert_eq!(fewer.ended, Ended::Holds);
+    assert_eq!(fewer.verdict, ConformanceVerdict::Holds);
     assert!(
-        fewer.lacking > 0 && fewer.placements < held.placements,
+        fewer.unsupported_placements > 0 && fewer.placements < held.placements,
         "{fewer:?}"
     );
-    let old = replaced(
+    let old = with_change(
         MIXED,
         "M   | GetM Read      | send Recall to owner, wants := sender                    | R",
         "M   | GetM           | send Recall to owner, wants := sender | R\n  M | Read | send Value | stay",
     );
-    match judged(&old).ended {
-        Ended::Broken { kinds, .. } => assert_eq!(kinds.as_deref(), Some("cache,device")),
+    match judged(&old).verdict {
+        ConformanceVerdict::Violated { kinds, .. } => {
+            assert_eq!(kinds.as_deref(), Some("cache,device"))
+        }
         other => panic!("{other:?}"),
     }
 }
@@ -301,7 +316,7 @@ fn a_guarantee_is_judged_wherever_threads_run() {
 fn chart_lifelines_are_threads() {
     let protocol = read(MIXED);
     let shape = named("MP").expect("a shape");
-    let kinds = Kinds::read("device,cache", &protocol, &shape).expect("kinds");
+    let kinds = Kinds::parse("device,cache", &protocol, &shape).expect("kinds");
     let mut lines = Lines::new(&protocol, home(&protocol), kinds, 2, 7);
     let options = Options {
         gives_up: 0,
@@ -318,7 +333,7 @@ fn chart_lifelines_are_threads() {
         &|end| end.is_some(),
         &mut || true,
     );
-    let chart = chart.expect("an end").chart;
+    let chart = chart.expect("a path to the outcome").chart;
     let sent = chart.steps.iter().filter_map(|step| match &step.action {
         cohkit_base::sequence::Action::Send { message, to, .. } => {
             Some((step.agent, message.split('(').next()?.to_string(), *to))
@@ -358,10 +373,10 @@ fn simulated_placements_show_only_allowed_outcomes() {
     let protocol = read(MIXED);
     let mut buffered = 0;
     for program in shapes(2) {
-        for kinds in Kinds::every(&protocol, &program).expect("few") {
+        for kinds in Kinds::all_placements(&protocol, &program).expect("few enough placements") {
             for cores in [Cores::InOrder, Cores::StoreBuffer] {
-                let observed =
-                    observe_on(&protocol, &kinds, &program, (cores, 20)).expect("it runs");
+                let observed = observe_on(&protocol, &kinds, &program, (cores, 20))
+                    .expect("the program can be simulated");
                 let (name, placement) = (&program.name, kinds.names(&protocol).join(" "));
                 assert_eq!(
                     (&observed.failure, observed.runs),
@@ -382,15 +397,16 @@ fn simulated_placements_show_only_allowed_outcomes() {
 /// A fault in a row of one kind is found, with its seed.
 #[test]
 fn simulation_finds_a_kind_fault_with_its_seed() {
-    let faulty = replaced(
+    let faulty = with_change(
         MIXED,
         "M   | Recall     | send Put  | D",
         "M   | Recall     | send Put  | M",
     );
     let protocol = read(&faulty);
     let shape = named("2+2W").expect("a shape");
-    let kinds = Kinds::read("cache,device", &protocol, &shape).expect("kinds");
-    let observed = observe_on(&protocol, &kinds, &shape, (Cores::InOrder, 500)).expect("it runs");
-    let (failure, seed) = observed.failure.expect("it is found");
+    let kinds = Kinds::parse("cache,device", &protocol, &shape).expect("kinds");
+    let observed = observe_on(&protocol, &kinds, &shape, (Cores::InOrder, 500))
+        .expect("the program can be simulated");
+    let (failure, seed) = observed.failure.expect("the simulation finds the fault");
     assert!(failure.contains("cache"), "seed {seed}: {failure}");
 }

@@ -10,7 +10,7 @@ use cohkit_litmus::herd;
 use cohkit_litmus::lines::Lines;
 use cohkit_litmus::program::Program;
 use cohkit_litmus::run::{run, Found, Options, Placement};
-use cohkit_litmus::store_variants::{every, letters, mixed};
+use cohkit_litmus::store_variants::{all_mixes, format_mix, with_mix};
 use cohkit_litmus::timed::{self, Level, SeedOutcomes};
 use cohkit_protocol::protocol::Protocol;
 use texts::{home, read};
@@ -24,7 +24,11 @@ const WB_TSO: &str = include_str!("../../../../ordering/tso/wb.coh");
 
 fn options(protocol: &Protocol) -> Options {
     Options {
-        cores: Cores::Relaxed(protocol.program_order.expect("orders of its own")),
+        cores: Cores::Relaxed(
+            protocol
+                .program_order
+                .expect("the protocol declares its program order"),
+        ),
         gives_up: 0,
         placed: Placement::InTurn,
         ..Options::default()
@@ -32,14 +36,14 @@ fn options(protocol: &Protocol) -> Options {
 }
 
 /// Returns the program in every mix of store variants, with the letters of the mix in its name.
-fn all_mixes(protocol: &Protocol, program: &Program) -> Vec<Program> {
+fn mixed_programs(protocol: &Protocol, program: &Program) -> Vec<Program> {
     let with_mix = |mix: Vec<_>| {
-        let mut program = mixed(program, &mix);
-        program.name = format!("{} {}", program.name, letters(&mix));
+        let mut program = with_mix(program, &mix);
+        program.name = format!("{} {}", program.name, format_mix(&mix));
         program
     };
     let kinds = (program.threads.len() as u8).into();
-    every(protocol, &kinds, program)
+    all_mixes(protocol, &kinds, program)
         .into_iter()
         .map(with_mix)
         .collect()
@@ -52,7 +56,7 @@ fn store_mixes_keep_the_guarantee() {
     for text in [SO, CORD, WB, SO_TSO, CORD_TSO, WB_TSO] {
         let protocol = read(text);
         let two_threads = classic().into_iter().filter(|p| p.threads.len() <= 2);
-        let programs = two_threads.flat_map(|program| all_mixes(&protocol, &program));
+        let programs = two_threads.flat_map(|program| mixed_programs(&protocol, &program));
         let model = protocol.guarantee.model.expect("a guarantee");
         let groups = Lines::groups(&protocol, programs.collect()).into_iter();
         let run = |group: Vec<Program>| {
@@ -90,7 +94,8 @@ fn simulate(protocol: &Protocol, program: &Program, runs: u64) -> SeedOutcomes {
         runs,
         seed: 0,
     };
-    timed::observe(&machines, program, &options, &mut || true).expect("it runs")
+    timed::observe(&machines, program, &options, &mut || true)
+        .expect("the program can be simulated")
 }
 
 /// Runs every mix of all classic programs of at most two threads in the simulator, with random delays.
@@ -102,7 +107,7 @@ fn simulated_mixes_keep_the_guarantee() {
         let (mut programs, mut ends) = (0, 0);
         for program in classic().into_iter().filter(|p| p.threads.len() <= 2) {
             let allowed = allowed(&program, model).expect("a small program");
-            for mixed in all_mixes(&protocol, &program) {
+            for mixed in mixed_programs(&protocol, &program) {
                 let observed = simulate(&protocol, &mixed, 3);
                 let context = format!("{}: {}", protocol.name, mixed.name);
                 assert_eq!((observed.runs, &observed.failure), (3, &None), "{context}");
@@ -143,7 +148,7 @@ exists (0:X4=100)
         let observed = simulate(&protocol, &program, 100);
         assert_eq!(observed.failure, None, "{}", protocol.name);
         let forbidden = observed.ends.keys().find(|end| !allowed.contains(end));
-        let forbidden_text = forbidden.map(|end| program.words(end));
+        let forbidden_text = forbidden.map(|end| program.format_outcome(end));
         assert_eq!(forbidden_text, None, "{}", protocol.name);
         assert!(observed.ends.len() > 2, "{}", protocol.name);
     }
@@ -154,7 +159,7 @@ exists (0:X4=100)
 fn simulated_writes_use_the_access_of_their_letter() {
     let (protocol, program) = (read(CORD), named("MP+popl+poap").expect("a shape"));
     let sent = |mix: &str| {
-        let mut mixes = all_mixes(&protocol, &program).into_iter();
+        let mut mixes = mixed_programs(&protocol, &program).into_iter();
         let mixed = mixes.find(|mixed| mixed.name.ends_with(&format!(" {mix}")));
         let observed = simulate(&protocol, &mixed.expect("a mix"), 10);
         ["Relaxed", "Release", "GetM", "Write"].map(|name| observed.messages[name])
@@ -166,7 +171,7 @@ fn simulated_writes_use_the_access_of_their_letter() {
     assert_eq!((relaxed, release, written), (10, 0, 0));
     assert!(writable > 0);
     let swaps = named("2+2W+swps").expect("a shape");
-    let written_back = all_mixes(&protocol, &swaps).into_iter();
+    let written_back = mixed_programs(&protocol, &swaps).into_iter();
     let written_back = written_back.filter(|mixed| mixed.name.ends_with(" bbbb"));
     let observed: Vec<SeedOutcomes> = written_back
         .map(|mixed| simulate(&protocol, &mixed, 10))
@@ -185,7 +190,7 @@ fn simulation_finds_a_fence_fault_of_other_stores() {
     let program = named("MP+popl+poap").expect("a shape");
     let allowed = allowed(&program, Model::Rc).expect("a small program");
     let mut failing = Vec::new();
-    for mixed in all_mixes(&protocol, &program) {
+    for mixed in mixed_programs(&protocol, &program) {
         let observed = simulate(&protocol, &mixed, 400);
         if observed.ends.keys().any(|end| !allowed.contains(end)) {
             failing.push(mixed.name);
@@ -205,8 +210,8 @@ fn refutations(text: &str, name: &str) -> Vec<(String, String)> {
     let allowed = allowed(&program, model).expect("a small program");
     let mut found = Vec::new();
     let kinds = (program.threads.len() as u8).into();
-    for mix in every(&protocol, &kinds, &program) {
-        let mixed = mixed(&program, &mix);
+    for mix in all_mixes(&protocol, &kinds, &program) {
+        let mixed = with_mix(&program, &mix);
         let failure = match run(
             &protocol,
             home(&protocol),
@@ -216,12 +221,12 @@ fn refutations(text: &str, name: &str) -> Vec<(String, String)> {
         ) {
             Found::Ends { ends, .. } => {
                 let forbidden = ends.iter().find(|end| !allowed.contains(end));
-                forbidden.map(|end| program.words(end))
+                forbidden.map(|end| program.format_outcome(end))
             }
             Found::Stuck { .. } => Some("waits for ever".to_string()),
             other => Some(format!("{other:?}")),
         };
-        found.extend(failure.map(|description| (letters(&mix), description)));
+        found.extend(failure.map(|description| (format_mix(&mix), description)));
     }
     found
 }

@@ -26,7 +26,7 @@ fn shape(threads: &[&[(bool, u8)]]) -> Program {
 }
 
 /// Returns true if an outcome has these register values, thread by thread.
-fn shows(ends: &std::collections::BTreeSet<Outcome>, values: &[i64]) -> bool {
+fn has_outcome(ends: &std::collections::BTreeSet<Outcome>, values: &[i64]) -> bool {
     let registers = |end: &Outcome| -> Vec<i64> {
         let registers = end.0.iter();
         let registers = registers.filter(|(o, _)| matches!(o, Observed::Register(..)));
@@ -70,9 +70,12 @@ fn models_match_known_verdicts_of_classic_shapes() {
     ];
     for (name, threads, values, tso) in shapes {
         let program = shape(threads);
-        assert!(!shows(&ends(&program, Cores::InOrder), values), "{name}");
+        assert!(
+            !has_outcome(&ends(&program, Cores::InOrder), values),
+            "{name}"
+        );
         let buffered = ends(&program, Cores::StoreBuffer);
-        assert_eq!(shows(&buffered, values), tso, "{name}");
+        assert_eq!(has_outcome(&buffered, values), tso, "{name}");
     }
 }
 

@@ -15,9 +15,9 @@ use std::collections::BTreeSet;
 const TEXT: &str = include_str!("../../../../protocols/self-invalidate.coh");
 
 /// Returns the protocol with one replacement in its file.
-fn changed(from: &str, to: &str) -> Protocol {
+fn with_change(from: &str, to: &str) -> Protocol {
     assert_eq!(TEXT.matches(from).count(), 1, "{from}");
-    text::parse(&TEXT.replace(from, to)).expect("it is in order")
+    text::parse(&TEXT.replace(from, to)).expect("the protocol is valid")
 }
 
 /// Runs each program of at most `threads` threads and passes it with its result to `visit`, until `visit` returns false.
@@ -36,7 +36,11 @@ fn run(
         let threads = programs[0].threads.len() as u8;
         let locations = programs.iter().map(|p| p.locations.len()).max();
         let options = Options {
-            cores: Cores::Relaxed(protocol.program_order.expect("the text says them")),
+            cores: Cores::Relaxed(
+                protocol
+                    .program_order
+                    .expect("the protocol declares its program order"),
+            ),
             gives_up,
             ..Options::default()
         };
@@ -53,13 +57,13 @@ fn run(
 
 #[test]
 fn two_thread_programs_show_exactly_the_rc_outcomes() {
-    let protocol = text::parse(TEXT).expect("it is in order");
+    let protocol = text::parse(TEXT).expect("the protocol is valid");
     let mut programs = 0;
     run(&protocol, 2, 1, &mut |program, found| {
         let Found::Ends { ends, .. } = found else {
             panic!("{}: {found:?}", program.name)
         };
-        let allowed = allowed(program, Model::Rc).expect("it is small");
+        let allowed = allowed(program, Model::Rc).expect("the program is small enough");
         // The home performs an atomic access in one step. The model also allows its write to come later than its read.
         match program.name.contains("+swp") {
             true => assert!(ends.is_subset(&allowed), "{}", program.name),
@@ -75,7 +79,7 @@ fn two_thread_programs_show_exactly_the_rc_outcomes() {
 /// because they have read both locations before.
 #[test]
 fn isb_after_a_branch_prevents_stale_reads() {
-    let protocol = text::parse(TEXT).expect("it is in order");
+    let protocol = text::parse(TEXT).expect("the protocol is valid");
     let Home::Controller(home) = &protocol.home else {
         unreachable!("it is written as rows")
     };
@@ -89,7 +93,11 @@ fn isb_after_a_branch_prevents_stale_reads() {
         let program =
             herd::read(&test).unwrap_or_else(|e| panic!("{}", e.render("t", &test, false)));
         let options = Options {
-            cores: Cores::Relaxed(protocol.program_order.expect("the text says them")),
+            cores: Cores::Relaxed(
+                protocol
+                    .program_order
+                    .expect("the protocol declares its program order"),
+            ),
             ..Options::default()
         };
         let result = run_on(
@@ -101,7 +109,7 @@ fn isb_after_a_branch_prevents_stale_reads() {
         let Found::Ends { ends, .. } = result else {
             panic!("{result:?}")
         };
-        let allowed = allowed(&program, Model::Rc).expect("it is small");
+        let allowed = allowed(&program, Model::Rc).expect("the program is small enough");
         assert!(ends.is_subset(&allowed), "{instruction}");
         has_stale_read.push(ends.iter().any(|end| program.holds(end)));
     }
@@ -109,12 +117,12 @@ fn isb_after_a_branch_prevents_stale_reads() {
 }
 
 /// Returns the names of the programs that have an outcome that release consistency forbids, or do not complete.
-fn refuting(protocol: &Protocol) -> BTreeSet<String> {
+fn failing_programs(protocol: &Protocol) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     run(protocol, 2, 0, &mut |program, found| {
-        let allowed = allowed(program, Model::Rc).expect("it is small");
-        let fits = matches!(&found, Found::Ends { ends, .. } if ends.is_subset(&allowed));
-        if !fits {
+        let allowed = allowed(program, Model::Rc).expect("the program is small enough");
+        let is_allowed = matches!(&found, Found::Ends { ends, .. } if ends.is_subset(&allowed));
+        if !is_allowed {
             names.insert(program.name.clone());
         }
         true
@@ -126,20 +134,20 @@ fn refuting(protocol: &Protocol) -> BTreeSet<String> {
 fn classic_shapes_refute_each_removed_rule() {
     let transitions = "every V becomes I, every IV becomes IN";
     // Copies are not dropped: the flag is current, but the data that it announces may be stale.
-    let without_drop = refuting(&changed(transitions, "every IV becomes IN"));
+    let without_drop = failing_programs(&with_change(transitions, "every IV becomes IN"));
     assert!(
         without_drop.iter().any(|name| name.starts_with("MP")),
         "{without_drop:?}"
     );
     // A line in flight at the acquire is kept, although it left the home earlier.
-    let with_late_line = refuting(&changed(
+    let with_late_line = failing_programs(&with_change(
         "IN      | Data                | done           | I",
         "IN      | Data                |                | V",
     ));
     assert!(!with_late_line.is_empty());
     // An acquiring read hits a cached copy, so it precedes a release that it must follow.
     let hit = "I V     | acquire read_once   | send ReadOnce  | IR";
-    let with_acquire_hit = refuting(&changed(
+    let with_acquire_hit = failing_programs(&with_change(
         hit,
         "I       | acquire read_once   | send ReadOnce  | IR\n  V | acquire read_once | | stay",
     ));
@@ -159,23 +167,27 @@ fn simulate(protocol: &Protocol, program: &Program, runs: u64) -> timed::SeedOut
     };
     let machine = Machine { upper, lower: None };
     let options = timed::Options {
-        cores: Cores::Relaxed(protocol.program_order.expect("the text says them")),
+        cores: Cores::Relaxed(
+            protocol
+                .program_order
+                .expect("the protocol declares its program order"),
+        ),
         runs,
         seed: 0,
     };
-    observe(&[machine], program, &options, &mut || true).expect("it can be run")
+    observe(&[machine], program, &options, &mut || true).expect("the program can be simulated")
 }
 
 #[test]
 fn simulated_outcomes_are_allowed_and_show_kept_copies() {
-    let protocol = text::parse(TEXT).expect("it is in order");
-    let faulty = changed(
+    let protocol = text::parse(TEXT).expect("the protocol is valid");
+    let faulty = with_change(
         "every V becomes I, every IV becomes IN",
         "every IV becomes IN",
     );
     let forbidden = |observed: &timed::SeedOutcomes, program: &Program| {
         assert_eq!(observed.failure, None, "{}", program.name);
-        let allowed = allowed(program, Model::Rc).expect("it is small");
+        let allowed = allowed(program, Model::Rc).expect("the program is small enough");
         observed.ends.keys().any(|end| !allowed.contains(end))
     };
     let mut forbidden_count = 0;
@@ -188,7 +200,7 @@ fn simulated_outcomes_are_allowed_and_show_kept_copies() {
         "LB",
         "R+dmb.sys",
     ] {
-        let warm = named(&format!("{name}+warm")).expect("it has a name");
+        let warm = named(&format!("{name}+warm")).expect("a known shape");
         let observed = simulate(&protocol, &warm, 60);
         assert!(!forbidden(&observed, &warm), "{name}: {:?}", observed.ends);
         assert!(observed.ends.len() > 1, "{name}: {:?}", observed.ends);

@@ -17,7 +17,7 @@ use cohkit_protocol::text::parse;
 use std::collections::{BTreeMap, BTreeSet};
 
 fn allowed(program: &Program, model: Model) -> bool {
-    let ends = axioms::ends(program, model).unwrap();
+    let ends = axioms::outcomes(program, model).unwrap();
     ends.iter().any(|end| program.holds(end))
 }
 
@@ -49,7 +49,7 @@ fn operational_and_axiomatic_models_agree() {
             (Model::Tso, Cores::StoreBuffer),
             (Model::Rc, Cores::Relaxed(Orders::default())),
         ] {
-            let ends = axioms::ends(&shape, model).unwrap();
+            let ends = axioms::outcomes(&shape, model).unwrap();
             let (name, operational) = (&shape.name, models::ends(&shape, cores));
             // These cores perform an atomic access in one step. The model also allows its write to come later than its
             // read.
@@ -98,8 +98,8 @@ fn full_fences_restore_sequential_consistency() {
         assert!(!allowed(&shape, Model::Sc), "{}", shape.name);
         let fenced = shape.name.ends_with("+dmb.sys") || shape.name.ends_with("+dmb.sy");
         if fenced && !shape.name.contains("po") {
-            let sc = axioms::ends(&shape, Model::Sc);
-            assert_eq!(axioms::ends(&shape, Model::Rc), sc, "{}", shape.name);
+            let sc = axioms::outcomes(&shape, Model::Sc);
+            assert_eq!(axioms::outcomes(&shape, Model::Rc), sc, "{}", shape.name);
         }
     }
 }
@@ -182,9 +182,9 @@ fn printed_shapes_round_trip() {
         assert_eq!(read.name, shape.name);
         for (model, _) in Model::ALL {
             let outcomes = |program: &Program| -> BTreeSet<(String, bool)> {
-                let ends = axioms::ends(program, model).unwrap();
+                let ends = axioms::outcomes(program, model).unwrap();
                 ends.iter()
-                    .map(|end| (program.words(end), program.holds(end)))
+                    .map(|end| (program.format_outcome(end), program.holds(end)))
                     .collect()
             };
             assert_eq!(outcomes(&read), outcomes(&shape), "{model}: {text}");
@@ -250,25 +250,25 @@ fn large() -> Vec<(Program, u8)> {
     large.map(|shape| (shape, 0)).collect()
 }
 
-const BOTH: [Cores; 2] = [Cores::InOrder, Cores::StoreBuffer];
+const CORES: [Cores; 2] = [Cores::InOrder, Cores::StoreBuffer];
 
 #[test]
 fn msi_shows_exactly_the_allowed_outcomes() {
-    assert!(check_exact_outcomes("msi", &small(), &BOTH) >= 100);
-    check_exact_outcomes("msi", &large(), &BOTH);
+    assert!(check_exact_outcomes("msi", &small(), &CORES) >= 100);
+    check_exact_outcomes("msi", &large(), &CORES);
 }
 
 #[test]
 fn mesi_shows_exactly_the_allowed_outcomes() {
-    assert!(check_exact_outcomes("mesi", &small(), &BOTH) >= 100);
-    check_exact_outcomes("mesi", &large(), &BOTH);
+    assert!(check_exact_outcomes("mesi", &small(), &CORES) >= 100);
+    check_exact_outcomes("mesi", &large(), &CORES);
 }
 
 #[test]
 fn moesi_shows_exactly_the_allowed_outcomes_of_plain_shapes() {
     let plain = |(shape, _): &(Program, u8)| !shape.name.contains('+');
     let small: Vec<(Program, u8)> = small().into_iter().filter(plain).collect();
-    assert!(check_exact_outcomes("moesi", &small, &BOTH) >= 20);
+    assert!(check_exact_outcomes("moesi", &small, &CORES) >= 20);
 }
 
 /// As [`check_exact_outcomes`], with threads on the L1s of two levels, and over all assignments of threads to L2s.
@@ -316,7 +316,7 @@ fn two_levels_show_exactly_the_allowed_two_thread_outcomes() {
     let programs: Vec<Program> = classic_shapes.chain(generated).collect();
     let numbers = |gives_up| move |shape: &Program| (shape.clone(), gives_up);
     let without_evictions: Vec<(Program, u8)> = programs.iter().map(numbers(0)).collect();
-    assert!(check_exact_outcomes_below(&without_evictions, &BOTH) >= 100);
+    assert!(check_exact_outcomes_below(&without_evictions, &CORES) >= 100);
     let plain = programs.iter().filter(|shape| !shape.name.contains('+'));
     let with_eviction: Vec<(Program, u8)> = plain.map(numbers(1)).collect();
     assert!(check_exact_outcomes_below(&with_eviction, &[Cores::InOrder]) >= 10);
@@ -332,7 +332,7 @@ fn all_shapes_of_three_threads_on_two_levels() {
         .map(|shape| (shape.threads.len() < 3, shape))
         .map(|(two, shape)| (shape, two.into()))
         .collect();
-    let count = check_exact_outcomes_below(&programs, &BOTH);
+    let count = check_exact_outcomes_below(&programs, &CORES);
     println!("two-level: exactly what the models allow of {count} shapes");
 }
 
@@ -346,7 +346,7 @@ fn all_shapes_on_all_protocols() {
     };
     let programs: Vec<(Program, u8)> = classic().into_iter().map(number).collect();
     for name in ["msi", "mesi", "moesi"] {
-        let count = check_exact_outcomes(name, &programs, &BOTH);
+        let count = check_exact_outcomes(name, &programs, &CORES);
         println!("{name}: exactly what the models allow of {count} shapes");
     }
 }

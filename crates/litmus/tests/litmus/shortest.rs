@@ -15,7 +15,7 @@ use cohkit_litmus::program::{
 };
 use cohkit_litmus::run::{shortest, Options};
 use cohkit_protocol::orders::Issue;
-use cohkit_protocol::protocol::{Protocol, Right};
+use cohkit_protocol::protocol::{Permission, Protocol};
 use cohkit_protocol::threads::Accesses;
 use cohkit_system::data::{Data, Extent};
 use cohkit_system::world::{Operation as OfMemory, Payload, Step, System, World};
@@ -81,10 +81,10 @@ fn accesses(program: &Program, thread: usize) -> Vec<Access> {
                 list.push(Access {
                     location: from.direct().expect("a location").into(),
                     issue: match acquire {
-                        Acquire::No => Issue::Load,
+                        Acquire::None => Issue::Load,
                         _ => Issue::Acquire,
                     },
-                    full: acquire == Acquire::Full,
+                    full: acquire == Acquire::Rcsc,
                     operand: Ok(to),
                 });
                 registers[to] = None;
@@ -193,7 +193,7 @@ impl<'o> Oracle<'o> {
                     lines[access.location] == line && ended.is_none()
                 };
                 let mut code = self.threads[thread].iter().zip(&state.ended[thread]);
-                let place = code.position(is_match).expect("it was begun");
+                let place = code.position(is_match).expect("the access has begun");
                 next.ended[thread][place] = Some(found);
             }
             successors.push((next, !gives_up));
@@ -235,7 +235,7 @@ impl<'o> Oracle<'o> {
                     request.1,
                     &mut ended,
                 );
-                if result.expect("nothing is wrong") {
+                if result.expect("no property is violated") {
                     push(world, read_values(ended), false);
                 }
             }
@@ -245,7 +245,10 @@ impl<'o> Oracle<'o> {
                 // Threads begin hits, and there is no device.
                 Step::Hit(..) | Step::Asks(..) | Step::Writes(_) | Step::Unlock(_) => continue,
                 Step::Access(_, _, access) => {
-                    if !access.about_line() || access.needs() > Right::None || state.gives_up == 0 {
+                    if !access.about_line()
+                        || access.needs() > Permission::None
+                        || state.gives_up == 0
+                    {
                         continue;
                     }
                     true
@@ -254,7 +257,7 @@ impl<'o> Oracle<'o> {
             };
             let (mut world, mut ended) = (state.world.clone(), Vec::new());
             let result = world.take_recording(&self.system, step, &mut ended);
-            if result.expect("nothing is wrong") {
+            if result.expect("no property is violated") {
                 push(world, read_values(ended), gives_up);
             }
         }
@@ -290,7 +293,11 @@ impl<'o> Oracle<'o> {
 
     /// Returns the number of steps to the first outcome found that satisfies `is_goal`, or to a deadlock if
     /// `is_goal(None)`, over all placements of the locations.
-    fn walk(&self, is_goal: &dyn Fn(Option<&Outcome>) -> bool, next: Next) -> Option<usize> {
+    fn search(
+        &self,
+        is_goal: &dyn Fn(Option<&Outcome>) -> bool,
+        order: SearchOrder,
+    ) -> Option<usize> {
         // Homes are symmetric, so the first location is at the first home.
         let mut placements: Vec<Vec<u8>> = vec![vec![0]];
         for _ in &self.program.locations[1..] {
@@ -311,9 +318,9 @@ impl<'o> Oracle<'o> {
             visited.insert((placement, state.clone()));
             queue.push_back((placement, state, 0));
         }
-        while let Some((placement, state, steps)) = match next {
-            Next::First => queue.pop_front(),
-            Next::Last => queue.pop_back(),
+        while let Some((placement, state, steps)) = match order {
+            SearchOrder::BreadthFirst => queue.pop_front(),
+            SearchOrder::DepthFirst => queue.pop_back(),
         } {
             let lines = &lines[placement];
             if let Some(end) = self.end(&state, lines) {
@@ -322,14 +329,14 @@ impl<'o> Oracle<'o> {
                 }
                 continue;
             }
-            let mut leads_on = false;
+            let mut has_forced_step = false;
             for (next, is_forced) in self.next(&state, lines) {
-                leads_on |= is_forced;
+                has_forced_step |= is_forced;
                 if visited.insert((placement, next.clone())) {
                     queue.push_back((placement, next, steps + 1));
                 }
             }
-            if !leads_on && is_goal(None) {
+            if !has_forced_step && is_goal(None) {
                 return Some(steps);
             }
         }
@@ -337,17 +344,17 @@ impl<'o> Oracle<'o> {
     }
 }
 
-/// Search order: the pending state to expand next.
+/// The order in which states are expanded.
 #[derive(Clone, Copy)]
-enum Next {
-    /// The oldest: breadth-first search.
-    First,
-    /// The newest: depth-first search.
-    Last,
+enum SearchOrder {
+    /// The oldest pending state first.
+    BreadthFirst,
+    /// The newest pending state first.
+    DepthFirst,
 }
 
 /// Returns the orders that a kind of core keeps.
-fn waits(cores: Cores) -> Box<dyn Fn(Issue, Issue) -> bool> {
+fn kept_orders(cores: Cores) -> Box<dyn Fn(Issue, Issue) -> bool> {
     match cores {
         Cores::InOrder => Box::new(|_, _| true),
         Cores::StoreBuffer => Box::new(|earlier, later| {
@@ -393,12 +400,19 @@ fn reported_path_is_shortest() {
         let mut lines = Lines::new(&protocol, home(&protocol), threads, locations, options.room);
         let reported = shortest(&mut lines, &program, &options, &is_goal, &mut || true);
         let reported = reported.map(|path| path.steps);
-        let waits = waits(cores);
+        let waits = kept_orders(cores);
         let oracle = Oracle::new(&protocol, &program, &waits);
         let name = format!("{} on {}", program.name, protocol.name);
-        assert_eq!(oracle.walk(&is_goal, Next::First), reported, "{name}");
+        assert_eq!(
+            oracle.search(&is_goal, SearchOrder::BreadthFirst),
+            reported,
+            "{name}"
+        );
         assert!(reported.is_some(), "{name}");
         // A depth-first search also finds an outcome, but by a longer path.
-        assert!(oracle.walk(&is_goal, Next::Last) > reported, "{name}");
+        assert!(
+            oracle.search(&is_goal, SearchOrder::DepthFirst) > reported,
+            "{name}"
+        );
     }
 }

@@ -46,7 +46,11 @@ fn sized(text: &str, sizes: &[(&str, u16)]) -> String {
 
 fn options(protocol: &Protocol) -> Options {
     Options {
-        cores: Cores::Relaxed(protocol.program_order.expect("orders of its own")),
+        cores: Cores::Relaxed(
+            protocol
+                .program_order
+                .expect("the protocol declares its program order"),
+        ),
         gives_up: 0,
         ..Options::default()
     }
@@ -117,7 +121,7 @@ impl Tables {
 
 /// Returns the maximum number of entries of a core in a table of a home, over all worlds that programs have reached.
 fn entries_used(lines: &Lines, table: &str, epochs: u16) -> usize {
-    let (system, worlds) = lines.met().expect("one level");
+    let (system, worlds) = lines.reached_states().expect("one level");
     let variables = &system.home.variables;
     let number = variables.iter().position(|v| v.name == table);
     let first_slot = system
@@ -172,7 +176,7 @@ fn first_violation(text: &str, tables: Tables, programs: &[Program]) -> Option<S
                 Found::Ends { ends, .. } => {
                     let allowed = allowed(program, Model::Rc).expect("a small program");
                     if let Some(end) = ends.iter().find(|end| !allowed.contains(end)) {
-                        return Some(format!("{name} ends with {}", program.words(end)));
+                        return Some(format!("{name} ends with {}", program.format_outcome(end)));
                     }
                 }
                 Found::Stuck { .. } => return Some(format!("{name} waits for ever")),
@@ -217,7 +221,7 @@ fn simulated_programs_complete_with_the_smallest_tables() {
                 seed: 0,
             };
             let observed = timed::observe(&machines, &program, &options, &mut || true);
-            let observed = observed.expect("it runs");
+            let observed = observed.expect("the program can be simulated");
             let name = &program.name;
             assert_eq!(
                 (observed.runs, &observed.failure),
@@ -301,7 +305,7 @@ fn rounds(name: &str, locations: usize, rounds: &[(&[u8], usize)]) -> Program {
     let mut value = 0;
     let mut store = |to: u8, release: bool| {
         value += 1;
-        let (value, via) = (Operand::Number(value), StoreVariant::Text);
+        let (value, via) = (Operand::Number(value), StoreVariant::ProtocolDefault);
         code.push(Instruction::Store {
             to: to.into(),
             value,
@@ -347,7 +351,7 @@ fn messages(text: &str, program: &Program) -> Vec<String> {
         &|end| end.is_some(),
         &mut || true,
     );
-    let steps = path.expect("an end").chart.steps.into_iter();
+    let steps = path.expect("a path to the outcome").chart.steps.into_iter();
     let sent = steps.filter_map(|step| match step.action {
         Action::Send { message, .. } => Some(message),
         _ => None,
@@ -448,8 +452,8 @@ fn simulated_round_has_the_predicted_message_count() {
             runs: 1,
             seed,
         };
-        let observed =
-            timed::observe(&machines, &program, &options, &mut || true).expect("it runs");
+        let observed = timed::observe(&machines, &program, &options, &mut || true)
+            .expect("the program can be simulated");
         assert_eq!(
             (observed.runs, &observed.failure),
             (1, &None),

@@ -75,7 +75,7 @@ fn check_each_shape<'p>(
             assert_eq!(observed.failure, None, "{name}: {}, {cores:?}", shape.name);
             let allowed = ends(&shape, cores);
             for (end, (_, seed)) in &observed.ends {
-                let outcome = shape.words(end);
+                let outcome = shape.format_outcome(end);
                 let test = &shape.name;
                 assert!(
                     allowed.contains(end),
@@ -176,7 +176,7 @@ fn windows_show_outcomes_that_tso_forbids() {
         let shape = named(name).unwrap();
         let observed = observe_one(&protocol, &shape, windows, 200);
         assert_eq!(observed.failure, None, "{name}");
-        let allowed = axioms::ends(&shape, Model::Rc).unwrap();
+        let allowed = axioms::outcomes(&shape, Model::Rc).unwrap();
         assert!(
             observed.ends.keys().all(|end| allowed.contains(end)),
             "{name}"
@@ -223,7 +223,7 @@ forall ([x]=17 /\\ [y]=2 /\\ 0:X4=-3 /\\ 0:X5=2 /\\ 0:X6=2)
 
 /// Fault: a cache keeps its copy on an invalidation.
 #[test]
-fn a_fault_of_the_protocol_is_seen_with_its_seed() {
+fn protocol_faults_are_reported_with_their_seed() {
     let text = text("msi");
     let rows = text.lines();
     let mut rows = rows.filter(|row| row.trim_start().starts_with("S ") && row.contains("| Inv "));
@@ -246,7 +246,7 @@ fn a_fault_of_the_protocol_is_seen_with_its_seed() {
 }
 
 #[test]
-fn caches_that_are_written_through_run_all_but_atomic_accesses() {
+fn written_through_caches_run_all_but_atomic_accesses() {
     let protocol = parse(&text("write-through")).unwrap();
     let (mut ran, mut rejected) = (0, 0);
     for shape in classic() {
@@ -269,7 +269,7 @@ fn caches_that_are_written_through_run_all_but_atomic_accesses() {
                         allowed.contains(end),
                         "{}: {}",
                         shape.name,
-                        shape.words(end)
+                        shape.format_outcome(end)
                     );
                 }
                 ran += 1;
@@ -286,7 +286,11 @@ const ORDERED: &str = include_str!("../../../../tests/homes/ordered-at-homes.coh
 /// number of outcomes seen and the total allowed by release consistency, or the first program with another outcome.
 fn run_classic(text: &str, runs: u64) -> Result<(usize, usize), String> {
     let protocol = parse(text).unwrap();
-    let cores = Cores::Relaxed(protocol.program_order.expect("orders of its own"));
+    let cores = Cores::Relaxed(
+        protocol
+            .program_order
+            .expect("the protocol declares its program order"),
+    );
     let (mut sum, mut programs) = ((0, 0), 0);
     for shape in classic() {
         let machines = [one_level(&protocol, &shape)];
@@ -310,7 +314,10 @@ fn run_classic(text: &str, runs: u64) -> Result<(usize, usize), String> {
         let allowed = axioms::allowed(&shape, Model::Rc).unwrap();
         for (end, (_, seed)) in &observed.ends {
             if !allowed.contains(end) {
-                return Err(format!("{name}, seed {seed}: {}", shape.words(end)));
+                return Err(format!(
+                    "{name}, seed {seed}: {}",
+                    shape.format_outcome(end)
+                ));
             }
         }
         sum = (sum.0 + observed.ends.len(), sum.1 + allowed.len());
@@ -338,7 +345,7 @@ fn written_through_stores_are_release_consistent() {
 }
 
 #[test]
-fn faults_of_the_order_at_homes_are_seen_in_time() {
+fn simulation_finds_faults_of_the_order_at_homes() {
     for (original, replacement) in [
         ("needs = count(touched + waiting - { home })", "needs = 0"),
         (

@@ -12,7 +12,7 @@
 use cohkit_testing::random_models::generate;
 use cohkit_testing::random_models::judge;
 
-use judge::{Agreed, Trouble};
+use judge::{AgreedVerdict, JudgeError};
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -22,7 +22,7 @@ const MAX_PRINTED: u64 = 5;
 
 #[derive(Default)]
 struct Tally {
-    next: AtomicU64,
+    next_model: AtomicU64,
     verified: AtomicU64,
     violated: AtomicU64,
     rejected: AtomicU64,
@@ -56,11 +56,11 @@ fn main() -> ExitCode {
             scope.spawn(|| {
                 let folder = tempfile::tempdir().expect("a folder for Rumur's programs");
                 loop {
-                    let next = tally.next.fetch_add(1, Ordering::Relaxed);
-                    if next >= count {
+                    let index = tally.next_model.fetch_add(1, Ordering::Relaxed);
+                    if index >= count {
                         return;
                     }
-                    check_model(seed.wrapping_add(next), against, folder.path(), &tally);
+                    check_model(seed.wrapping_add(index), against, folder.path(), &tally);
                 }
             });
         }
@@ -80,31 +80,31 @@ fn main() -> ExitCode {
 fn check_model(seed: u64, against: &str, folder: &Path, tally: &Tally) {
     let judge = |text: &str| match against {
         "rumur" => judge::rumur(text, folder),
-        _ => judge::ours(text),
+        _ => judge::compare_engines(text),
     };
     let text = generate::model(seed, against == "rumur" || seed.is_multiple_of(2));
     let add = |counter: &AtomicU64, n: u64| counter.fetch_add(n, Ordering::Relaxed);
     match judge(&text) {
-        Ok(Agreed::Verified { states, .. }) => {
+        Ok(AgreedVerdict::Verified { states, .. }) => {
             add(&tally.verified, 1);
             add(&tally.states, states as u64);
         }
         Ok(_) => {
             add(&tally.violated, 1);
         }
-        Err(Trouble::Refused(reason)) => {
+        Err(JudgeError::Rejected(reason)) => {
             if add(&tally.rejected, 1) < MAX_PRINTED {
                 println!("refused: model {seed}\n{reason}");
             }
         }
-        Err(Trouble::Differ(kind, reason)) => {
+        Err(JudgeError::Disagreement(kind, reason)) => {
             if add(&tally.failures, 1) >= MAX_PRINTED {
                 return;
             }
-            let fails_alike = |t: &str| matches!(judge(t), Err(Trouble::Differ(other_kind, _)) if other_kind == kind);
-            let shrunk = judge::shrink(&text, fails_alike);
+            let has_same_failure = |t: &str| matches!(judge(t), Err(JudgeError::Disagreement(other_kind, _)) if other_kind == kind);
+            let shrunk = judge::shrink(&text, has_same_failure);
             let reason = match judge(&shrunk) {
-                Err(Trouble::Differ(_, reason)) => reason,
+                Err(JudgeError::Disagreement(_, reason)) => reason,
                 _ => reason,
             };
             println!("failed: {reason}\n----\n{shrunk}----");

@@ -42,7 +42,7 @@ fn main() -> ExitCode {
                 }
                 for number in first..count.min(first + BATCH) {
                     let number = seed.wrapping_add(number);
-                    let text = corpus.text(number);
+                    let text = corpus.mutant(number);
                     let dialect = [Dialect::Any, Dialect::CMurphi, Dialect::Rumur];
                     let dialect = dialect[number as usize % 3];
                     match catch_unwind(AssertUnwindSafe(|| mutate_murphi::check(&text, dialect))) {

@@ -3,7 +3,7 @@
 use super::*;
 
 /// Precedence of expressions. An operand of lower precedence than its position requires gets parentheses.
-pub(super) mod binds {
+pub(super) mod precedence {
     pub const CONDITIONAL: u8 = 1;
     pub const IMPLIES: u8 = 2;
     pub const OR: u8 = 3;
@@ -28,7 +28,7 @@ impl Printer<'_> {
     }
 
     pub(super) fn place(&self, place: &Place) -> String {
-        let mut text = match &self.meaning[place.variable.index()] {
+        let mut text = match &self.meanings[place.variable.index()] {
             Some(meaning) => meaning.clone(),
             None => self.names.variables[place.variable.index()].clone(),
         };
@@ -55,9 +55,9 @@ impl Printer<'_> {
         text
     }
 
-    /// An expression, in parentheses if its precedence is below `min_precedence`.
+    /// An expression as text, in parentheses if its precedence is below `min_precedence`.
     pub(super) fn expr(&self, e: &Expr, min_precedence: u8) -> String {
-        let (text, precedence) = self.bare(e);
+        let (text, precedence) = self.expr_with_precedence(e);
         if precedence < min_precedence {
             format!("({text})")
         } else {
@@ -65,18 +65,22 @@ impl Printer<'_> {
         }
     }
 
-    pub(super) fn bare(&self, e: &Expr) -> (String, u8) {
-        use binds::*;
+    pub(super) fn expr_with_precedence(&self, e: &Expr) -> (String, u8) {
+        use precedence::*;
         match e {
             Expr::Int(n) => (n.to_string(), if *n < 0 { PRODUCT } else { ATOM }),
             Expr::Bool(b) => (b.to_string(), ATOM),
             Expr::Label(ty, n) => (self.constant(*ty, (*n).into()), ATOM),
             Expr::Read(place) | Expr::Peek(place) => (self.place(place), ATOM),
             Expr::IsUndefined(place) => (format!("isundefined({})", self.place(place)), ATOM),
-            Expr::Line(_, e) => self.bare(e),
+            Expr::Line(_, e) => self.expr_with_precedence(e),
             Expr::Call(id, arguments) => (self.call(*id, arguments), ATOM),
-            Expr::Alias(id, place, e) => self.with_meaning(*id, self.place(place)).bare(e),
-            Expr::Let(id, value, e) => self.with_meaning(*id, self.expr(value, ATOM)).bare(e),
+            Expr::Alias(id, place, e) => self
+                .with_meaning(*id, self.place(place))
+                .expr_with_precedence(e),
+            Expr::Let(id, value, e) => self
+                .with_meaning(*id, self.expr(value, ATOM))
+                .expr_with_precedence(e),
             Expr::Convert(to, e) => self.convert(*to, e),
             Expr::IsMember(e, ty) => self.is_member(e, *ty),
             // `undefined` can only be stored and passed.
@@ -98,7 +102,7 @@ impl Printer<'_> {
                 (self.quantified_steps("exists", *id, steps, body), ATOM)
             }
             Expr::Binary(op @ (Operator::Equal | Operator::NotEqual), a, b)
-                if !self.for_people && (self.can_be_undefined(a) || self.can_be_undefined(b)) =>
+                if !self.for_readers && (self.can_be_undefined(a) || self.can_be_undefined(b)) =>
             {
                 let equal = self.equal(a, b);
                 match op {
@@ -150,15 +154,15 @@ impl Printer<'_> {
         }
     }
 
-    pub(super) fn quantified(&self, word: &str, id: VariableId, body: &Expr) -> String {
+    pub(super) fn quantified(&self, quantifier: &str, id: VariableId, body: &Expr) -> String {
         let ty = self.model.variable(id).ty.index();
         let (name, ty) = (&self.names.variables[id.index()], &self.names.types[ty]);
-        format!("{word} {name}: {ty} do {} end", self.expr(body, 0))
+        format!("{quantifier} {name}: {ty} do {} end", self.expr(body, 0))
     }
 
     pub(super) fn quantified_steps(
         &self,
-        word: &str,
+        quantifier: &str,
         id: VariableId,
         steps: &Steps,
         body: &Expr,
@@ -166,24 +170,24 @@ impl Printer<'_> {
         let [from, to, by] = [&steps.from, &steps.to, &steps.by].map(|e| self.expr(e, 0));
         let name = &self.names.variables[id.index()];
         let body = self.expr(body, 0);
-        if self.for_people && by == "1" {
-            return format!("{word} {name} := {from} to {to} do {body} end");
+        if self.for_readers && by == "1" {
+            return format!("{quantifier} {name} := {from} to {to} do {body} end");
         }
-        format!("{word} {name} := {from} to {to} by {by} do {body} end")
+        format!("{quantifier} {name} := {from} to {to} by {by} do {body} end")
     }
 
     /// A printer in which a name denotes an expression.
     pub(super) fn with_meaning(&self, id: VariableId, meaning: String) -> Printer<'_> {
-        let mut meanings = self.meaning.clone();
+        let mut meanings = self.meanings.clone();
         meanings[id.index()] = Some(meaning);
         Printer {
             model: self.model,
             text: String::new(),
             indent: 0,
-            for_people: self.for_people,
+            for_readers: self.for_readers,
             names: self.names.clone(),
             numeric: self.numeric.clone(),
-            meaning: meanings,
+            meanings,
         }
     }
 
@@ -192,12 +196,12 @@ impl Printer<'_> {
     pub(super) fn equal(&self, a: &Expr, b: &Expr) -> String {
         for (choice, other_value) in [(a, b), (b, a)] {
             if let Expr::If(condition, then, otherwise) = choice.without_line() {
-                let condition = self.expr(condition, binds::OR);
+                let condition = self.expr(condition, precedence::OR);
                 let [then, otherwise] = [then, otherwise].map(|e| self.equal(e, other_value));
                 return format!("{condition} ? ({then}) : ({otherwise})");
             }
         }
-        let (x, y) = (self.expr(a, binds::SUM), self.expr(b, binds::SUM));
+        let (x, y) = (self.expr(a, precedence::SUM), self.expr(b, precedence::SUM));
         let (value, operand, place) = match (self.undefined_place(a), self.undefined_place(b)) {
             (Some(a), Some(b)) => {
                 return format!(
@@ -244,30 +248,33 @@ impl Printer<'_> {
     }
 
     pub(super) fn convert(&self, to: TypeId, e: &Expr) -> (String, u8) {
-        if self.for_people {
-            return self.bare(e);
+        if self.for_readers {
+            return self.expr_with_precedence(e);
         }
         let from = self.model.type_of(e).unwrap_or(to);
         let to_union = self.model.offset_in_union(to, from);
         let from_union = self.model.offset_in_union(from, to);
         let shift = to_union.or(from_union.map(|offset| -offset)).unwrap_or(0);
         match shift {
-            0 => self.bare(e),
+            0 => self.expr_with_precedence(e),
             1.. => (
-                format!("{} + {shift}", self.expr(e, binds::SUM)),
-                binds::SUM,
+                format!("{} + {shift}", self.expr(e, precedence::SUM)),
+                precedence::SUM,
             ),
             _ => (
-                format!("{} - {}", self.expr(e, binds::SUM), -shift),
-                binds::SUM,
+                format!("{} - {}", self.expr(e, precedence::SUM), -shift),
+                precedence::SUM,
             ),
         }
     }
 
     pub(super) fn is_member(&self, e: &Expr, ty: TypeId) -> (String, u8) {
-        if self.for_people {
+        if self.for_readers {
             let ty = &self.names.types[ty.index()];
-            return (format!("ismember({}, {ty})", self.expr(e, 0)), binds::ATOM);
+            return (
+                format!("ismember({}, {ty})", self.expr(e, 0)),
+                precedence::ATOM,
+            );
         }
         let from = self.model.type_of(e).unwrap_or(ty);
         let lo = self.model.offset_in_union(from, ty).unwrap_or(0);
@@ -277,10 +284,10 @@ impl Printer<'_> {
             None => "true".into(),
         };
         if from == ty || !self.numeric[from.index()] {
-            return (defined, binds::NOT);
+            return (defined, precedence::NOT);
         }
-        let value = self.expr(e, binds::SUM);
+        let value = self.expr(e, precedence::SUM);
         let is_in_range = format!("{value} >= {lo} & {value} <= {hi}");
-        (format!("({defined} & {is_in_range})"), binds::ATOM)
+        (format!("({defined} & {is_in_range})"), precedence::ATOM)
     }
 }

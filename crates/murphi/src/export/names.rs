@@ -19,9 +19,9 @@ pub(super) struct Names {
     pub tables: Vec<String>,
     pub functions: Vec<String>,
     pub labels: FxHashMap<(u32, u32), String>,
-    pub draining: String,
+    pub drain_flag: String,
     /// Name of a constant that makes Rumur compute in 64 bits.
-    pub wide: String,
+    pub wide_constant: String,
 }
 
 /// Turns a string into an identifier that is not in `used_names`, and adds it there.
@@ -85,16 +85,16 @@ impl Names {
                 *name = identifier(&variable.name, &mut used_names);
             }
         }
-        let draining = identifier("draining", &mut used_names);
-        let wide = identifier("in_64_bits", &mut used_names);
+        let drain_flag = identifier("draining", &mut used_names);
+        let wide_constant = identifier("in_64_bits", &mut used_names);
         Names {
             types,
             variables,
             tables,
             functions,
             labels,
-            draining,
-            wide,
+            drain_flag,
+            wide_constant,
         }
     }
 }
@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keywords_in_any_case_are_no_identifiers() {
+    fn keywords_in_any_case_are_not_identifiers() {
         let mut used_names = FxHashSet::default();
         let names = ["end", "eNd", "Traceuntil", "ended"];
         let names = names.map(|name| identifier(name, &mut used_names));

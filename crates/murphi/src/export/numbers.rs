@@ -5,21 +5,21 @@ use cohkit_engine::visit::{self, Node};
 
 /// Width of numbers.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(super) enum Bits {
+pub(super) enum NumberWidth {
     /// At most 32 bits.
-    Few,
+    AtMost32,
     /// More than 32 bits, as far as the analysis shows.
-    More,
+    Over32,
 }
 
 /// A bound above all numbers of a model; computed bounds are clamped to it.
 const NUMBER_BOUND: i128 = 1 << 64;
 
 /// Width of the numbers that a model stores, computes or compares.
-pub(super) fn of(model: &Model) -> Bits {
+pub(super) fn number_width(model: &Model) -> NumberWidth {
     // If arithmetic beyond 32 bits is an error, there are no larger numbers.
     if fits_32_bits(model.numbers.0.into(), model.numbers.1.into()) {
-        return Bits::Few;
+        return NumberWidth::AtMost32;
     }
     let mut exceeds_32_bits = false;
     for ty in 0..model.types.len() as u32 {
@@ -45,8 +45,8 @@ pub(super) fn of(model: &Model) -> Bits {
         visit::expr(e, &mut check_node);
     }
     match exceeds_32_bits {
-        true => Bits::More,
-        false => Bits::Few,
+        true => NumberWidth::Over32,
+        false => NumberWidth::AtMost32,
     }
 }
 
@@ -114,8 +114,8 @@ mod tests {
     use super::*;
     use crate::{read, Dialect};
 
-    fn bits(text: &str, dialect: Dialect) -> Bits {
-        of(&read("test", text, dialect).expect("a model").model)
+    fn width_of_text(text: &str, dialect: Dialect) -> NumberWidth {
+        number_width(&read("test", text, dialect).expect("a model").model)
     }
 
     fn model_text(range: &str, claim: &str) -> String {
@@ -125,14 +125,14 @@ mod tests {
     }
 
     #[test]
-    fn large_values_and_results_require_more_bits() {
+    fn large_values_and_results_require_more_than_32_bits() {
         for (range, claim) in [
             ("0..1000", "n * 1000 + n < 9 & (n << 3) - n >= -n"),
             ("0..2147483647", "n / 2 > -2147483647"),
         ] {
             assert_eq!(
-                bits(&model_text(range, claim), Dialect::Any),
-                Bits::Few,
+                width_of_text(&model_text(range, claim), Dialect::Any),
+                NumberWidth::AtMost32,
                 "{claim}"
             );
         }
@@ -145,13 +145,16 @@ mod tests {
             ("0..100", "(1 >> -n) > n"),
         ] {
             assert_eq!(
-                bits(&model_text(range, claim), Dialect::Any),
-                Bits::More,
+                width_of_text(&model_text(range, claim), Dialect::Any),
+                NumberWidth::Over32,
                 "{claim}"
             );
         }
         // CMurphi computes in 32 bits in any case.
         let large = model_text("0..100000", "n * n > n");
-        assert_eq!(bits(&large, Dialect::CMurphi), Bits::Few);
+        assert_eq!(
+            width_of_text(&large, Dialect::CMurphi),
+            NumberWidth::AtMost32
+        );
     }
 }

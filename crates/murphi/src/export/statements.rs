@@ -3,107 +3,107 @@
 use super::*;
 
 impl Printer<'_> {
-    pub(super) fn block(&mut self, block: &[Stmt]) {
-        block.iter().for_each(|s| self.stmt(s));
+    pub(super) fn print_block(&mut self, block: &[Stmt]) {
+        block.iter().for_each(|s| self.print_stmt(s));
     }
 
-    pub(super) fn stmt(&mut self, stmt: &Stmt) {
+    pub(super) fn print_stmt(&mut self, stmt: &Stmt) {
         match stmt {
-            Stmt::Assign(place, value) => self.assign(place, value),
-            Stmt::Let(id, Some(value)) => self.assign(&(*id).into(), value),
+            Stmt::Assign(place, value) => self.print_assignment(place, value),
+            Stmt::Let(id, Some(value)) => self.print_assignment(&(*id).into(), value),
             Stmt::Let(id, None) => {
-                let word = if self.model.undefined {
+                let keyword = if self.model.undefined {
                     "undefine"
                 } else {
                     "clear"
                 };
-                self.line(format!("{word} {};", self.names.variables[id.index()]))
+                self.add_line(format!("{keyword} {};", self.names.variables[id.index()]))
             }
             Stmt::Undefine(place) => {
                 let place = self.place(place);
-                self.line(format!("undefine {place};"));
+                self.add_line(format!("undefine {place};"));
             }
             Stmt::Line(_) => {}
             Stmt::Alias(id, place, body) => {
                 let place = self.place(place);
-                self.line(format!(
+                self.add_line(format!(
                     "alias {}: {place} do",
                     self.names.variables[id.index()]
                 ));
-                self.indented(|p| p.block(body));
-                self.line("end;");
+                self.with_indent(|p| p.print_block(body));
+                self.add_line("end;");
             }
-            Stmt::ForSteps(id, steps, body) => self.for_steps(*id, steps, body),
+            Stmt::ForSteps(id, steps, body) => self.print_for_steps(*id, steps, body),
             Stmt::While(condition, body, _) => {
                 let condition = self.expr(condition, 0);
-                self.line(format!("while {condition} do"));
-                self.indented(|p| p.block(body));
-                self.line("end;");
+                self.add_line(format!("while {condition} do"));
+                self.with_indent(|p| p.print_block(body));
+                self.add_line("end;");
             }
             Stmt::Switch(subject, cases, otherwise) => {
                 let subject = self.expr(subject, 0);
-                self.line(format!("switch {subject}"));
+                self.add_line(format!("switch {subject}"));
                 for (values, body) in cases {
                     let values: Vec<_> = values.iter().map(|v| self.expr(v, 0)).collect();
-                    self.line(format!("case {}:", values.join(", ")));
-                    self.indented(|p| p.block(body));
+                    self.add_line(format!("case {}:", values.join(", ")));
+                    self.with_indent(|p| p.print_block(body));
                 }
                 if !otherwise.is_empty() {
-                    self.line("else");
-                    self.indented(|p| p.block(otherwise));
+                    self.add_line("else");
+                    self.with_indent(|p| p.print_block(otherwise));
                 }
-                self.line("end;");
+                self.add_line("end;");
             }
-            Stmt::Return(None) => self.line("return;"),
+            Stmt::Return(None) => self.add_line("return;"),
             Stmt::Return(Some(e)) => {
                 let e = self.expr(e, 0);
-                self.line(format!("return {e};"));
+                self.add_line(format!("return {e};"));
             }
             Stmt::Call(id, arguments) => {
                 let call = self.call(*id, arguments);
-                self.line(format!("{call};"));
+                self.add_line(format!("{call};"));
             }
             Stmt::Assume(e) => {
                 let e = self.expr(e, 0);
-                self.line(format!("assume {e};"));
+                self.add_line(format!("assume {e};"));
             }
             Stmt::Cover(id) => {
                 let name = quote(&self.model.covers[id.index()].name);
-                self.line(format!("cover {name} true;"));
+                self.add_line(format!("cover {name} true;"));
             }
             // Multisets are rejected.
             Stmt::Insert(..) | Stmt::Remove(..) | Stmt::RemoveWhere(..) => {}
             Stmt::Clear(place) => {
                 let place = self.place(place);
-                self.line(format!("clear {place};"));
+                self.add_line(format!("clear {place};"));
             }
             Stmt::If(condition, then, otherwise) => {
                 let condition = self.expr(condition, 0);
-                self.line(format!("if {condition} then"));
-                self.indented(|p| p.block(then));
+                self.add_line(format!("if {condition} then"));
+                self.with_indent(|p| p.print_block(then));
                 if !otherwise.is_empty() {
-                    self.line("else");
-                    self.indented(|p| p.block(otherwise));
+                    self.add_line("else");
+                    self.with_indent(|p| p.print_block(otherwise));
                 }
-                self.line("end;");
+                self.add_line("end;");
             }
             Stmt::For(id, body) => {
                 let ty = self.model.variable(*id).ty.index();
-                let head = format!(
+                let header = format!(
                     "for {}: {} do",
                     self.names.variables[id.index()],
                     self.names.types[ty]
                 );
-                self.line(head);
-                self.indented(|p| p.block(body));
-                self.line("end;");
+                self.add_line(header);
+                self.with_indent(|p| p.print_block(body));
+                self.add_line("end;");
             }
             Stmt::Error(violation) => {
-                self.line(format!("error {};", quote(&violation_text(violation))))
+                self.add_line(format!("error {};", quote(&violation_text(violation))))
             }
             Stmt::Assert(violation, claim) => {
                 let claim = self.expr(claim, 0);
-                self.line(format!(
+                self.add_line(format!(
                     "assert {claim} {};",
                     quote(&violation_text(violation))
                 ));
@@ -112,30 +112,30 @@ impl Printer<'_> {
         }
     }
 
-    /// Assigns a value that may be undefined.
-    pub(super) fn assign(&mut self, place: &Place, value: &Expr) {
-        let simple = self.model.bounds(self.model.type_of_place(place)).is_some();
+    /// Prints an assignment of a value that may be undefined.
+    pub(super) fn print_assignment(&mut self, place: &Place, value: &Expr) {
+        let is_simple = self.model.bounds(self.model.type_of_place(place)).is_some();
         if let Expr::If(condition, a, b) = value.without_line() {
             if self.can_be_undefined(a) || self.can_be_undefined(b) {
                 let condition = self.expr(condition, 0);
-                self.line(format!("if {condition} then"));
-                self.indented(|p| p.assign(place, a));
-                self.line("else");
-                self.indented(|p| p.assign(place, b));
-                return self.line("end;");
+                self.add_line(format!("if {condition} then"));
+                self.with_indent(|p| p.print_assignment(place, a));
+                self.add_line("else");
+                self.with_indent(|p| p.print_assignment(place, b));
+                return self.add_line("end;");
             }
         }
         let to = self.place(place);
         let text = self.expr(value, 0);
         match value.without_line() {
-            Expr::Undefined(_) => self.line(format!("undefine {to};")),
-            Expr::Peek(from) if simple && self.may_be_undefined(from) => {
+            Expr::Undefined(_) => self.add_line(format!("undefine {to};")),
+            Expr::Peek(from) if is_simple && self.may_be_undefined(from) => {
                 let from = self.place(from);
-                self.line(format!(
+                self.add_line(format!(
                     "if isundefined({from}) then undefine {to}; else {to} := {text}; end;"
                 ));
             }
-            _ => self.line(format!("{to} := {text};")),
+            _ => self.add_line(format!("{to} := {text};")),
         }
     }
 
@@ -143,20 +143,20 @@ impl Printer<'_> {
         self.model.undefined && self.model.variable(place.variable).role != Role::Bound
     }
 
-    pub(super) fn for_steps(&mut self, id: VariableId, steps: &Steps, body: &[Stmt]) {
+    pub(super) fn print_for_steps(&mut self, id: VariableId, steps: &Steps, body: &[Stmt]) {
         let name = self.names.variables[id.index()].clone();
         let [from, to, by] = [&steps.from, &steps.to, &steps.by].map(|e| self.expr(e, 0));
-        // For an empty range Rumur counts in the other direction, or reports an error.
+        // For an empty range, Rumur counts in the opposite direction or reports an error.
         let direction_test = match by.starts_with('-') {
             true => format!(
                 "{} >= {}",
-                self.expr(&steps.from, binds::SUM),
-                self.expr(&steps.to, binds::SUM)
+                self.expr(&steps.from, precedence::SUM),
+                self.expr(&steps.to, precedence::SUM)
             ),
             false => format!(
                 "{} <= {}",
-                self.expr(&steps.from, binds::SUM),
-                self.expr(&steps.to, binds::SUM)
+                self.expr(&steps.from, precedence::SUM),
+                self.expr(&steps.to, precedence::SUM)
             ),
         };
         let constant = |e: &Expr| match e.without_line() {
@@ -173,13 +173,13 @@ impl Printer<'_> {
                 return;
             }
         } else {
-            self.line(format!("if {direction_test} then"));
+            self.add_line(format!("if {direction_test} then"));
         }
-        self.line(format!("for {name} := {from} to {to} by {by} do"));
-        self.indented(|p| p.block(body));
-        self.line("end;");
+        self.add_line(format!("for {name} := {from} to {to} by {by} do"));
+        self.with_indent(|p| p.print_block(body));
+        self.add_line("end;");
         if !matches!(constants, (Some(_), Some(_), Some(_))) {
-            self.line("end;");
+            self.add_line("end;");
         }
     }
 }

@@ -2,23 +2,23 @@
 
 use super::*;
 
-impl<'t> Lower<'t, '_> {
+impl<'t> Lowering<'t, '_> {
     fn simple_value(expr: M, kind: Kind, span: Span) -> Option<Typed> {
         Some(Typed {
             expr,
             kind,
             ty: None,
             place: None,
-            undefined: false,
+            is_undefined: false,
             span,
         })
     }
 
-    /// A variable or a part of one, read where its value is needed.
+    /// A variable, a field or an element, read where its value is needed.
     pub(super) fn read_place(&self, place: Place, access: Access, ty: TypeId, span: Span) -> Typed {
         // CMurphi compares undefined values of these types.
         let allows_undefined = matches!(self.model.ty(ty), Type::Scalarset(_) | Type::Union(_));
-        let expr = match allows_undefined && !self.strict {
+        let expr = match allows_undefined && !self.is_strict {
             true => M::Peek(place.clone()),
             false => M::Read(place.clone()),
         };
@@ -27,7 +27,7 @@ impl<'t> Lower<'t, '_> {
             kind: self.model.kind_of_type(ty),
             ty: Some(ty),
             place: Some((place, access)),
-            undefined: false,
+            is_undefined: false,
             span,
         }
     }
@@ -51,7 +51,7 @@ impl<'t> Lower<'t, '_> {
                     kind: self.model.kind_of_type(ty),
                     ty: Some(ty),
                     place: None,
-                    undefined: false,
+                    is_undefined: false,
                     span: e.span,
                 })
             }
@@ -68,15 +68,15 @@ impl<'t> Lower<'t, '_> {
                 let expr = M::If(Box::new(c), Box::new(a.expr), Box::new(b.expr));
                 Self::simple_value(expr, a.kind, e.span)
             }
-            ExprKind::Quantified(universal, quantifiers, body) => {
-                let claim = self.quantified(*universal, quantifiers, body)?;
+            ExprKind::Quantified(is_universal, quantifiers, body) => {
+                let claim = self.quantified(*is_universal, quantifiers, body)?;
                 Self::simple_value(claim, Kind::Bool, e.span)
             }
             ExprKind::IsUndefined(a) => {
                 let typed = self.expr(a)?;
-                let simple = !matches!(typed.kind, Kind::Aggregate(_));
+                let is_simple = !matches!(typed.kind, Kind::Aggregate(_));
                 match typed.place {
-                    Some((place, _)) if simple => {
+                    Some((place, _)) if is_simple => {
                         Self::simple_value(M::IsUndefined(place), Kind::Bool, e.span)
                     }
                     _ => {
@@ -86,48 +86,48 @@ impl<'t> Lower<'t, '_> {
                     }
                 }
             }
-            ExprKind::IsMember(a, ty) => {
-                let (typed, to) = (self.expr(a), self.type_expr(ty));
-                let (typed, to) = (typed?, to?);
-                if typed.place.is_none() {
-                    self.require_dialect(
-                        Dialect::Rumur,
-                        a.span,
-                        "`ismember` of other things than variables",
-                    );
-                }
-                let related = match typed.kind {
-                    Kind::Enum(from) => {
-                        from == to || self.model.offset_in_union(from, to).is_some()
-                    }
-                    _ => false,
-                };
-                if !related {
-                    let (kind, target_type) = (self.kind_name(typed.kind), self.type_name(to));
-                    self.error(e.span, format!("{kind} is never {target_type}"))
-                        .note("`ismember` asks which member of a union a value belongs to");
-                    return None;
-                }
-                let expr = M::IsMember(Box::new(typed.expr), to);
-                Self::simple_value(expr, Kind::Bool, e.span)
-            }
+            ExprKind::IsMember(a, ty) => self.is_member(a, ty, e.span),
             ExprKind::Count(name, multiset, claim) => {
-                let (place, id, claim) = self.each_slot(*name, multiset, claim)?;
+                let (place, id, claim) = self.lower_slot_claim(*name, multiset, claim)?;
                 let expr = M::Count(id, place, Box::new(claim));
                 Self::simple_value(expr, Kind::Int, e.span)
             }
         }
     }
 
-    /// A claim about each slot of a multiset, which the name denotes.
-    pub(super) fn each_slot(
+    fn is_member(&mut self, a: &Expr<'t>, ty: &TypeExpr<'t>, span: Span) -> Option<Typed> {
+        let (typed, to) = (self.expr(a), self.type_expr(ty));
+        let (typed, to) = (typed?, to?);
+        if typed.place.is_none() {
+            self.require_dialect(
+                Dialect::Rumur,
+                a.span,
+                "`ismember` of other things than variables",
+            );
+        }
+        let is_related = match typed.kind {
+            Kind::Enum(from) => from == to || self.model.offset_in_union(from, to).is_some(),
+            _ => false,
+        };
+        if !is_related {
+            let (kind, target_type) = (self.kind_name(typed.kind), self.type_name(to));
+            self.error(span, format!("{kind} is never {target_type}"))
+                .note("`ismember` asks which member of a union a value belongs to");
+            return None;
+        }
+        let expr = M::IsMember(Box::new(typed.expr), to);
+        Self::simple_value(expr, Kind::Bool, span)
+    }
+
+    /// Lowers a claim about each slot of a multiset, with a name for the slot.
+    pub(super) fn lower_slot_claim(
         &mut self,
         name: Name<'t>,
         multiset: &Expr<'t>,
         claim: &Expr<'t>,
     ) -> Option<(Place, VariableId, M)> {
         let (place, capacity) = self.multiset(multiset)?;
-        let ty = self.slots(capacity);
+        let ty = self.slot_index_type(capacity);
         let id = self.variable(name.text, ty, Role::Bound);
         self.binding_spans.insert(id, name.span);
         let claim = self.scoped(|l| {
@@ -138,7 +138,7 @@ impl<'t> Lower<'t, '_> {
     }
 
     /// The index type of a multiset's slots.
-    pub(super) fn slots(&mut self, capacity: u32) -> TypeId {
+    pub(super) fn slot_index_type(&mut self, capacity: u32) -> TypeId {
         let hi = Number::from(capacity) - 1;
         self.intern(format!("0..{hi}"), Type::Range { lo: 0, hi })
     }
@@ -157,22 +157,22 @@ impl<'t> Lower<'t, '_> {
     }
 
     fn number(&mut self, span: Span) -> Option<Typed> {
-        let words = self.text_of(span);
-        let zeros = words.len() > 1 && words.bytes().all(|b| b.is_ascii_digit());
-        if zeros && words.starts_with('0') && self.dialect == Dialect::Any {
+        let digits = self.text_of(span);
+        let has_several_digits = digits.len() > 1 && digits.bytes().all(|b| b.is_ascii_digit());
+        if has_several_digits && digits.starts_with('0') && self.dialect == Dialect::Any {
             self.sink
-                .warning(span, format!("`{words}` is taken as a decimal number"))
+                .warning(span, format!("`{digits}` is taken as a decimal number"))
                 .note("for Rumur it is an octal one; `--dialect rumur` takes it so");
         }
-        if words.to_ascii_lowercase().starts_with("0x") {
+        if digits.to_ascii_lowercase().starts_with("0x") {
             self.require_dialect(Dialect::Rumur, span, "hexadecimal numbers");
         }
         let max = self.model.numbers.1;
-        match crate::number(words, self.dialect).filter(|&n| n <= max) {
+        match crate::parse_number(digits, self.dialect).filter(|&n| n <= max) {
             Some(n) => Self::simple_value(M::Int(n), Kind::Int, span),
             None => {
                 let bits = self.model.number_bits();
-                self.error(span, format!("`{words}` is no number of {bits} bits"))
+                self.error(span, format!("`{digits}` is no number of {bits} bits"))
                     .label(format!("at most {max}"));
                 None
             }
@@ -181,7 +181,7 @@ impl<'t> Lower<'t, '_> {
 
     fn name(&mut self, name: Name<'t>) -> Option<Typed> {
         match self.find(name.text).map(|s| s.meaning.clone()) {
-            Some(Meaning::Constant(value, kind) | Meaning::Fixed(value, kind)) => {
+            Some(Meaning::Constant(value, kind) | Meaning::ConstantAlias(value, kind)) => {
                 Self::simple_value(value, kind, name.span)
             }
             Some(Meaning::Variable(id, access)) => {
@@ -206,7 +206,7 @@ impl<'t> Lower<'t, '_> {
                     kind: Kind::Bool,
                     ty: None,
                     place: None,
-                    undefined: true,
+                    is_undefined: true,
                     span: name.span,
                 })
             }
@@ -214,7 +214,7 @@ impl<'t> Lower<'t, '_> {
                 let value = |m: &Meaning| {
                     matches!(
                         m,
-                        Meaning::Variable(..) | Meaning::Constant(..) | Meaning::Fixed(..)
+                        Meaning::Variable(..) | Meaning::Constant(..) | Meaning::ConstantAlias(..)
                     )
                 };
                 self.report_unknown(name, "value", value);
@@ -231,7 +231,7 @@ impl<'t> Lower<'t, '_> {
                 let kind = self.kind_name(typed.kind);
                 self.error(name.span, format!("{kind} has no field `{}`", name.text))
                     .label("not a field")
-                    .see(base.span, "this is no record");
+                    .note_at(base.span, "this is no record");
                 return None;
             }
         };
@@ -245,12 +245,12 @@ impl<'t> Lower<'t, '_> {
             .note(help);
             return None;
         };
-        let (place, access) = self.part(typed)?;
+        let (place, access) = self.require_place(typed)?;
         Some(self.read_place(place.field(name.text), access, ty, span))
     }
 
-    /// The place of an expression whose part is accessed.
-    fn part(&mut self, typed: Typed) -> Option<(Place, Access)> {
+    /// The place of an expression of which a field or an element is accessed; reports an error for a value.
+    fn require_place(&mut self, typed: Typed) -> Option<(Place, Access)> {
         if typed.place.is_none() {
             self.error(typed.span, "only variables have parts")
                 .label("this is a value");
@@ -264,7 +264,7 @@ impl<'t> Lower<'t, '_> {
         match typed.ty.map(|ty| self.model.ty(ty).clone()) {
             Some(Type::Array { index, element }) => {
                 let e = self.coerce(position, index, "the index")?;
-                let (place, access) = self.part(typed)?;
+                let (place, access) = self.require_place(typed)?;
                 Some(self.read_place(place.at(e), access, element, span))
             }
             Some(Type::Multiset { element, .. }) => {
@@ -277,7 +277,7 @@ impl<'t> Lower<'t, '_> {
                     .note("`choose`, `multisetcount` and `multisetremovepred` give names to slots");
                     return None;
                 }
-                let (place, access) = self.part(typed)?;
+                let (place, access) = self.require_place(typed)?;
                 Some(self.read_place(place.at(position.expr), access, element, span))
             }
             _ => {
@@ -289,16 +289,16 @@ impl<'t> Lower<'t, '_> {
         }
     }
 
-    fn unary(&mut self, op: Unary, a: &Expr<'t>, span: Span) -> Option<Typed> {
-        if op == Unary::Not {
+    fn unary(&mut self, op: UnaryOperator, a: &Expr<'t>, span: Span) -> Option<Typed> {
+        if op == UnaryOperator::Not {
             let a = self.boolean(a, "the operand of `!`")?;
             return Self::simple_value(M::Not(Box::new(a)), Kind::Bool, span);
         }
         let a = self.integer(a, "an operand")?;
         let expr = match (op, self.fold(&a)) {
-            (Unary::Plus, _) => a,
-            (Unary::Minus, Some(n)) if n != self.model.numbers.0 => M::Int(-n),
-            (Unary::Minus, _) => M::Negate(Box::new(a)),
+            (UnaryOperator::Plus, _) => a,
+            (UnaryOperator::Minus, Some(n)) if n != self.model.numbers.0 => M::Int(-n),
+            (UnaryOperator::Minus, _) => M::Negate(Box::new(a)),
             _ => M::Binary(Operator::BitXor, Box::new(a), Box::new(M::Int(-1))),
         };
         Self::simple_value(expr, Kind::Int, span)
@@ -334,12 +334,12 @@ impl<'t> Lower<'t, '_> {
 
     /// Rejects the word `undefined` where a value is needed.
     fn has_value(&mut self, typed: &Typed) -> bool {
-        if typed.undefined {
+        if typed.is_undefined {
             self.error(typed.span, "`undefined` is no value to compute with")
                 .label("it can be stored and passed")
                 .note("`isundefined(x)` asks whether `x` is undefined");
         }
-        !typed.undefined
+        !typed.is_undefined
     }
 
     /// Converts a value to a type: that of a union to a member type, and the reverse.
@@ -349,7 +349,7 @@ impl<'t> Lower<'t, '_> {
         target_type: TypeId,
         description: &str,
     ) -> Option<M> {
-        if typed.undefined {
+        if typed.is_undefined {
             return Some(M::Undefined(target_type));
         }
         let kind = self.model.kind_of_type(target_type);
@@ -357,9 +357,9 @@ impl<'t> Lower<'t, '_> {
             return Some(typed.expr);
         }
         if let (Kind::Enum(from), Kind::Enum(to)) = (typed.kind, kind) {
-            let up = self.model.offset_in_union(to, from).is_some();
-            let down = self.model.offset_in_union(from, to).is_some();
-            if up || down {
+            let is_member_to_union = self.model.offset_in_union(to, from).is_some();
+            let is_union_to_member = self.model.offset_in_union(from, to).is_some();
+            if is_member_to_union || is_union_to_member {
                 return Some(convert(typed.expr, to));
             }
             if self.model.ty(from) == self.model.ty(to) {
@@ -432,59 +432,59 @@ impl<'t> Lower<'t, '_> {
         }
         let (x, y) = (self.kind_name(a.kind), self.kind_name(b.kind));
         self.error(span, format!("{x} and {y} do not go together"))
-            .see(a.span, format!("this is {x}"))
-            .see(b.span, format!("this is {y}"));
+            .note_at(a.span, format!("this is {x}"))
+            .note_at(b.span, format!("this is {y}"));
         None
     }
 
     fn binary(
         &mut self,
-        op: Binary,
+        op: BinaryOperator,
         sign: Span,
         a: &Expr<'t>,
         b: &Expr<'t>,
         span: Span,
     ) -> Option<Typed> {
         let operator = match op {
-            Binary::Implies => Operator::Implies,
-            Binary::OrElse | Binary::Or => Operator::Or,
-            Binary::AndAlso | Binary::And => Operator::And,
-            Binary::Xor => Operator::BitXor,
-            Binary::Equal => Operator::Equal,
-            Binary::NotEqual => Operator::NotEqual,
-            Binary::Less => Operator::Less,
-            Binary::LessOrEqual => Operator::LessOrEqual,
-            Binary::Greater => Operator::Greater,
-            Binary::GreaterOrEqual => Operator::GreaterOrEqual,
-            Binary::ShiftLeft => Operator::ShiftLeft,
-            Binary::ShiftRight => Operator::ShiftRight,
-            Binary::Add => Operator::Add,
-            Binary::Subtract => Operator::Subtract,
-            Binary::Multiply => Operator::Multiply,
-            Binary::Divide => Operator::Divide,
-            Binary::Remainder => Operator::Remainder,
+            BinaryOperator::Implies => Operator::Implies,
+            BinaryOperator::OrElse | BinaryOperator::Or => Operator::Or,
+            BinaryOperator::AndAlso | BinaryOperator::And => Operator::And,
+            BinaryOperator::Xor => Operator::BitXor,
+            BinaryOperator::Equal => Operator::Equal,
+            BinaryOperator::NotEqual => Operator::NotEqual,
+            BinaryOperator::Less => Operator::Less,
+            BinaryOperator::LessOrEqual => Operator::LessOrEqual,
+            BinaryOperator::Greater => Operator::Greater,
+            BinaryOperator::GreaterOrEqual => Operator::GreaterOrEqual,
+            BinaryOperator::ShiftLeft => Operator::ShiftLeft,
+            BinaryOperator::ShiftRight => Operator::ShiftRight,
+            BinaryOperator::Add => Operator::Add,
+            BinaryOperator::Subtract => Operator::Subtract,
+            BinaryOperator::Multiply => Operator::Multiply,
+            BinaryOperator::Divide => Operator::Divide,
+            BinaryOperator::Remainder => Operator::Remainder,
         };
         let (operator, kind, a, b) = match op {
-            Binary::Equal | Binary::NotEqual => {
+            BinaryOperator::Equal | BinaryOperator::NotEqual => {
                 let (a, b) = (self.expr(a), self.expr(b));
                 let (a, b) = self.unify(a?, b?, span)?;
                 if let Kind::Aggregate(ty) = a.kind {
                     self.require_dialect(Dialect::Rumur, sign, "comparison of arrays and records");
-                    if self.holds_multiset(ty) {
+                    if self.contains_multiset(ty) {
                         self.error(span, "multisets cannot be compared");
                         return None;
                     }
                 }
                 (operator, Kind::Bool, a.expr, b.expr)
             }
-            Binary::Or | Binary::And => {
+            BinaryOperator::Or | BinaryOperator::And => {
                 let (x, y) = (self.expr(a), self.expr(b));
                 let (x, y) = (x?, y?);
                 match (x.kind, y.kind) {
-                    (Kind::Int, Kind::Int) if !x.undefined && !y.undefined => {
+                    (Kind::Int, Kind::Int) if !x.is_undefined && !y.is_undefined => {
                         self.require_dialect(Dialect::Rumur, sign, "operators on bits");
                         let operator = match op {
-                            Binary::Or => Operator::BitOr,
+                            BinaryOperator::Or => Operator::BitOr,
                             _ => Operator::BitAnd,
                         };
                         (operator, Kind::Int, x.expr, y.expr)
@@ -498,7 +498,7 @@ impl<'t> Lower<'t, '_> {
                     }
                 }
             }
-            Binary::Implies | Binary::OrElse | Binary::AndAlso => {
+            BinaryOperator::Implies | BinaryOperator::OrElse | BinaryOperator::AndAlso => {
                 let (a, b) = (self.boolean(a, "an operand"), self.boolean(b, "an operand"));
                 (operator, Kind::Bool, a?, b?)
             }
@@ -518,28 +518,28 @@ impl<'t> Lower<'t, '_> {
         Self::simple_value(expr, kind, span)
     }
 
-    fn holds_multiset(&self, ty: TypeId) -> bool {
+    fn contains_multiset(&self, ty: TypeId) -> bool {
         match self.model.ty(ty) {
             Type::Multiset { .. } => true,
-            Type::Array { element, .. } => self.holds_multiset(*element),
-            Type::Record(fields) => fields.iter().any(|f| self.holds_multiset(f.1)),
+            Type::Array { element, .. } => self.contains_multiset(*element),
+            Type::Record(fields) => fields.iter().any(|f| self.contains_multiset(f.1)),
             _ => false,
         }
     }
 
     fn quantified(
         &mut self,
-        universal: bool,
+        is_universal: bool,
         quantifiers: &[Quantifier<'t>],
         body: &Expr<'t>,
     ) -> Option<M> {
-        let Some((first, rest)) = quantifiers.split_first() else {
+        let Some((first, inner_quantifiers)) = quantifiers.split_first() else {
             return self.boolean(body, "the claim");
         };
         self.with_quantifier(first, |l, id, steps| {
-            let claim = l.quantified(universal, rest, body)?;
+            let claim = l.quantified(is_universal, inner_quantifiers, body)?;
             let claim = Box::new(claim);
-            Some(match (universal, steps) {
+            Some(match (is_universal, steps) {
                 (true, None) => M::Forall(id, claim),
                 (false, None) => M::Exists(id, claim),
                 (true, Some(steps)) => M::ForallSteps(id, Box::new(steps), claim),
@@ -556,8 +556,9 @@ impl<'t> Lower<'t, '_> {
     ) -> Option<T> {
         let name = quantifier.name;
         if self.dialect == Dialect::CMurphi {
-            if let Some(Meaning::Variable(_, Access::Loop | Access::Value) | Meaning::Fixed(..)) =
-                self.find(name.text).map(|s| &s.meaning)
+            if let Some(
+                Meaning::Variable(_, Access::Loop | Access::Value) | Meaning::ConstantAlias(..),
+            ) = self.find(name.text).map(|s| &s.meaning)
             {
                 self.error(
                     name.span,
@@ -596,11 +597,11 @@ impl<'t> Lower<'t, '_> {
 
     /// Counts the combinations of values of the enclosing names. Warns if they are so many that a single state takes
     /// seconds or minutes.
-    fn count_combinations(&mut self, id: VariableId, in_steps: bool, span: Span) {
+    fn count_combinations(&mut self, id: VariableId, has_steps: bool, span: Span) {
         const MAX_COMBINATIONS: u64 = 10_000_000;
         let ty = self.model.variable(id).ty;
         // The count is unknown for steps whose bounds are not constant.
-        if in_steps && self.model.bounds(ty) == Some(self.model.numbers) {
+        if has_steps && self.model.bounds(ty) == Some(self.model.numbers) {
             return;
         }
         let outer_combinations = self.combinations;
@@ -696,24 +697,13 @@ impl<'t> Lower<'t, '_> {
         name: Name<'t>,
         arguments: &[Expr<'t>],
     ) -> Option<(FunctionId, Vec<Argument>)> {
-        let id = match self.find(name.text).map(|s| s.meaning.clone()) {
-            Some(Meaning::Function(id)) => id,
-            other_meaning => {
-                for argument in arguments {
-                    self.expr(argument);
-                }
-                match other_meaning {
-                    Some(Meaning::Invalid) => {}
-                    Some(_) => {
-                        self.error(name.span, format!("`{}` is no function", name.text))
-                            .label("called here");
-                    }
-                    None => {
-                        self.report_unknown(name, "function", |m| matches!(m, Meaning::Function(_)))
-                    }
-                }
-                return None;
+        let meaning = self.find(name.text).map(|s| s.meaning.clone());
+        let Some(Meaning::Function(id)) = meaning else {
+            for argument in arguments {
+                self.expr(argument);
             }
+            self.report_no_function(name, meaning);
+            return None;
         };
         let parameters = self.model.functions[id.index()].parameters.clone();
         if parameters.len() != arguments.len() {
@@ -730,7 +720,8 @@ impl<'t> Lower<'t, '_> {
         }
         let effects = self.effects[id.index()].clone();
         let mut lowered = Some(Vec::new());
-        let mut changed = effects.state;
+        let mut first_change = effects.state;
+        // Arguments that are values of variables, and the variables that the function changes.
         let (mut values, mut variables) = (Vec::new(), effects.variables.clone());
         for (number, (&parameter, e)) in parameters.iter().zip(arguments).enumerate() {
             let argument = self.argument(parameter, e);
@@ -748,7 +739,7 @@ impl<'t> Lower<'t, '_> {
             {
                 self.record_write(place, e.span);
                 if !self.is_local(place) {
-                    changed.get_or_insert(e.span);
+                    first_change.get_or_insert(e.span);
                 }
             }
             match (&mut lowered, argument) {
@@ -757,21 +748,7 @@ impl<'t> Lower<'t, '_> {
             }
         }
         if let (Dialect::CMurphi, Some(lowered)) = (self.dialect, &mut lowered) {
-            // CMurphi passes variables by reference, so that a value changes with the variable while the function runs.
-            for (number, place, span) in values {
-                let root = self.root(&place);
-                if !variables
-                    .iter()
-                    .any(|&changed| self.may_overlap(root, changed))
-                {
-                    continue;
-                }
-                if self.model.type_of_place(&place) == self.model.variable(parameters[number]).ty {
-                    lowered[number] = Argument::Place(place);
-                } else if variables.contains(&root) {
-                    self.report_changing_value(name, &place, span);
-                }
-            }
+            self.pass_by_reference(name, &parameters, values, &variables, lowered);
         }
         if let Some(span_of_change) = effects.state {
             self.current_effects.state.get_or_insert(span_of_change);
@@ -781,28 +758,70 @@ impl<'t> Lower<'t, '_> {
                 self.current_effects.variables.push(variable);
             }
         }
-        if let (Some(claim), Some(place)) = (self.pure_construct, changed) {
+        if let (Some(construct), Some(span)) = (self.pure_construct, first_change) {
             self.error(
                 name.span,
-                format!("{claim} cannot change the state, as `{}` does", name.text),
+                format!(
+                    "{construct} cannot change the state, as `{}` does",
+                    name.text
+                ),
             )
             .label("called here")
-            .see(place, "the state is changed here");
+            .note_at(span, "the state is changed here");
         }
         Some((id, lowered?))
+    }
+
+    /// Reports a called name that is not a function.
+    fn report_no_function(&mut self, name: Name<'t>, meaning: Option<Meaning>) {
+        match meaning {
+            Some(Meaning::Invalid) => {}
+            Some(_) => {
+                self.error(name.span, format!("`{}` is no function", name.text))
+                    .label("called here");
+            }
+            None => self.report_unknown(name, "function", |m| matches!(m, Meaning::Function(_))),
+        }
+    }
+
+    /// Passes values by reference, as CMurphi does: a value changes with its variable while the function runs. `values`
+    /// are arguments with their numbers, and `changed_variables` the variables that the function changes.
+    fn pass_by_reference(
+        &mut self,
+        name: Name<'t>,
+        parameters: &[VariableId],
+        values: Vec<(usize, Place, Span)>,
+        changed_variables: &[VariableId],
+        lowered: &mut [Argument],
+    ) {
+        for (number, place, span) in values {
+            let root = self.root(&place);
+            if !changed_variables
+                .iter()
+                .any(|&changed| self.may_overlap(root, changed))
+            {
+                continue;
+            }
+            if self.model.type_of_place(&place) == self.model.variable(parameters[number]).ty {
+                lowered[number] = Argument::Place(place);
+            } else if changed_variables.contains(&root) {
+                self.report_changing_value(name, &place, span);
+            }
+        }
     }
 
     fn is_local(&self, place: &Place) -> bool {
         self.model.variable(self.root(place)).role == Role::Local
     }
 
-    /// True if two variables may be the same: a parameter of the current function may be any part of the state.
+    /// True if two variables may overlap. A parameter of the current function may refer to any state variable.
     fn may_overlap(&self, a: VariableId, b: VariableId) -> bool {
-        let parameter = |id: VariableId| {
+        let is_parameter = |id: VariableId| {
             self.model.variable(id).role == Role::Alias || self.value_parameters.contains(&id)
         };
-        let outside = |id: VariableId| parameter(id) || self.model.variable(id).role == Role::State;
-        a == b || (parameter(a) || parameter(b)) && outside(a) && outside(b)
+        let is_shared =
+            |id: VariableId| is_parameter(id) || self.model.variable(id).role == Role::State;
+        a == b || (is_parameter(a) || is_parameter(b)) && is_shared(a) && is_shared(b)
     }
 
     /// Reports a value that the function may change, for which no C++ compiler accepts CMurphi's program.
@@ -839,7 +858,10 @@ impl<'t> Lower<'t, '_> {
         if access != Access::Writable {
             self.error(
                 e.span,
-                format!("{description} may be changed, but this is {}", access.why()),
+                format!(
+                    "{description} may be changed, but this is {}",
+                    access.reason()
+                ),
             );
             return None;
         }

@@ -11,13 +11,13 @@ use super::ast::*;
 use super::diagnostic::{Diagnostic, Sink};
 use super::messages::Messages;
 use super::Dialect;
+use cohkit_diagnostics::{suggestion, Span};
 use cohkit_engine::model::{
     self, Argument, Cover, CoverId, Expr as M, FunctionId, Invariant, Model, NamedType, Number,
     Operator, Place, Role, Start, Steps, Type, TypeId, Variable, VariableId, Violation,
 };
-use cohkit_engine::symmetry_check::{self, AsymmetricUse};
+use cohkit_engine::symmetry_check::{self, AsymmetryLocation};
 use cohkit_engine::validate::Kind;
-use cohkit_protocol::text::{suggestion, Span};
 use rustc_hash::FxHashMap;
 
 /// Meaning of a name.
@@ -26,7 +26,7 @@ enum Meaning {
     /// A constant with its kind.
     Constant(M, Kind),
     /// An alias of a constant, which is a constant too.
-    Fixed(M, Kind),
+    ConstantAlias(M, Kind),
     Type(TypeId),
     Variable(VariableId, Access),
     Function(FunctionId),
@@ -50,7 +50,7 @@ enum Access {
 
 impl Access {
     /// Description of the variable, for a message that it cannot be changed.
-    fn why(self) -> &'static str {
+    fn reason(self) -> &'static str {
         match self {
             Access::Writable => "a variable",
             Access::Parameter => "a parameter that is not declared `var`",
@@ -74,17 +74,17 @@ struct Typed {
     kind: Kind,
     /// Its exact type, if it has one.
     ty: Option<TypeId>,
-    /// Its place, if it is a variable or a part of one.
+    /// Its place, if it is a variable, a field or an element.
     place: Option<(Place, Access)>,
     /// True for the word `undefined`.
-    undefined: bool,
+    is_undefined: bool,
     span: Span,
 }
 
 /// Changes of a function, except those of its own variables.
 #[derive(Clone, Debug, Default)]
 struct Effects {
-    /// The first place where it changes the state.
+    /// Position of its first change of the state.
     state: Option<Span>,
     /// Variables of the state that it changes.
     variables: Vec<VariableId>,
@@ -92,11 +92,11 @@ struct Effects {
     parameters: Vec<VariableId>,
 }
 
-struct Lower<'t, 's> {
+struct Lowering<'t, 's> {
     text: &'t str,
     dialect: Dialect,
     /// True if a read of an undefined value of a scalarset or union is an error of the model.
-    strict: bool,
+    is_strict: bool,
     sink: &'s mut Sink,
     model: Model,
     scopes: Vec<FxHashMap<&'t str, Symbol>>,
@@ -124,19 +124,19 @@ struct Lower<'t, 's> {
     combinations: u64,
 }
 
-/// Makes the model of a file. It is valid if the sink has no errors.
+/// Lowers a file to a model, which is valid if the sink has no errors.
 pub(super) fn lower(
     name: &str,
     text: &str,
     items: &[Item],
-    (dialect, strict): (Dialect, bool),
+    (dialect, is_strict): (Dialect, bool),
     sink: &mut Sink,
 ) -> Model {
     let newlines = text.char_indices().filter(|c| c.1 == '\n');
-    let mut lowering = Lower {
+    let mut lowering = Lowering {
         text,
         dialect,
-        strict,
+        is_strict,
         sink,
         model: Model {
             undefined: true,
@@ -171,24 +171,25 @@ pub(super) fn lower(
     lowering.finish(items)
 }
 
-impl<'t> Lower<'t, '_> {
-    /// Adds the parts that every model needs, and checks the properties of the whole.
+impl<'t> Lowering<'t, '_> {
+    /// Adds missing mandatory parts of the model, and validates it.
     fn finish(mut self, items: &[Item]) -> Model {
         let end = Span {
             start: self.text.len() as u32,
             end: self.text.len() as u32,
         };
-        if !self.sink.failed() {
+        if !self.sink.has_errors() {
             if items.is_empty() {
                 self.sink.error(end, "the file is empty");
             }
-            let missing = match (self.model.starts.is_empty(), self.model.rules.is_empty()) {
-                (true, _) => Some("start state"),
-                (_, true) => Some("rule"),
-                _ => None,
-            };
-            if let (Some(part), Dialect::CMurphi) = (missing, self.dialect) {
-                self.sink.error(end, format!("CMurphi needs a {part}"));
+            let missing_construct =
+                match (self.model.starts.is_empty(), self.model.rules.is_empty()) {
+                    (true, _) => Some("start state"),
+                    (_, true) => Some("rule"),
+                    _ => None,
+                };
+            if let (Some(construct), Dialect::CMurphi) = (missing_construct, self.dialect) {
+                self.sink.error(end, format!("CMurphi needs a {construct}"));
             }
         }
         if self.model.starts.is_empty() {
@@ -199,12 +200,12 @@ impl<'t> Lower<'t, '_> {
                 body: vec![model::Stmt::Assume(M::Bool(false))],
             });
         }
-        if !self.sink.failed() {
+        if !self.sink.has_errors() {
             for error in self.model.validate() {
                 self.sink.error(end, error.to_string());
             }
         }
-        if !self.sink.failed() {
+        if !self.sink.has_errors() {
             self.warn_asymmetric_uses();
         }
         self.model
@@ -212,8 +213,8 @@ impl<'t> Lower<'t, '_> {
 
     /// Warns of uses that distinguish the values of scalarsets.
     fn warn_asymmetric_uses(&mut self) {
-        for finding in symmetry_check::asymmetric_uses(&self.model).0 {
-            let names = finding
+        for asymmetric_use in symmetry_check::asymmetric_uses(&self.model).0 {
+            let names = asymmetric_use
                 .sets
                 .iter()
                 .map(|set| &self.model.types[set.index()].name);
@@ -222,25 +223,25 @@ impl<'t> Lower<'t, '_> {
                 .collect::<Vec<_>>()
                 .join(" and ");
             let binding_span = |id| self.binding_spans.get(&id).copied();
-            let with_reason = |what| format!("{what}: {}", finding.why);
-            let (span, message) = match finding.place {
-                AsymmetricUse::Loop(id) => (
+            let with_reason = |what| format!("{what}: {}", asymmetric_use.reason);
+            let (span, message) = match asymmetric_use.location {
+                AsymmetryLocation::Loop(id) => (
                     binding_span(id),
                     with_reason("the order of this loop matters"),
                 ),
-                AsymmetricUse::Claim(id) => (
+                AsymmetryLocation::Claim(id) => (
                     binding_span(id),
                     with_reason("the order of evaluation matters here"),
                 ),
-                AsymmetricUse::Slot(id) => (
+                AsymmetryLocation::Slot(id) => (
                     binding_span(id),
                     with_reason("the number of this slot matters"),
                 ),
-                AsymmetricUse::Clear(line) => (
+                AsymmetryLocation::Clear(line) => (
                     self.clears.get(&line).copied(),
                     format!("`clear` chooses a first value of {names}"),
                 ),
-                AsymmetricUse::Model => (None, with_reason("scalarsets may not be symmetric")),
+                AsymmetryLocation::Model => (None, with_reason("scalarsets may not be symmetric")),
             };
             self.sink
                 .warning(span.unwrap_or_default(), message)
@@ -293,7 +294,7 @@ impl<'t> Lower<'t, '_> {
             let first = first.span;
             self.error(name.span, format!("`{}` is declared twice", name.text))
                 .label("declared again here")
-                .see(first, "declared here first");
+                .note_at(first, "declared here first");
             return;
         }
         scope.insert(name.text, symbol);
@@ -305,9 +306,9 @@ impl<'t> Lower<'t, '_> {
     }
 
     /// Reports an undeclared name, and suggests similar names.
-    fn report_unknown(&mut self, name: Name, kind: &str, fits: fn(&Meaning) -> bool) {
+    fn report_unknown(&mut self, name: Name, kind: &str, is_candidate: fn(&Meaning) -> bool) {
         let mut names: Vec<&str> = (self.scopes.iter().flatten())
-            .filter(|(_, symbol)| fits(&symbol.meaning))
+            .filter(|(_, symbol)| is_candidate(&symbol.meaning))
             .map(|(&name, _)| name)
             .collect();
         names.sort_unstable();
@@ -385,7 +386,7 @@ impl<'t> Lower<'t, '_> {
                 self.declare(parameter.name, Meaning::Invalid);
                 continue;
             };
-            let (role, access) = match parameter.var {
+            let (role, access) = match parameter.is_variable {
                 true => (Role::Alias, Access::Writable),
                 false => (Role::Local, Access::Parameter),
             };
@@ -402,13 +403,13 @@ impl<'t> Lower<'t, '_> {
             body: Vec::new(),
         });
         let is_valid = parameters.len() == function.parameters.len() && !has_invalid_result;
-        let inner = self.scopes.pop();
+        let function_scope = self.scopes.pop();
         let meaning = match is_valid {
             true => Meaning::Function(id),
             false => Meaning::Invalid,
         };
         self.declare(name, meaning);
-        self.scopes.extend(inner);
+        self.scopes.extend(function_scope);
         // A function that calls itself is assumed to change all its `var` parameters.
         let is_value = |&p: &VariableId| self.model.variable(p).role == Role::Local;
         self.value_parameters = parameters.iter().copied().filter(is_value).collect();
@@ -432,7 +433,7 @@ impl<'t> Lower<'t, '_> {
         self.model.functions[id.index()].body = body;
     }
 
-    /// The variable that a place is part of, through all aliases.
+    /// The variable that contains a place, through all aliases.
     fn root(&self, place: &Place) -> VariableId {
         let mut root = place.variable;
         while let Some(&next) = self.roots.get(&root) {

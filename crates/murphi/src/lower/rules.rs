@@ -4,14 +4,14 @@ use super::*;
 use cohkit_engine::model::Stmt as S;
 
 /// Binding of an alias.
-pub(super) enum Bound {
+pub(super) enum AliasBinding {
     Place(VariableId, Place),
     Value(VariableId, M),
-    /// The name of a loop, whose meaning is unchanged.
-    Same,
+    /// The name of a loop or a constant, which needs no variable.
+    Constant,
 }
 
-/// An enclosing construct of a rule; a rule has them from the outermost on.
+/// An enclosing construct of a rule; listed from the outermost to the innermost.
 #[derive(Clone)]
 pub(super) enum RuleScope {
     /// A parameter, and a condition on its values.
@@ -22,14 +22,14 @@ pub(super) enum RuleScope {
     Slot(VariableId, Place),
 }
 
-impl<'t> Lower<'t, '_> {
+impl<'t> Lowering<'t, '_> {
     /// Declares an alias of an expression.
-    pub(super) fn alias(&mut self, name: Name<'t>, e: &Expr<'t>) -> Option<Bound> {
+    pub(super) fn alias(&mut self, name: Name<'t>, e: &Expr<'t>) -> Option<AliasBinding> {
         let Some(typed) = self.expr(e) else {
             self.declare(name, Meaning::Invalid);
             return None;
         };
-        if typed.undefined {
+        if typed.is_undefined {
             self.error(typed.span, "`undefined` gets no other name");
             return None;
         }
@@ -37,25 +37,25 @@ impl<'t> Lower<'t, '_> {
             // Names of loops are constants, and so are their aliases.
             if matches!(access, Access::Loop | Access::Slot) && place.path.is_empty() {
                 self.declare(name, Meaning::Variable(place.variable, access));
-                return Some(Bound::Same);
+                return Some(AliasBinding::Constant);
             }
             let id = self.variable(name.text, ty, Role::Alias);
             self.roots.insert(id, place.variable);
             self.declare(name, Meaning::Variable(id, access));
-            return Some(Bound::Place(id, place));
+            return Some(AliasBinding::Place(id, place));
         }
         // An alias of a constant may be used as a bound.
         let constant = self
             .fold(&typed.expr)
             .and_then(|n| types::literal(n, typed.kind));
         if let Some(value) = constant {
-            self.declare(name, Meaning::Fixed(value, typed.kind));
-            return Some(Bound::Same);
+            self.declare(name, Meaning::ConstantAlias(value, typed.kind));
+            return Some(AliasBinding::Constant);
         }
         let ty = self.type_for(typed.kind);
         let id = self.variable(name.text, ty, Role::Local);
         self.declare(name, Meaning::Variable(id, Access::Value));
-        Some(Bound::Value(id, typed.expr))
+        Some(AliasBinding::Value(id, typed.expr))
     }
 
     pub(super) fn rule(&mut self, rule: &Rule<'t>, enclosing: &mut Vec<RuleScope>) {
@@ -114,13 +114,13 @@ impl<'t> Lower<'t, '_> {
                 l.pure_construct = Some("an alias");
                 for (name, e) in aliases {
                     match l.alias(*name, e) {
-                        Some(Bound::Place(id, place)) => {
+                        Some(AliasBinding::Place(id, place)) => {
                             enclosing.push(RuleScope::Alias(id, place))
                         }
-                        Some(Bound::Value(id, value)) => {
+                        Some(AliasBinding::Value(id, value)) => {
                             enclosing.push(RuleScope::Value(id, value))
                         }
-                        Some(Bound::Same) | None => {}
+                        Some(AliasBinding::Constant) | None => {}
                     }
                 }
                 l.pure_construct = None;
@@ -131,7 +131,7 @@ impl<'t> Lower<'t, '_> {
                     l.declare(*name, Meaning::Invalid);
                     return l.rules(rules, enclosing);
                 };
-                let ty = l.slots(capacity);
+                let ty = l.slot_index_type(capacity);
                 let id = l.variable(name.text, ty, Role::Bound);
                 l.binding_spans.insert(id, name.span);
                 l.declare(*name, Meaning::Variable(id, Access::Slot));
@@ -154,7 +154,7 @@ impl<'t> Lower<'t, '_> {
         rules: &[Rule<'t>],
         enclosing: &mut Vec<RuleScope>,
     ) {
-        let Some((first, rest)) = quantifiers.split_first() else {
+        let Some((first, inner_quantifiers)) = quantifiers.split_first() else {
             return self.rules(rules, enclosing);
         };
         let span = first.name.span;
@@ -163,9 +163,9 @@ impl<'t> Lower<'t, '_> {
                 None => enclosing.push(RuleScope::Parameter(id, None)),
                 Some([Some(from), Some(to), Some(by)]) => {
                     // Steps of 1 visit all values of the range.
-                    let backward = if by > 0 { to < from } else { from < to };
+                    let is_empty_range = if by > 0 { to < from } else { from < to };
                     let condition = match by {
-                        _ if backward => Some(M::Bool(false)),
+                        _ if is_empty_range => Some(M::Bool(false)),
                         1 | -1 => None,
                         _ => {
                             let offset = M::Read(id.into()) - M::Int(from);
@@ -178,7 +178,7 @@ impl<'t> Lower<'t, '_> {
                     l.error(span, "the bounds of a ruleset must be constant");
                 }
             }
-            l.ruleset(rest, rules, enclosing);
+            l.ruleset(inner_quantifiers, rules, enclosing);
             Some(())
         });
     }
@@ -206,21 +206,21 @@ impl<'t> Lower<'t, '_> {
     fn property(&mut self, property: &Property<'t>, enclosing: &[RuleScope]) {
         self.counts[2] += 1;
         let (number, line) = (self.counts[2], self.line(property.span));
-        let (word, construct) = match property.kind {
+        let (default_title, construct) = match property.kind {
             PropertyKind::Invariant => ("Invariant", "an invariant"),
             PropertyKind::Assume => ("Assumption", "an assumption"),
             PropertyKind::Cover => ("Cover", "a cover"),
             PropertyKind::Liveness => ("Liveness", "a liveness property"),
         };
         let title = property.title.clone();
-        let name = title.unwrap_or(format!("{word} {number}"));
+        let name = title.unwrap_or(format!("{default_title} {number}"));
         let Some(claim) = self.claim(&property.claim, construct) else {
             return;
         };
         let reason = format!("the invariant of line {line} does not hold");
         let invariant_of = |holds| Invariant {
             name: name.clone(),
-            why: reason,
+            reason,
             parameters: Vec::new(),
             holds,
         };
@@ -288,15 +288,17 @@ fn forall_claim(enclosing: &[RuleScope], claim: M) -> M {
 
 /// Statements within the enclosing constructs. A start state has no guard that restricts its parameters, so it assumes
 /// their conditions.
-fn enclose_body(enclosing: &[RuleScope], body: Vec<S>, start: bool) -> Vec<S> {
+fn enclose_body(enclosing: &[RuleScope], body: Vec<S>, is_start: bool) -> Vec<S> {
     enclosing.iter().rev().fold(body, |mut body, scope| {
         match scope {
             RuleScope::Alias(id, place) => return vec![S::Alias(*id, place.clone(), body)],
             RuleScope::Value(id, value) => body.insert(0, S::Let(*id, Some(value.clone()))),
-            RuleScope::Parameter(_, Some(condition)) if start => {
+            RuleScope::Parameter(_, Some(condition)) if is_start => {
                 body.insert(0, S::Assume(condition.clone()))
             }
-            RuleScope::Slot(id, place) if start => body.insert(0, S::Assume(present(place, *id))),
+            RuleScope::Slot(id, place) if is_start => {
+                body.insert(0, S::Assume(present(place, *id)))
+            }
             RuleScope::Parameter(..) | RuleScope::Slot(..) => {}
         }
         body

@@ -3,11 +3,11 @@
 use super::*;
 use cohkit_engine::model::Stmt as S;
 
-/// Maximum number of rounds of a loop; CMurphi has its own limit.
-const MAX_ROUNDS: u32 = 1_000_000;
-const MAX_ROUNDS_OF_CMURPHI: u32 = 1000;
+/// Maximum number of iterations of a loop; CMurphi has its own limit.
+const MAX_ITERATIONS: u32 = 1_000_000;
+const MAX_CMURPHI_ITERATIONS: u32 = 1000;
 
-impl<'t> Lower<'t, '_> {
+impl<'t> Lowering<'t, '_> {
     pub(super) fn block(&mut self, block: &[Stmt<'t>]) -> Vec<S> {
         let mut statements = Vec::new();
         for stmt in block {
@@ -41,11 +41,11 @@ impl<'t> Lower<'t, '_> {
                     let condition = self.boolean(condition, "the condition");
                     lowered.push((condition, self.scoped_block(body)));
                 }
-                let mut rest = self.scoped_block(otherwise);
+                let mut lowered_if = self.scoped_block(otherwise);
                 for (condition, body) in lowered.into_iter().rev() {
-                    rest = vec![S::If(condition?, body, rest)];
+                    lowered_if = vec![S::If(condition?, body, lowered_if)];
                 }
-                Some(rest)
+                Some(lowered_if)
             }
             StmtKind::Switch(subject, cases, otherwise) => {
                 self.switch(subject, cases, otherwise).map(|s| vec![s])
@@ -54,11 +54,11 @@ impl<'t> Lower<'t, '_> {
             StmtKind::While(condition, body) => {
                 let condition = self.boolean(condition, "the condition");
                 let body = self.scoped_block(body);
-                let max_rounds = match self.dialect {
-                    Dialect::CMurphi => MAX_ROUNDS_OF_CMURPHI,
-                    _ => MAX_ROUNDS,
+                let max_iterations = match self.dialect {
+                    Dialect::CMurphi => MAX_CMURPHI_ITERATIONS,
+                    _ => MAX_ITERATIONS,
                 };
-                Some(vec![S::While(condition?, body, max_rounds)])
+                Some(vec![S::While(condition?, body, max_iterations)])
             }
             StmtKind::Alias(aliases, body) => self.scoped(|l| l.aliases(aliases, body)),
             StmtKind::Property(property) => self.statement_property(property),
@@ -115,7 +115,7 @@ impl<'t> Lower<'t, '_> {
             }
             StmtKind::MultisetRemovePred(name, multiset, claim) => {
                 let place = self.changed_multiset(multiset);
-                let slot_claim = self.each_slot(*name, multiset, claim);
+                let slot_claim = self.lower_slot_claim(*name, multiset, claim);
                 let ((place, _), (_, id, claim)) = (place?, slot_claim?);
                 Some(vec![S::RemoveWhere(id, place, claim)])
             }
@@ -130,13 +130,13 @@ impl<'t> Lower<'t, '_> {
     ) -> Option<S> {
         let subject = self.expr(subject);
         let mut lowered = Some(Vec::new());
-        let mut seen: Vec<(Number, Span)> = Vec::new();
+        let mut earlier_cases: Vec<(Number, Span)> = Vec::new();
         for (values, body) in cases {
             let mut case_values = Some(Vec::new());
             for value in values {
                 let constant = self.case(value, subject.clone());
                 if let Some(n) = constant.as_ref().and_then(|e| self.fold(e)) {
-                    self.record_case(n, value.span, &mut seen);
+                    self.record_case(n, value.span, &mut earlier_cases);
                 }
                 match (&mut case_values, constant) {
                     (Some(case_values), Some(value)) => case_values.push(value),
@@ -167,9 +167,9 @@ impl<'t> Lower<'t, '_> {
         let mut statements = self.block(body);
         for binding in bindings.into_iter().rev() {
             statements = match binding? {
-                rules::Bound::Same => statements,
-                rules::Bound::Place(id, place) => vec![S::Alias(id, place, statements)],
-                rules::Bound::Value(id, value) => {
+                rules::AliasBinding::Constant => statements,
+                rules::AliasBinding::Place(id, place) => vec![S::Alias(id, place, statements)],
+                rules::AliasBinding::Value(id, value) => {
                     statements.insert(0, S::Let(id, Some(value)));
                     // A separate block ends the lifetime of the name.
                     vec![S::If(M::Bool(true), statements, Vec::new())]
@@ -181,7 +181,7 @@ impl<'t> Lower<'t, '_> {
 
     fn clear(&mut self, e: &Expr<'t>, stmt: Span) -> Option<S> {
         let (place, ty) = self.target(e, "cleared")?;
-        if self.holds_scalarset(ty) {
+        if self.contains_scalarset(ty) {
             self.require_dialect(
                 Dialect::Rumur,
                 e.span,
@@ -195,14 +195,14 @@ impl<'t> Lower<'t, '_> {
 
     /// Records a case. The first of equal cases is taken; in CMurphi's dialect a repeated case is an error, as no C++
     /// compiler accepts the generated program.
-    fn record_case(&mut self, n: Number, span: Span, seen: &mut Vec<(Number, Span)>) {
-        let first = seen.iter().find(|s| s.0 == n).map(|s| s.1);
+    fn record_case(&mut self, n: Number, span: Span, earlier_cases: &mut Vec<(Number, Span)>) {
+        let first = earlier_cases.iter().find(|s| s.0 == n).map(|s| s.1);
         if let (Some(first), Dialect::CMurphi) = (first, self.dialect) {
             self.error(span, "CMurphi takes no case twice")
                 .label("the same again")
-                .see(first, "first here");
+                .note_at(first, "first here");
         }
-        seen.push((n, span));
+        earlier_cases.push((n, span));
     }
 
     /// A value of a `switch` case.
@@ -262,7 +262,7 @@ impl<'t> Lower<'t, '_> {
             let name = self.model.spell(&place);
             self.error(
                 span,
-                format!("`{name}` cannot be {action}: it is {}", access.why()),
+                format!("`{name}` cannot be {action}: it is {}", access.reason()),
             );
             return None;
         }
@@ -270,21 +270,21 @@ impl<'t> Lower<'t, '_> {
         Some((place, ty))
     }
 
-    fn holds_scalarset(&self, ty: TypeId) -> bool {
+    fn contains_scalarset(&self, ty: TypeId) -> bool {
         match self.model.ty(ty) {
             Type::Scalarset(_) => true,
-            Type::Array { element, .. } => self.holds_scalarset(*element),
-            Type::Record(fields) => fields.iter().any(|f| self.holds_scalarset(f.1)),
+            Type::Array { element, .. } => self.contains_scalarset(*element),
+            Type::Record(fields) => fields.iter().any(|f| self.contains_scalarset(f.1)),
             _ => false,
         }
     }
 
     fn for_stmt(&mut self, quantifiers: &[Quantifier<'t>], body: &[Stmt<'t>]) -> Option<S> {
-        let (first, rest) = quantifiers.split_first()?;
-        let assigned = self.dialect != Dialect::CMurphi && assigns(body, first.name.text);
+        let (first, inner_quantifiers) = quantifiers.split_first()?;
+        let is_assigned = self.dialect != Dialect::CMurphi && assigns(body, first.name.text);
         self.with_quantifier(first, |l, id, steps| {
-            let mut inner = Vec::new();
-            if assigned {
+            let mut loop_body = Vec::new();
+            if is_assigned {
                 // A body that assigns the loop's variable assigns a local copy, which starts with the loop's value.
                 let ty = l.model.variable(id).ty;
                 let loop_copy = l.variable(first.name.text, ty, Role::Local);
@@ -293,25 +293,25 @@ impl<'t> Lower<'t, '_> {
                 if let Some(scope) = l.scopes.last_mut() {
                     scope.insert(first.name.text, Symbol { meaning, span });
                 }
-                inner.push(S::Let(loop_copy, Some(M::Read(id.into()))));
+                loop_body.push(S::Let(loop_copy, Some(M::Read(id.into()))));
             }
-            if rest.is_empty() {
-                inner.extend(l.scoped_block(body));
+            if inner_quantifiers.is_empty() {
+                loop_body.extend(l.scoped_block(body));
             } else {
-                inner.push(l.for_stmt(rest, body)?);
+                loop_body.push(l.for_stmt(inner_quantifiers, body)?);
             }
             Some(match steps {
-                None => S::For(id, inner),
-                Some(steps) => S::ForSteps(id, Box::new(steps), inner),
+                None => S::For(id, loop_body),
+                Some(steps) => S::ForSteps(id, Box::new(steps), loop_body),
             })
         })
     }
 
     fn statement_property(&mut self, property: &Property<'t>) -> Option<Vec<S>> {
         let claim = self.boolean(&property.claim, "the claim")?;
-        let words = self.text_of(property.claim.span);
-        let words = words.split_whitespace().collect::<Vec<_>>().join(" ");
-        let name = property.title.clone().unwrap_or(words);
+        let claim_text = self.text_of(property.claim.span);
+        let claim_text = claim_text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let name = property.title.clone().unwrap_or(claim_text);
         Some(match property.kind {
             PropertyKind::Assume => vec![S::Assume(claim)],
             PropertyKind::Cover => {

@@ -6,7 +6,7 @@ use super::*;
 /// Maximum size of a scalarset: symmetry reduction keeps a table of its values.
 const MAX_SCALARSET_SIZE: Number = 1 << 20;
 
-impl<'t> Lower<'t, '_> {
+impl<'t> Lowering<'t, '_> {
     pub(super) fn type_expr(&mut self, ty: &TypeExpr<'t>) -> Option<TypeId> {
         self.type_named(ty, None)
     }
@@ -34,7 +34,7 @@ impl<'t> Lower<'t, '_> {
             TypeKind::Union(members) => self.union_type(ty.span, members)?,
             TypeKind::Multiset(capacity, element) => self.multiset_type(capacity, element)?,
             TypeKind::Array(index, element) => self.array_type(index, element)?,
-            TypeKind::Record(parts) => self.record_type(parts)?,
+            TypeKind::Record(field_groups) => self.record_type(field_groups)?,
         };
         Some(self.intern(self.label(ty, name), shape))
     }
@@ -44,11 +44,11 @@ impl<'t> Lower<'t, '_> {
         if let Some(name) = name {
             return name.to_string();
         }
-        let words = self.text_of(ty.span).split_whitespace();
-        let words = words.collect::<Vec<_>>().join(" ");
-        match words.char_indices().nth(60) {
-            Some((end, _)) => format!("{}...", &words[..end]),
-            None => words,
+        let type_text = self.text_of(ty.span).split_whitespace();
+        let type_text = type_text.collect::<Vec<_>>().join(" ");
+        match type_text.char_indices().nth(60) {
+            Some((end, _)) => format!("{}...", &type_text[..end]),
+            None => type_text,
         }
     }
 
@@ -95,15 +95,15 @@ impl<'t> Lower<'t, '_> {
 
     fn union_type(&mut self, span: Span, members: &[TypeExpr<'t>]) -> Option<Type> {
         let ids: Vec<Option<TypeId>> = members.iter().map(|m| self.type_expr(m)).collect();
-        let mut flat = Vec::new();
+        let mut member_types = Vec::new();
         for (id, member) in ids.into_iter().zip(members) {
             let id = id?;
             match self.model.ty(id) {
-                Type::Enum(_) | Type::Scalarset(_) if flat.contains(&id) => {
+                Type::Enum(_) | Type::Scalarset(_) if member_types.contains(&id) => {
                     self.error(member.span, "a member of this union occurs twice");
                     return None;
                 }
-                Type::Enum(_) | Type::Scalarset(_) => flat.push(id),
+                Type::Enum(_) | Type::Scalarset(_) => member_types.push(id),
                 _ => {
                     let message = "a union is of enumerations and scalarsets alone";
                     self.error(member.span, message).label("neither of them");
@@ -111,10 +111,10 @@ impl<'t> Lower<'t, '_> {
                 }
             }
         }
-        if flat.len() < 2 {
+        if member_types.len() < 2 {
             self.require_dialect(Dialect::Rumur, span, "unions of a single type");
         }
-        Some(Type::Union(flat))
+        Some(Type::Union(member_types))
     }
 
     fn multiset_type(&mut self, capacity: &Expr<'t>, element: &TypeExpr<'t>) -> Option<Type> {
@@ -142,10 +142,10 @@ impl<'t> Lower<'t, '_> {
         Some(Type::Array { index: i, element })
     }
 
-    fn record_type(&mut self, parts: &[(Vec<Name<'t>>, TypeExpr<'t>)]) -> Option<Type> {
+    fn record_type(&mut self, field_groups: &[(Vec<Name<'t>>, TypeExpr<'t>)]) -> Option<Type> {
         let mut fields: Vec<(String, TypeId)> = Vec::new();
         let mut is_valid = true;
-        for (names, ty) in parts {
+        for (names, ty) in field_groups {
             let ty = self.type_expr(ty);
             for name in names {
                 if fields.iter().any(|f| f.0 == name.text) {
@@ -169,10 +169,10 @@ impl<'t> Lower<'t, '_> {
 
     /// The type of this shape. A new type gets the name.
     pub(super) fn intern(&mut self, name: String, ty: Type) -> TypeId {
-        let shared = self.dialect != Dialect::CMurphi;
+        let shares_types = self.dialect != Dialect::CMurphi;
         let existing = self.model.types.iter().position(|named| named.ty == ty);
         match existing {
-            Some(existing) if shared => TypeId(existing as u32),
+            Some(existing) if shares_types => TypeId(existing as u32),
             _ => self.new_type(name, ty),
         }
     }

@@ -6,23 +6,23 @@
 use super::*;
 
 /// Maximum number of operands of one operator, such as `a | b | c`, in an unbalanced tree.
-const LONG_CHAIN: usize = 64;
+const MAX_UNBALANCED_OPERANDS: usize = 64;
 
 /// True if a token is a binary operator, so that an operand precedes it.
 pub(super) fn is_operator(token: Token) -> bool {
     use Token::*;
     matches!(
         token,
-        Question
+        QuestionMark
             | Implies
             | OrOr
             | AndAnd
             | Or
             | Xor
             | And
-            | Is
-            | IsIs
-            | IsNot
+            | Equal
+            | DoubleEqual
+            | NotEqual
             | Less
             | LessOrEqual
             | Greater
@@ -31,77 +31,95 @@ pub(super) fn is_operator(token: Token) -> bool {
             | ShiftRight
             | Plus
             | Minus
-            | Times
-            | Over
-            | Rest
+            | Asterisk
+            | Slash
+            | Percent
     )
 }
 
 impl<'t> Parser<'t, '_> {
-    pub(super) fn expr(&mut self) -> Parsed<Expr<'t>> {
+    pub(super) fn expr(&mut self) -> ParseResult<Expr<'t>> {
         self.nested(Self::conditional)
     }
 
-    fn make_expr(&mut self, span: Span, kind: ExprKind<'t>, parts: &[u32]) -> Parsed<Expr<'t>> {
-        let depth = 1 + parts.iter().copied().max().unwrap_or(0);
+    fn make_expr(
+        &mut self,
+        span: Span,
+        kind: ExprKind<'t>,
+        depths: &[u32],
+    ) -> ParseResult<Expr<'t>> {
+        let depth = 1 + depths.iter().copied().max().unwrap_or(0);
         if depth > MAX_DEPTH {
             self.sink
                 .error(span, "this expression has too many parts")
                 .label(format!("nested more than {MAX_DEPTH} deep"));
-            return Err(Reported);
+            return Err(ReportedError);
         }
         Ok(Expr { span, kind, depth })
     }
 
-    fn binary(&mut self, op: Binary, sign: Span, a: Expr<'t>, b: Expr<'t>) -> Parsed<Expr<'t>> {
-        let (span, parts) = (a.span.to(b.span), [a.depth, b.depth]);
+    fn binary(
+        &mut self,
+        op: BinaryOperator,
+        sign: Span,
+        a: Expr<'t>,
+        b: Expr<'t>,
+    ) -> ParseResult<Expr<'t>> {
+        let (span, depths) = (a.span.to(b.span), [a.depth, b.depth]);
         let kind = ExprKind::Binary(op, sign, Box::new(a), Box::new(b));
-        self.make_expr(span, kind, &parts)
+        self.make_expr(span, kind, &depths)
     }
 
-    fn conditional(&mut self) -> Parsed<Expr<'t>> {
+    fn conditional(&mut self) -> ParseResult<Expr<'t>> {
         let condition = self.implication()?;
-        if !self.accept(Token::Question) {
+        if !self.accept(Token::QuestionMark) {
             return Ok(condition);
         }
-        let yes = self.expr()?;
+        let then_value = self.expr()?;
         self.expect(Token::Colon, "`:`")?;
-        let no = self.expr()?;
-        let span = condition.span.to(no.span);
-        let parts = [condition.depth, yes.depth, no.depth];
-        let kind = ExprKind::If(Box::new(condition), Box::new(yes), Box::new(no));
-        self.make_expr(span, kind, &parts)
+        let else_value = self.expr()?;
+        let span = condition.span.to(else_value.span);
+        let depths = [condition.depth, then_value.depth, else_value.depth];
+        let kind = ExprKind::If(
+            Box::new(condition),
+            Box::new(then_value),
+            Box::new(else_value),
+        );
+        self.make_expr(span, kind, &depths)
     }
 
-    fn implication(&mut self) -> Parsed<Expr<'t>> {
+    fn implication(&mut self) -> ParseResult<Expr<'t>> {
         let a = self.left_associative(0)?;
-        if !self.is(Token::Implies) {
+        if !self.is_token(Token::Implies) {
             return Ok(a);
         }
         let sign = self.next().1;
         let b = self.nested(Self::implication)?;
-        self.binary(Binary::Implies, sign, a, b)
+        self.binary(BinaryOperator::Implies, sign, a, b)
     }
 
     /// Left-associative operators, from a level on.
-    fn left_associative(&mut self, level: usize) -> Parsed<Expr<'t>> {
-        const LEVELS: [(Token, Binary); 5] = [
-            (Token::OrOr, Binary::OrElse),
-            (Token::AndAnd, Binary::AndAlso),
-            (Token::Or, Binary::Or),
-            (Token::Xor, Binary::Xor),
-            (Token::And, Binary::And),
+    fn left_associative(&mut self, level: usize) -> ParseResult<Expr<'t>> {
+        const LEVELS: [(Token, BinaryOperator); 5] = [
+            (Token::OrOr, BinaryOperator::OrElse),
+            (Token::AndAnd, BinaryOperator::AndAlso),
+            (Token::Or, BinaryOperator::Or),
+            (Token::Xor, BinaryOperator::Xor),
+            (Token::And, BinaryOperator::And),
         ];
         let Some(&operator) = LEVELS.get(level) else {
             return self.negation();
         };
         let mut operands = vec![self.left_associative(level + 1)?];
         let mut signs = Vec::new();
-        while self.is(operator.0) {
+        while self.is_token(operator.0) {
             let sign = self.next().1;
-            if matches!(operator.1, Binary::OrElse | Binary::AndAlso | Binary::Xor) {
-                let word = self.text_of(sign);
-                self.require_dialect(Dialect::Rumur, sign, &format!("`{word}`"));
+            if matches!(
+                operator.1,
+                BinaryOperator::OrElse | BinaryOperator::AndAlso | BinaryOperator::Xor
+            ) {
+                let operator_text = self.text_of(sign);
+                self.require_dialect(Dialect::Rumur, sign, &format!("`{operator_text}`"));
             }
             operands.push(self.left_associative(level + 1)?);
             signs.push(sign);
@@ -113,16 +131,16 @@ impl<'t> Parser<'t, '_> {
     /// evaluates them in the same order and stops at the same operand.
     fn chain(
         &mut self,
-        op: Binary,
+        op: BinaryOperator,
         mut operands: Vec<Expr<'t>>,
         mut signs: Vec<Span>,
-    ) -> Parsed<Expr<'t>> {
-        while operands.len() > LONG_CHAIN {
+    ) -> ParseResult<Expr<'t>> {
+        while operands.len() > MAX_UNBALANCED_OPERANDS {
             let (mut joined, mut outer_signs) = (Vec::new(), Vec::new());
-            let mut rest = operands.into_iter();
+            let mut remaining_operands = operands.into_iter();
             let mut remaining_signs = signs.into_iter();
-            while let Some(a) = rest.next() {
-                joined.push(match (rest.next(), remaining_signs.next()) {
+            while let Some(a) = remaining_operands.next() {
+                joined.push(match (remaining_operands.next(), remaining_signs.next()) {
                     (Some(b), Some(sign)) => self.binary(op, sign, a, b)?,
                     _ => a,
                 });
@@ -130,45 +148,49 @@ impl<'t> Parser<'t, '_> {
             }
             (operands, signs) = (joined, outer_signs);
         }
-        let mut rest = operands.into_iter();
-        let Some(mut a) = rest.next() else {
+        let mut remaining_operands = operands.into_iter();
+        let Some(mut a) = remaining_operands.next() else {
             return Err(self.report_expected("a value"));
         };
-        for (b, sign) in rest.zip(signs) {
+        for (b, sign) in remaining_operands.zip(signs) {
             a = self.binary(op, sign, a, b)?;
         }
         Ok(a)
     }
 
-    fn negation(&mut self) -> Parsed<Expr<'t>> {
-        if !self.is(Token::Not) {
+    fn negation(&mut self) -> ParseResult<Expr<'t>> {
+        if !self.is_token(Token::Not) {
             return self.comparison();
         }
         let start = self.next().1;
         let e = self.nested(Self::negation)?;
-        let (span, parts) = (start.to(e.span), [e.depth]);
-        self.make_expr(span, ExprKind::Unary(Unary::Not, Box::new(e)), &parts)
+        let (span, depths) = (start.to(e.span), [e.depth]);
+        self.make_expr(
+            span,
+            ExprKind::Unary(UnaryOperator::Not, Box::new(e)),
+            &depths,
+        )
     }
 
-    fn comparison_operator(&self) -> Option<Binary> {
+    fn comparison_operator(&self) -> Option<BinaryOperator> {
         Some(match self.token() {
-            Token::Is | Token::IsIs => Binary::Equal,
-            Token::IsNot => Binary::NotEqual,
-            Token::Less => Binary::Less,
-            Token::LessOrEqual => Binary::LessOrEqual,
-            Token::Greater => Binary::Greater,
-            Token::GreaterOrEqual => Binary::GreaterOrEqual,
+            Token::Equal | Token::DoubleEqual => BinaryOperator::Equal,
+            Token::NotEqual => BinaryOperator::NotEqual,
+            Token::Less => BinaryOperator::Less,
+            Token::LessOrEqual => BinaryOperator::LessOrEqual,
+            Token::Greater => BinaryOperator::Greater,
+            Token::GreaterOrEqual => BinaryOperator::GreaterOrEqual,
             _ => return None,
         })
     }
 
-    fn comparison(&mut self) -> Parsed<Expr<'t>> {
+    fn comparison(&mut self) -> ParseResult<Expr<'t>> {
         let a = self.shifts()?;
         let Some(op) = self.comparison_operator() else {
             return Ok(a);
         };
         let (token, sign) = self.next();
-        if token == Token::IsIs {
+        if token == Token::DoubleEqual {
             self.require_dialect(Dialect::Rumur, sign, "`==`");
         }
         let b = self.shifts()?;
@@ -178,17 +200,17 @@ impl<'t> Parser<'t, '_> {
             self.sink
                 .error(span, "comparisons do not follow each other")
                 .label("put parentheses around one of them");
-            return Err(Reported);
+            return Err(ReportedError);
         }
         Ok(result)
     }
 
-    fn shifts(&mut self) -> Parsed<Expr<'t>> {
+    fn shifts(&mut self) -> ParseResult<Expr<'t>> {
         let mut a = self.sum()?;
         loop {
             let op = match self.token() {
-                Token::ShiftLeft => Binary::ShiftLeft,
-                Token::ShiftRight => Binary::ShiftRight,
+                Token::ShiftLeft => BinaryOperator::ShiftLeft,
+                Token::ShiftRight => BinaryOperator::ShiftRight,
                 _ => return Ok(a),
             };
             let sign = self.next().1;
@@ -198,12 +220,12 @@ impl<'t> Parser<'t, '_> {
         }
     }
 
-    pub(super) fn sum(&mut self) -> Parsed<Expr<'t>> {
+    pub(super) fn sum(&mut self) -> ParseResult<Expr<'t>> {
         let mut a = self.product()?;
         loop {
             let op = match self.token() {
-                Token::Plus => Binary::Add,
-                Token::Minus => Binary::Subtract,
+                Token::Plus => BinaryOperator::Add,
+                Token::Minus => BinaryOperator::Subtract,
                 _ => return Ok(a),
             };
             let sign = self.next().1;
@@ -212,13 +234,13 @@ impl<'t> Parser<'t, '_> {
         }
     }
 
-    fn product(&mut self) -> Parsed<Expr<'t>> {
+    fn product(&mut self) -> ParseResult<Expr<'t>> {
         let mut a = self.unary()?;
         loop {
             let op = match self.token() {
-                Token::Times => Binary::Multiply,
-                Token::Over => Binary::Divide,
-                Token::Rest => Binary::Remainder,
+                Token::Asterisk => BinaryOperator::Multiply,
+                Token::Slash => BinaryOperator::Divide,
+                Token::Percent => BinaryOperator::Remainder,
                 _ => return Ok(a),
             };
             let sign = self.next().1;
@@ -227,87 +249,89 @@ impl<'t> Parser<'t, '_> {
         }
     }
 
-    fn unary(&mut self) -> Parsed<Expr<'t>> {
+    fn unary(&mut self) -> ParseResult<Expr<'t>> {
         let (op, start) = match self.token() {
-            Token::Plus => (Unary::Plus, self.span()),
-            Token::Minus => (Unary::Minus, self.span()),
-            Token::Tilde => (Unary::Complement, self.span()),
-            // `!` binds less, but no other level can follow here: `x = !y`.
+            Token::Plus => (UnaryOperator::Plus, self.span()),
+            Token::Minus => (UnaryOperator::Minus, self.span()),
+            Token::Tilde => (UnaryOperator::Complement, self.span()),
+            // `!` has a lower precedence, but no other operator can follow here: `x = !y`.
             Token::Not => return self.nested(Self::negation),
             _ => return self.postfix(),
         };
         self.next();
-        if op == Unary::Complement {
+        if op == UnaryOperator::Complement {
             self.require_dialect(Dialect::Rumur, start, "`~`");
         }
         let e = self.nested(Self::unary)?;
-        let (span, parts) = (start.to(e.span), [e.depth]);
-        self.make_expr(span, ExprKind::Unary(op, Box::new(e)), &parts)
+        let (span, depths) = (start.to(e.span), [e.depth]);
+        self.make_expr(span, ExprKind::Unary(op, Box::new(e)), &depths)
     }
 
     /// A designator or another operand.
-    pub(super) fn postfix(&mut self) -> Parsed<Expr<'t>> {
+    pub(super) fn postfix(&mut self) -> ParseResult<Expr<'t>> {
         let mut e = self.operand()?;
         loop {
             match self.token() {
                 Token::Dot => {
                     self.next();
                     let name = self.name("a field's name")?;
-                    let (span, parts) = (e.span.to(name.span), [e.depth]);
-                    e = self.make_expr(span, ExprKind::Field(Box::new(e), name), &parts)?;
+                    let (span, depths) = (e.span.to(name.span), [e.depth]);
+                    e = self.make_expr(span, ExprKind::Field(Box::new(e), name), &depths)?;
                 }
                 Token::OpenBracket => {
                     self.next();
                     let index = self.expr()?;
                     let end = self.expect(Token::CloseBracket, "`]`")?;
-                    let (span, parts) = (e.span.to(end), [e.depth, index.depth]);
+                    let (span, depths) = (e.span.to(end), [e.depth, index.depth]);
                     let kind = ExprKind::Index(Box::new(e), Box::new(index));
-                    e = self.make_expr(span, kind, &parts)?;
+                    e = self.make_expr(span, kind, &depths)?;
                 }
                 _ => return Ok(e),
             }
         }
     }
 
-    fn operand(&mut self) -> Parsed<Expr<'t>> {
+    fn operand(&mut self) -> ParseResult<Expr<'t>> {
         let start = self.span();
         match self.token() {
             Token::Number => {
                 self.next();
                 self.make_expr(start, ExprKind::Number(start), &[])
             }
-            Token::Key(key @ (Key::True | Key::False)) => {
+            Token::Keyword(keyword @ (Keyword::True | Keyword::False)) => {
                 self.next();
-                self.make_expr(start, ExprKind::Bool(key == Key::True), &[])
+                self.make_expr(start, ExprKind::Bool(keyword == Keyword::True), &[])
             }
-            Token::Open => {
+            Token::OpenParenthesis => {
                 self.next();
                 let mut e = self.expr()?;
-                let end = self.expect(Token::Close, "`)`")?;
+                let end = self.expect(Token::CloseParenthesis, "`)`")?;
                 e.span = start.to(end);
                 Ok(e)
             }
-            Token::Key(Key::Forall) | Token::ForAll => self.quantified(true),
-            Token::Key(Key::Exists) | Token::ThereIs => self.quantified(false),
-            Token::Key(Key::IsUndefined) => {
+            Token::Keyword(Keyword::Forall) | Token::ForallSign => self.quantified(true),
+            Token::Keyword(Keyword::Exists) | Token::ExistsSign => self.quantified(false),
+            Token::Keyword(Keyword::IsUndefined) => {
                 self.next();
-                self.expect(Token::Open, "`(`")?;
+                self.expect(Token::OpenParenthesis, "`(`")?;
                 let e = self.expr()?;
-                let end = self.expect(Token::Close, "`)`")?;
-                let parts = [e.depth];
-                self.make_expr(start.to(end), ExprKind::IsUndefined(Box::new(e)), &parts)
+                let end = self.expect(Token::CloseParenthesis, "`)`")?;
+                let depths = [e.depth];
+                self.make_expr(start.to(end), ExprKind::IsUndefined(Box::new(e)), &depths)
             }
-            Token::Key(Key::IsMember) => {
+            Token::Keyword(Keyword::IsMember) => {
                 self.next();
-                self.expect(Token::Open, "`(`")?;
+                self.expect(Token::OpenParenthesis, "`(`")?;
                 let e = self.expr()?;
                 self.expect(Token::Comma, "`,`")?;
                 let ty = self.type_expr()?;
-                let end = self.expect(Token::Close, "`)`")?;
-                let parts = [e.depth];
-                self.make_expr(start.to(end), ExprKind::IsMember(Box::new(e), ty), &parts)
+                let end = self.expect(Token::CloseParenthesis, "`)`")?;
+                let depths = [e.depth];
+                self.make_expr(start.to(end), ExprKind::IsMember(Box::new(e), ty), &depths)
             }
-            Token::Key(Key::MultisetCount) if self.peek_token(1) == Token::Open => {
+            Token::Keyword(Keyword::MultisetCount)
+                if self.peek_token(1) == Token::OpenParenthesis =>
+            {
                 self.require_dialect(Dialect::CMurphi, start, "`multisetcount`");
                 self.next();
                 self.next();
@@ -316,38 +340,38 @@ impl<'t> Parser<'t, '_> {
                 let multiset = self.expr()?;
                 self.expect(Token::Comma, "`,`")?;
                 let claim = self.expr()?;
-                let end = self.expect(Token::Close, "`)`")?;
-                let parts = [multiset.depth, claim.depth];
+                let end = self.expect(Token::CloseParenthesis, "`)`")?;
+                let depths = [multiset.depth, claim.depth];
                 let kind = ExprKind::Count(name, Box::new(multiset), Box::new(claim));
-                self.make_expr(start.to(end), kind, &parts)
+                self.make_expr(start.to(end), kind, &depths)
             }
             _ if self.is_name(0) => {
                 let name = self.name("a value")?;
-                if !self.is(Token::Open) {
+                if !self.is_token(Token::OpenParenthesis) {
                     return self.make_expr(start, ExprKind::Name(name), &[]);
                 }
                 let (arguments, end) = self.arguments()?;
-                let parts: Vec<u32> = arguments.iter().map(|a| a.depth).collect();
-                self.make_expr(start.to(end), ExprKind::Call(name, arguments), &parts)
+                let depths: Vec<u32> = arguments.iter().map(|a| a.depth).collect();
+                self.make_expr(start.to(end), ExprKind::Call(name, arguments), &depths)
             }
             _ => Err(self.report_expected("a value")),
         }
     }
 
-    pub(super) fn arguments(&mut self) -> Parsed<(Vec<Expr<'t>>, Span)> {
-        self.expect(Token::Open, "`(`")?;
+    pub(super) fn arguments(&mut self) -> ParseResult<(Vec<Expr<'t>>, Span)> {
+        self.expect(Token::OpenParenthesis, "`(`")?;
         let mut arguments = Vec::new();
-        while !self.is(Token::Close) {
+        while !self.is_token(Token::CloseParenthesis) {
             arguments.push(self.expr()?);
             if !self.accept(Token::Comma) {
                 break;
             }
         }
-        let end = self.expect(Token::Close, "`)`")?;
+        let end = self.expect(Token::CloseParenthesis, "`)`")?;
         Ok((arguments, end))
     }
 
-    fn quantified(&mut self, universal: bool) -> Parsed<Expr<'t>> {
+    fn quantified(&mut self, is_universal: bool) -> ParseResult<Expr<'t>> {
         let start = self.next().1;
         let quantifiers = self.quantifiers()?;
         if quantifiers.len() > 1 {
@@ -355,20 +379,20 @@ impl<'t> Parser<'t, '_> {
         }
         self.do_or_colon()?;
         let e = self.expr()?;
-        let key = match universal {
-            true => Key::EndForall,
-            false => Key::EndExists,
+        let keyword = match is_universal {
+            true => Keyword::EndForall,
+            false => Keyword::EndExists,
         };
-        self.end(&[key])?;
-        let parts = [e.depth + quantifiers.len() as u32];
-        let kind = ExprKind::Quantified(universal, quantifiers, Box::new(e));
+        self.end(&[keyword])?;
+        let depths = [e.depth + quantifiers.len() as u32];
+        let kind = ExprKind::Quantified(is_universal, quantifiers, Box::new(e));
         let span = start.to(self.previous_span());
-        self.make_expr(span, kind, &parts)
+        self.make_expr(span, kind, &depths)
     }
 
     /// `do`, or a colon, which CMurphi also accepts.
-    pub(super) fn do_or_colon(&mut self) -> Parsed<()> {
-        if self.is(Token::Colon) {
+    pub(super) fn do_or_colon(&mut self) -> ParseResult<()> {
+        if self.is_token(Token::Colon) {
             let span = self.next().1;
             self.require_dialect(Dialect::CMurphi, span, "`:` for `do`");
             return Ok(());
@@ -376,16 +400,16 @@ impl<'t> Parser<'t, '_> {
         self.expect_do()
     }
 
-    pub(super) fn quantifiers(&mut self) -> Parsed<Vec<Quantifier<'t>>> {
+    pub(super) fn quantifiers(&mut self) -> ParseResult<Vec<Quantifier<'t>>> {
         let mut quantifiers = Vec::new();
         loop {
             let name = self.name("a name")?;
-            let domain = match self.accept(Token::Becomes) {
+            let domain = match self.accept(Token::Assign) {
                 true => {
                     let from = self.expr()?;
-                    self.expect_key(Key::ToWord)?;
+                    self.expect_key(Keyword::ToWord)?;
                     let to = self.expr()?;
-                    let by = match self.accept_key(Key::By) {
+                    let by = match self.accept_key(Keyword::By) {
                         true => Some(Box::new(self.expr()?)),
                         false => None,
                     };
@@ -405,6 +429,6 @@ impl<'t> Parser<'t, '_> {
 
     /// The value of a number; `None` if it is too large.
     pub(super) fn number(&mut self, span: Span) -> Option<i64> {
-        super::super::number(self.text_of(span), self.dialect)
+        crate::parse_number(self.text_of(span), self.dialect)
     }
 }

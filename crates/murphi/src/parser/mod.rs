@@ -8,16 +8,16 @@ mod statement;
 
 use super::ast::*;
 use super::diagnostic::Sink;
-use super::lexer::{title, Key, Token};
+use super::lexer::{string_contents, Keyword, Token};
 use super::Dialect;
-use cohkit_protocol::text::Span;
+use cohkit_diagnostics::Span;
 use std::rc::Rc;
 
-/// The error has been reported.
+/// Marker of an error that has been reported.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Reported;
+pub(super) struct ReportedError;
 
-type Parsed<T> = Result<T, Reported>;
+type ParseResult<T> = Result<T, ReportedError>;
 
 /// Maximum nesting depth.
 const MAX_DEPTH: u32 = 300;
@@ -76,28 +76,28 @@ impl<'t, 's> Parser<'t, 's> {
         &self.text[span.start as usize..span.end as usize]
     }
 
-    fn is(&self, token: Token) -> bool {
+    fn is_token(&self, token: Token) -> bool {
         self.token() == token
     }
 
-    fn is_key(&self, key: Key) -> bool {
-        self.token() == Token::Key(key)
+    fn is_key(&self, keyword: Keyword) -> bool {
+        self.token() == Token::Keyword(keyword)
     }
 
     fn accept(&mut self, token: Token) -> bool {
-        let matches = self.is(token);
+        let matches = self.is_token(token);
         if matches {
             self.next();
         }
         matches
     }
 
-    fn accept_key(&mut self, key: Key) -> bool {
-        self.accept(Token::Key(key))
+    fn accept_key(&mut self, keyword: Keyword) -> bool {
+        self.accept(Token::Keyword(keyword))
     }
 
     /// Reports that the current token is not `description`.
-    fn report_expected(&mut self, description: &str) -> Reported {
+    fn report_expected(&mut self, description: &str) -> ReportedError {
         let span = self.span();
         match self.token() {
             Token::End => self.sink.error(
@@ -114,18 +114,18 @@ impl<'t, 's> Parser<'t, 's> {
             }
         }
         .label(format!("expected {description}"));
-        Reported
+        ReportedError
     }
 
-    fn expect(&mut self, token: Token, description: &str) -> Parsed<Span> {
-        match self.is(token) {
+    fn expect(&mut self, token: Token, description: &str) -> ParseResult<Span> {
+        match self.is_token(token) {
             true => Ok(self.next().1),
             false => Err(self.report_expected(description)),
         }
     }
 
-    fn expect_key(&mut self, key: Key) -> Parsed<Span> {
-        self.expect(Token::Key(key), &format!("`{}`", key.word()))
+    fn expect_key(&mut self, keyword: Keyword) -> ParseResult<Span> {
+        self.expect(Token::Keyword(keyword), &format!("`{}`", keyword.text()))
     }
 
     /// Reports an error if a construct exists only in one dialect and the text is in the other.
@@ -139,13 +139,13 @@ impl<'t, 's> Parser<'t, 's> {
         }
     }
 
-    fn nested<T>(&mut self, f: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
+    fn nested<T>(&mut self, f: impl FnOnce(&mut Self) -> ParseResult<T>) -> ParseResult<T> {
         if self.depth == MAX_DEPTH {
             let span = self.span();
             self.sink
                 .error(span, "this is nested too deeply")
                 .label(format!("at most {MAX_DEPTH} levels"));
-            return Err(Reported);
+            return Err(ReportedError);
         }
         self.depth += 1;
         let result = f(self);
@@ -156,15 +156,15 @@ impl<'t, 's> Parser<'t, 's> {
     /// True if a name is `offset` tokens ahead.
     fn is_name(&self, offset: usize) -> bool {
         match self.peek_token(offset) {
-            Token::Word => true,
-            Token::Key(key) => !key.reserved(),
+            Token::Identifier => true,
+            Token::Keyword(keyword) => !keyword.is_reserved(),
             _ => false,
         }
     }
 
-    fn name(&mut self, description: &str) -> Parsed<Name<'t>> {
+    fn name(&mut self, description: &str) -> ParseResult<Name<'t>> {
         if !self.is_name(0) {
-            if let Token::Key(key) = self.token() {
+            if let Token::Keyword(keyword) = self.token() {
                 let span = self.span();
                 self.sink
                     .error(
@@ -174,16 +174,16 @@ impl<'t, 's> Parser<'t, 's> {
                             self.text_of(span)
                         ),
                     )
-                    .label(format!("`{}` is a keyword", key.word()));
-                return Err(Reported);
+                    .label(format!("`{}` is a keyword", keyword.text()));
+                return Err(ReportedError);
             }
             return Err(self.report_expected(description));
         }
         let (token, span) = self.next();
         let text = self.text_of(span);
-        if let Token::Key(key) = token {
-            let reserving_dialect = match key {
-                Key::Assume | Key::Cover | Key::Liveness => Dialect::Rumur,
+        if let Token::Keyword(keyword) = token {
+            let reserving_dialect = match keyword {
+                Keyword::Assume | Keyword::Cover | Keyword::Liveness => Dialect::Rumur,
                 _ => Dialect::CMurphi,
             };
             if self.dialect == reserving_dialect {
@@ -209,7 +209,7 @@ impl<'t, 's> Parser<'t, 's> {
     }
 
     /// Names separated by commas.
-    fn names(&mut self, description: &str) -> Parsed<Vec<Name<'t>>> {
+    fn names(&mut self, description: &str) -> ParseResult<Vec<Name<'t>>> {
         let mut names = vec![self.name(description)?];
         while self.accept(Token::Comma) {
             if !self.is_name(0) {
@@ -223,13 +223,13 @@ impl<'t, 's> Parser<'t, 's> {
     }
 
     /// Semicolons between declarations, functions or rules. Rumur needs none of them.
-    fn semicolons(&mut self, needed: bool) {
+    fn semicolons(&mut self, is_required: bool) {
         let span = self.span();
         let mut count = 0;
         while self.accept(Token::Semicolon) {
             count += 1;
         }
-        if self.dialect == Dialect::CMurphi && count == 0 && needed {
+        if self.dialect == Dialect::CMurphi && count == 0 && is_required {
             self.sink.error(span, "CMurphi needs a `;` here");
         }
         if count > 1 {
@@ -239,15 +239,15 @@ impl<'t, 's> Parser<'t, 's> {
     }
 
     /// The end of a block.
-    fn end(&mut self, keys: &[Key]) -> Parsed<()> {
-        if let Token::Key(key) = self.token() {
-            if key == Key::End || keys.contains(&key) {
+    fn end(&mut self, keywords: &[Keyword]) -> ParseResult<()> {
+        if let Token::Keyword(keyword) = self.token() {
+            if keyword == Keyword::End || keywords.contains(&keyword) {
                 self.next();
                 return Ok(());
             }
         }
-        let end_word = keys.first().map_or("end", |key| key.word());
-        Err(self.report_expected(&format!("`end` or `{end_word}`")))
+        let end_keyword = keywords.first().map_or("end", |keyword| keyword.text());
+        Err(self.report_expected(&format!("`end` or `{end_keyword}`")))
     }
 
     pub fn file(&mut self) -> Vec<Item<'t>> {
@@ -255,7 +255,7 @@ impl<'t, 's> Parser<'t, 's> {
         // The latest section so far, in CMurphi's order.
         let mut section = 0;
         self.skip_semicolons();
-        while !self.is(Token::End) {
+        while !self.is_token(Token::End) {
             let (start, position) = (self.span(), self.position);
             let result = self.item(&mut items);
             let item_section = match items.last() {
@@ -280,7 +280,7 @@ impl<'t, 's> Parser<'t, 's> {
         while self.accept(Token::Semicolon) {}
     }
 
-    /// Skips to the begin of a declaration, a function or a rule.
+    /// Skips to the start of a declaration, a function or a rule.
     fn recover(&mut self, start: usize) {
         self.depth = 0;
         if self.position == start {
@@ -289,53 +289,53 @@ impl<'t, 's> Parser<'t, 's> {
         loop {
             match self.token() {
                 Token::End => return,
-                Token::Key(
-                    Key::Rule
-                    | Key::Ruleset
-                    | Key::Startstate
-                    | Key::Invariant
-                    | Key::Function
-                    | Key::Procedure
-                    | Key::Const
-                    | Key::Type
-                    | Key::Var,
+                Token::Keyword(
+                    Keyword::Rule
+                    | Keyword::Ruleset
+                    | Keyword::Startstate
+                    | Keyword::Invariant
+                    | Keyword::Function
+                    | Keyword::Procedure
+                    | Keyword::Const
+                    | Keyword::Type
+                    | Keyword::Var,
                 ) => return,
                 _ => self.next(),
             };
         }
     }
 
-    fn item(&mut self, items: &mut Vec<Item<'t>>) -> Parsed<()> {
+    fn item(&mut self, items: &mut Vec<Item<'t>>) -> ParseResult<()> {
         match self.token() {
-            Token::Key(Key::Const | Key::Type | Key::Var) => {
+            Token::Keyword(Keyword::Const | Keyword::Type | Keyword::Var) => {
                 let mut decls = Vec::new();
                 let result = self.section(&mut decls);
                 items.extend(decls.into_iter().map(Item::Decl));
                 result
             }
-            Token::Key(Key::Function | Key::Procedure) => {
+            Token::Keyword(Keyword::Function | Keyword::Procedure) => {
                 let function = self.function()?;
                 items.push(Item::Function(function));
                 self.semicolons(true);
                 Ok(())
             }
-            Token::Key(Key::ExternFun | Key::ExternProc) => {
+            Token::Keyword(Keyword::ExternFun | Keyword::ExternProc) => {
                 let span = self.span();
                 self.sink
                     .error(span, "functions in C++ are not supported")
                     .label("declared here");
-                Err(Reported)
+                Err(ReportedError)
             }
-            Token::Key(Key::Pctl) => {
+            Token::Keyword(Keyword::Pctl) => {
                 let span = self.span();
                 self.sink
                     .error(span, "probabilistic properties are not supported");
-                Err(Reported)
+                Err(ReportedError)
             }
             _ => {
                 let rule = self.rule()?;
                 items.push(Item::Rule(rule));
-                let is_last = self.is(Token::End);
+                let is_last = self.is_token(Token::End);
                 self.semicolons(!is_last);
                 Ok(())
             }
@@ -343,24 +343,24 @@ impl<'t, 's> Parser<'t, 's> {
     }
 
     /// Declarations in front of a body.
-    fn locals(&mut self) -> Parsed<Vec<Decl<'t>>> {
+    fn locals(&mut self) -> ParseResult<Vec<Decl<'t>>> {
         let mut decls = Vec::new();
-        while let Token::Key(Key::Const | Key::Type | Key::Var) = self.token() {
+        while let Token::Keyword(Keyword::Const | Keyword::Type | Keyword::Var) = self.token() {
             self.section(&mut decls)?;
         }
         Ok(decls)
     }
 
     /// A section: `const`, `type` or `var` with its declarations.
-    fn section(&mut self, decls: &mut Vec<Decl<'t>>) -> Parsed<()> {
-        let (word, _) = self.next();
+    fn section(&mut self, decls: &mut Vec<Decl<'t>>) -> ParseResult<()> {
+        let (section_token, _) = self.next();
         while self.is_name(0) && matches!(self.peek_token(1), Token::Colon | Token::Comma) {
-            decls.push(match word {
-                Token::Key(Key::Const) => {
+            decls.push(match section_token {
+                Token::Keyword(Keyword::Const) => {
                     let names = self.declared_names("a constant's name")?;
                     Decl::Const(names, self.expr()?)
                 }
-                Token::Key(Key::Type) => {
+                Token::Keyword(Keyword::Type) => {
                     let names = self.declared_names("a type's name")?;
                     Decl::Type(names, self.type_expr()?)
                 }
@@ -376,7 +376,7 @@ impl<'t, 's> Parser<'t, 's> {
     }
 
     /// The names of constants or types in front of a colon. Only Rumur allows several.
-    fn declared_names(&mut self, description: &str) -> Parsed<Vec<Name<'t>>> {
+    fn declared_names(&mut self, description: &str) -> ParseResult<Vec<Name<'t>>> {
         let names = self.names(description)?;
         if let [_, second, ..] = names[..] {
             self.require_dialect(
@@ -389,94 +389,73 @@ impl<'t, 's> Parser<'t, 's> {
         Ok(names)
     }
 
-    fn type_expr(&mut self) -> Parsed<TypeExpr<'t>> {
+    fn type_expr(&mut self) -> ParseResult<TypeExpr<'t>> {
         self.nested(Self::type_expr_unnested)
     }
 
-    fn type_expr_unnested(&mut self) -> Parsed<TypeExpr<'t>> {
+    fn type_expr_unnested(&mut self) -> ParseResult<TypeExpr<'t>> {
         let start = self.span();
         let kind = match self.token() {
-            Token::Key(Key::Boolean) => {
+            Token::Keyword(Keyword::Boolean) => {
                 self.next();
                 TypeKind::Boolean
             }
-            Token::Key(Key::Real) => {
+            Token::Keyword(Keyword::Real) => {
                 self.sink.error(start, "real numbers are not supported");
                 self.next();
-                if self.accept(Token::Open) {
-                    while !matches!(self.token(), Token::Close | Token::Semicolon | Token::End) {
+                if self.accept(Token::OpenParenthesis) {
+                    while !matches!(
+                        self.token(),
+                        Token::CloseParenthesis | Token::Semicolon | Token::End
+                    ) {
                         self.next();
                     }
-                    self.accept(Token::Close);
+                    self.accept(Token::CloseParenthesis);
                 }
                 TypeKind::Invalid
             }
-            Token::Key(Key::Enum) => {
+            Token::Keyword(Keyword::Enum) => {
                 self.next();
                 self.expect(Token::OpenBrace, "`{`")?;
                 let names = self.names("a value's name")?;
                 self.expect(Token::CloseBrace, "`}`")?;
                 TypeKind::Enum(names)
             }
-            Token::Key(Key::Scalarset) => {
+            Token::Keyword(Keyword::Scalarset) => {
                 self.next();
-                self.expect(Token::Open, "`(`")?;
+                self.expect(Token::OpenParenthesis, "`(`")?;
                 let size = self.expr()?;
-                self.expect(Token::Close, "`)`")?;
+                self.expect(Token::CloseParenthesis, "`)`")?;
                 TypeKind::Scalarset(Box::new(size))
             }
-            Token::Key(Key::Union) => {
-                self.next();
-                self.expect(Token::OpenBrace, "`{`")?;
-                let mut members = vec![self.type_expr()?];
-                while self.accept(Token::Comma) && !self.is(Token::CloseBrace) {
-                    members.push(self.type_expr()?);
-                }
-                let end = self.expect(Token::CloseBrace, "`}`")?;
-                self.require_dialect(
-                    Dialect::CMurphi,
-                    start.to(end),
-                    "unions that can be checked",
-                );
-                TypeKind::Union(members)
-            }
-            Token::Key(Key::Array) => {
+            Token::Keyword(Keyword::Union) => self.union_type()?,
+            Token::Keyword(Keyword::Array) => {
                 self.next();
                 self.expect(Token::OpenBracket, "`[`")?;
                 let index = self.type_expr()?;
                 self.expect(Token::CloseBracket, "`]`")?;
-                self.expect_key(Key::Of)?;
+                self.expect_key(Keyword::Of)?;
                 TypeKind::Array(Box::new(index), Box::new(self.type_expr()?))
             }
-            Token::Key(Key::Multiset) if self.peek_token(1) == Token::OpenBracket => {
+            Token::Keyword(Keyword::Multiset) if self.peek_token(1) == Token::OpenBracket => {
                 self.next();
                 self.next();
                 let capacity = self.expr()?;
                 self.expect(Token::CloseBracket, "`]`")?;
-                self.expect_key(Key::Of)?;
+                self.expect_key(Keyword::Of)?;
                 self.require_dialect(Dialect::CMurphi, start, "multisets");
                 TypeKind::Multiset(Box::new(capacity), Box::new(self.type_expr()?))
             }
-            Token::Key(Key::Record) => {
-                self.next();
-                let mut fields = Vec::new();
-                while self.is_name(0) {
-                    let names = self.names("a field's name")?;
-                    self.expect(Token::Colon, "`:`")?;
-                    fields.push((names, self.type_expr()?));
-                    let is_last = matches!(self.token(), Token::Key(Key::End | Key::EndRecord));
-                    self.semicolons(!is_last);
-                }
-                self.end(&[Key::EndRecord])?;
-                TypeKind::Record(fields)
-            }
-            Token::Word | Token::Key(_) if self.is_name(0) && !self.name_begins_range() => {
+            Token::Keyword(Keyword::Record) => self.record_type()?,
+            Token::Identifier | Token::Keyword(_)
+                if self.is_name(0) && !self.name_begins_range() =>
+            {
                 TypeKind::Named(self.name("a type")?)
             }
-            Token::Key(_) => return Err(self.report_expected("a type")),
+            Token::Keyword(_) => return Err(self.report_expected("a type")),
             _ => {
                 let lo = self.expr()?;
-                self.expect(Token::To, "`..`")?;
+                self.expect(Token::DotDot, "`..`")?;
                 let hi = self.expr()?;
                 TypeKind::Range(Box::new(lo), Box::new(hi))
             }
@@ -487,25 +466,59 @@ impl<'t, 's> Parser<'t, 's> {
         })
     }
 
+    fn union_type(&mut self) -> ParseResult<TypeKind<'t>> {
+        let start = self.span();
+        self.next();
+        self.expect(Token::OpenBrace, "`{`")?;
+        let mut members = vec![self.type_expr()?];
+        while self.accept(Token::Comma) && !self.is_token(Token::CloseBrace) {
+            members.push(self.type_expr()?);
+        }
+        let end = self.expect(Token::CloseBrace, "`}`")?;
+        self.require_dialect(
+            Dialect::CMurphi,
+            start.to(end),
+            "unions that can be checked",
+        );
+        Ok(TypeKind::Union(members))
+    }
+
+    fn record_type(&mut self) -> ParseResult<TypeKind<'t>> {
+        self.next();
+        let mut fields = Vec::new();
+        while self.is_name(0) {
+            let names = self.names("a field's name")?;
+            self.expect(Token::Colon, "`:`")?;
+            fields.push((names, self.type_expr()?));
+            let is_last = matches!(
+                self.token(),
+                Token::Keyword(Keyword::End | Keyword::EndRecord)
+            );
+            self.semicolons(!is_last);
+        }
+        self.end(&[Keyword::EndRecord])?;
+        Ok(TypeKind::Record(fields))
+    }
+
     /// True if the current name begins a range's lower bound.
     fn name_begins_range(&self) -> bool {
         let next = self.peek_token(1);
-        next == Token::To || expression::is_operator(next)
+        next == Token::DotDot || expression::is_operator(next)
     }
 
-    fn function(&mut self) -> Parsed<Function<'t>> {
-        let procedure = self.next().0 == Token::Key(Key::Procedure);
+    fn function(&mut self) -> ParseResult<Function<'t>> {
+        let is_procedure = self.next().0 == Token::Keyword(Keyword::Procedure);
         let name = self.name("a function's name")?;
-        self.expect(Token::Open, "`(`")?;
+        self.expect(Token::OpenParenthesis, "`(`")?;
         let mut parameters = Vec::new();
-        while !self.is(Token::Close) {
-            let var = self.accept_key(Key::Var);
+        while !self.is_token(Token::CloseParenthesis) {
+            let is_variable = self.accept_key(Keyword::Var);
             let names = self.names("a parameter's name")?;
             self.expect(Token::Colon, "`:`")?;
             let ty = Rc::new(self.type_expr()?);
             parameters.extend(names.into_iter().map(|name| Parameter {
                 name,
-                var,
+                is_variable,
                 ty: ty.clone(),
             }));
             if self.accept(Token::Comma) {
@@ -516,7 +529,7 @@ impl<'t, 's> Parser<'t, 's> {
                     "comma between parameters of two types",
                 );
             } else if !self.accept(Token::Semicolon) {
-                if !self.is_key(Key::Var) && !self.is_name(0) {
+                if !self.is_key(Keyword::Var) && !self.is_name(0) {
                     break;
                 }
                 let span = self.span();
@@ -527,33 +540,35 @@ impl<'t, 's> Parser<'t, 's> {
                 );
             }
         }
-        self.expect(Token::Close, "`)`")?;
+        self.expect(Token::CloseParenthesis, "`)`")?;
         let mut result = None;
         if self.accept(Token::Colon) {
             result = Some(self.type_expr()?);
-            if procedure {
+            if is_procedure {
                 let span = name.span;
                 self.sink.error(span, "a procedure has no result");
             }
-        } else if !procedure {
+        } else if !is_procedure {
             self.require_dialect(Dialect::Rumur, name.span, "functions without a result");
         }
         self.semicolons(true);
         let locals = self.locals()?;
-        self.accept_key(Key::Begin);
+        self.accept_key(Keyword::Begin);
         let body = self.block()?;
-        let end_key = match procedure {
-            true => Key::EndProcedure,
-            false => Key::EndFunction,
+        let end_key = match is_procedure {
+            true => Keyword::EndProcedure,
+            false => Keyword::EndFunction,
         };
-        if let Token::Key(key @ (Key::EndFunction | Key::EndProcedure)) = self.token() {
-            if key != end_key {
+        if let Token::Keyword(keyword @ (Keyword::EndFunction | Keyword::EndProcedure)) =
+            self.token()
+        {
+            if keyword != end_key {
                 let span = self.span();
-                let mismatch = format!("`{}` for `{}`", key.word(), end_key.word());
+                let mismatch = format!("`{}` for `{}`", keyword.text(), end_key.text());
                 self.require_dialect(Dialect::Rumur, span, &mismatch);
             }
         }
-        self.end(&[end_key, Key::EndFunction, Key::EndProcedure])?;
+        self.end(&[end_key, Keyword::EndFunction, Keyword::EndProcedure])?;
         Ok(Function {
             name,
             parameters,
@@ -563,75 +578,78 @@ impl<'t, 's> Parser<'t, 's> {
         })
     }
 
-    fn rules(&mut self, keys: &[Key]) -> Parsed<Vec<Rule<'t>>> {
+    fn rules(&mut self, keywords: &[Keyword]) -> ParseResult<Vec<Rule<'t>>> {
         let mut rules = Vec::new();
         self.skip_semicolons();
         loop {
-            if let Token::Key(key) = self.token() {
-                if key == Key::End || keys.contains(&key) {
+            if let Token::Keyword(keyword) = self.token() {
+                if keyword == Keyword::End || keywords.contains(&keyword) {
                     self.next();
                     return Ok(rules);
                 }
             }
-            if self.is(Token::End) {
+            if self.is_token(Token::End) {
                 return Err(self.report_expected("`end`"));
             }
             rules.push(self.nested(Self::rule)?);
-            let is_last =
-                matches!(self.token(), Token::Key(key) if key == Key::End || keys.contains(&key));
+            let is_last = matches!(self.token(), Token::Keyword(keyword) if keyword == Keyword::End || keywords.contains(&keyword));
             self.semicolons(!is_last);
         }
     }
 
     fn title(&mut self) -> Option<String> {
-        (self.is(Token::Title)).then(|| {
+        (self.is_token(Token::String)).then(|| {
             let span = self.next().1;
-            title(self.text_of(span))
+            string_contents(self.text_of(span))
         })
     }
 
-    fn rule(&mut self) -> Parsed<Rule<'t>> {
+    fn rule(&mut self) -> ParseResult<Rule<'t>> {
         let start = self.span();
         let kind = match self.token() {
-            Token::Key(Key::Rule) => self.simple_rule()?,
-            Token::Key(Key::Startstate) => {
+            Token::Keyword(Keyword::Rule) => self.simple_rule()?,
+            Token::Keyword(Keyword::Startstate) => {
                 self.next();
                 let title = self.title();
                 let locals = self.locals()?;
-                self.accept_key(Key::Begin);
+                self.accept_key(Keyword::Begin);
                 let body = self.block()?;
-                self.end(&[Key::EndStartstate])?;
+                self.end(&[Keyword::EndStartstate])?;
                 RuleKind::Start {
                     title,
                     locals,
                     body,
                 }
             }
-            Token::Key(Key::Ruleset) => {
+            Token::Keyword(Keyword::Ruleset) => {
                 self.next();
                 let quantifiers = self.quantifiers()?;
                 self.expect_do()?;
-                RuleKind::Ruleset(quantifiers, self.rules(&[Key::EndRuleset])?)
+                RuleKind::Ruleset(quantifiers, self.rules(&[Keyword::EndRuleset])?)
             }
-            Token::Key(Key::Alias) => {
+            Token::Keyword(Keyword::Alias) => {
                 self.next();
                 let aliases = self.aliases()?;
                 self.expect_do()?;
-                RuleKind::Alias(aliases, self.rules(&[Key::EndAlias])?)
+                RuleKind::Alias(aliases, self.rules(&[Keyword::EndAlias])?)
             }
-            Token::Key(Key::Choose) => {
+            Token::Keyword(Keyword::Choose) => {
                 self.next();
                 self.require_dialect(Dialect::CMurphi, start, "`choose`");
                 let name = self.name("a name for a slot")?;
                 self.expect(Token::Colon, "`:`")?;
                 let multiset = self.expr()?;
                 self.expect_do()?;
-                RuleKind::Choose(name, multiset, self.rules(&[Key::EndChoose])?)
+                RuleKind::Choose(name, multiset, self.rules(&[Keyword::EndChoose])?)
             }
-            Token::Key(
-                key @ (Key::Invariant | Key::Assert | Key::Assume | Key::Cover | Key::Liveness),
+            Token::Keyword(
+                keyword @ (Keyword::Invariant
+                | Keyword::Assert
+                | Keyword::Assume
+                | Keyword::Cover
+                | Keyword::Liveness),
             ) => {
-                if key == Key::Assert {
+                if keyword == Keyword::Assert {
                     self.require_dialect(Dialect::Rumur, start, "`assert` beside rules");
                 }
                 RuleKind::Property(self.property()?)
@@ -644,24 +662,25 @@ impl<'t, 's> Parser<'t, 's> {
         Ok(Rule { kind })
     }
 
-    fn expect_do(&mut self) -> Parsed<()> {
-        self.expect_key(Key::Do).map(drop)
+    fn expect_do(&mut self) -> ParseResult<()> {
+        self.expect_key(Keyword::Do).map(drop)
     }
 
-    fn aliases(&mut self) -> Parsed<Vec<(Name<'t>, Expr<'t>)>> {
+    fn aliases(&mut self) -> ParseResult<Vec<(Name<'t>, Expr<'t>)>> {
         let mut aliases = Vec::new();
         loop {
             let name = self.name("an alias")?;
             self.expect(Token::Colon, "`:`")?;
             aliases.push((name, self.expr()?));
-            if !self.accept(Token::Semicolon) && !self.accept(Token::Comma) || self.is_key(Key::Do)
+            if !self.accept(Token::Semicolon) && !self.accept(Token::Comma)
+                || self.is_key(Keyword::Do)
             {
                 return Ok(aliases);
             }
         }
     }
 
-    fn simple_rule(&mut self) -> Parsed<RuleKind<'t>> {
+    fn simple_rule(&mut self) -> ParseResult<RuleKind<'t>> {
         self.next();
         let priority = self.priority();
         let title = self.title();
@@ -669,21 +688,21 @@ impl<'t, 's> Parser<'t, 's> {
         let guard = match has_guard {
             true => {
                 let guard = self.expr()?;
-                self.expect(Token::Fires, "`==>`")?;
+                self.expect(Token::RuleArrow, "`==>`")?;
                 Some(guard)
             }
             false => None,
         };
         let locals = self.locals()?;
         let begin = self.span();
-        let has_begin = self.accept_key(Key::Begin);
+        let has_begin = self.accept_key(Keyword::Begin);
         if !has_guard && !has_begin && self.dialect != Dialect::Any {
             self.sink
                 .error(begin, "a rule without a guard needs `begin`")
                 .note("neither CMurphi nor Rumur can distinguish its first statement from a guard");
         }
         let body = self.block()?;
-        self.end(&[Key::EndRule])?;
+        self.end(&[Keyword::EndRule])?;
         Ok(RuleKind::Rule {
             title,
             priority,
@@ -696,43 +715,47 @@ impl<'t, 's> Parser<'t, 's> {
     /// A number directly behind `rule`. If an operator follows, the number belongs to the guard instead.
     fn priority(&mut self) -> Option<(i64, Span)> {
         let start = self.span();
-        let minus = self.is(Token::Minus) as usize;
-        let rule_follows = matches!(
-            self.peek_token(minus + 1),
-            Token::Title | Token::Word | Token::Open | Token::Not | Token::Key(_)
+        let sign_count = self.is_token(Token::Minus) as usize;
+        let is_before_rule = matches!(
+            self.peek_token(sign_count + 1),
+            Token::String
+                | Token::Identifier
+                | Token::OpenParenthesis
+                | Token::Not
+                | Token::Keyword(_)
         );
-        if self.peek_token(minus) != Token::Number || !rule_follows {
+        if self.peek_token(sign_count) != Token::Number || !is_before_rule {
             return None;
         }
-        if minus > 0 {
+        if sign_count > 0 {
             self.next();
         }
         let (_, span) = self.next();
         let value = self.number(span).unwrap_or(0);
         self.require_dialect(Dialect::CMurphi, start.to(span), "priorities");
-        Some((if minus > 0 { -value } else { value }, start.to(span)))
+        Some((if sign_count > 0 { -value } else { value }, start.to(span)))
     }
 
     /// True if `==>` comes before any token that no guard contains.
     fn guard_follows(&self) -> bool {
         for &(token, _) in &self.tokens[self.position..] {
             match token {
-                Token::Fires => return true,
+                Token::RuleArrow => return true,
                 Token::End
-                | Token::Key(
-                    Key::Begin
-                    | Key::Rule
-                    | Key::Ruleset
-                    | Key::Startstate
-                    | Key::Invariant
-                    | Key::Function
-                    | Key::Procedure
-                    | Key::Const
-                    | Key::Type
-                    | Key::Var
-                    | Key::EndRule
-                    | Key::EndRuleset
-                    | Key::EndStartstate,
+                | Token::Keyword(
+                    Keyword::Begin
+                    | Keyword::Rule
+                    | Keyword::Ruleset
+                    | Keyword::Startstate
+                    | Keyword::Invariant
+                    | Keyword::Function
+                    | Keyword::Procedure
+                    | Keyword::Const
+                    | Keyword::Type
+                    | Keyword::Var
+                    | Keyword::EndRule
+                    | Keyword::EndRuleset
+                    | Keyword::EndStartstate,
                 ) => return false,
                 _ => {}
             }
@@ -740,21 +763,21 @@ impl<'t, 's> Parser<'t, 's> {
         false
     }
 
-    /// `invariant "name" claim` and its kin; the name may also follow the claim.
-    fn property(&mut self) -> Parsed<Property<'t>> {
-        let (word, start) = self.next();
-        let kind = match word {
-            Token::Key(Key::Assume) => PropertyKind::Assume,
-            Token::Key(Key::Cover) => PropertyKind::Cover,
-            Token::Key(Key::Liveness) => PropertyKind::Liveness,
+    /// A property such as `invariant "name" claim`; the name may also follow the claim.
+    fn property(&mut self) -> ParseResult<Property<'t>> {
+        let (token, start) = self.next();
+        let kind = match token {
+            Token::Keyword(Keyword::Assume) => PropertyKind::Assume,
+            Token::Keyword(Keyword::Cover) => PropertyKind::Cover,
+            Token::Keyword(Keyword::Liveness) => PropertyKind::Liveness,
             _ => PropertyKind::Invariant,
         };
-        if let (Token::Key(key), true) = (word, kind != PropertyKind::Invariant) {
-            self.require_dialect(Dialect::Rumur, start, &format!("`{}`", key.word()));
+        if let (Token::Keyword(keyword), true) = (token, kind != PropertyKind::Invariant) {
+            self.require_dialect(Dialect::Rumur, start, &format!("`{}`", keyword.text()));
         }
         let title_span = self.span();
         let mut title = self.title();
-        if title.is_some() && word == Token::Key(Key::Assert) {
+        if title.is_some() && token == Token::Keyword(Keyword::Assert) {
             self.require_dialect(
                 Dialect::Rumur,
                 title_span,

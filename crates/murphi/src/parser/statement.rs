@@ -4,11 +4,11 @@ use super::*;
 
 impl<'t> Parser<'t, '_> {
     /// Statements up to the end of their block.
-    pub(super) fn block(&mut self) -> Parsed<Block<'t>> {
+    pub(super) fn block(&mut self) -> ParseResult<Block<'t>> {
         self.nested(Self::block_unnested)
     }
 
-    fn block_unnested(&mut self) -> Parsed<Block<'t>> {
+    fn block_unnested(&mut self) -> ParseResult<Block<'t>> {
         let mut block = Vec::new();
         loop {
             self.skip_semicolons();
@@ -18,15 +18,15 @@ impl<'t> Parser<'t, '_> {
             let (start, depth) = (self.position, self.depth);
             match self.stmt() {
                 Ok(stmt) => block.push(stmt),
-                Err(Reported) => {
+                Err(ReportedError) => {
                     self.depth = depth;
                     if !self.recover_stmt(start) {
-                        return Err(Reported);
+                        return Err(ReportedError);
                     }
                     continue;
                 }
             }
-            if !self.is(Token::Semicolon) && !self.block_ends() {
+            if !self.is_token(Token::Semicolon) && !self.block_ends() {
                 return Err(self.report_expected("`;`"));
             }
         }
@@ -36,15 +36,15 @@ impl<'t> Parser<'t, '_> {
     fn block_ends(&self) -> bool {
         match self.token() {
             Token::End => true,
-            Token::Key(key) => {
-                key.reserved() && key.word().starts_with("end")
-                    || matches!(key, Key::Else | Key::Elsif | Key::Case)
+            Token::Keyword(keyword) => {
+                keyword.is_reserved() && keyword.text().starts_with("end")
+                    || matches!(keyword, Keyword::Else | Keyword::Elsif | Keyword::Case)
             }
             _ => false,
         }
     }
 
-    /// Skips behind the next `;` of a body. Returns false if the body ends before.
+    /// Skips past the next `;` of a body. Returns false if the body ends before.
     fn recover_stmt(&mut self, start: usize) -> bool {
         if self.position == start {
             self.next();
@@ -53,25 +53,25 @@ impl<'t> Parser<'t, '_> {
             match self.token() {
                 Token::Semicolon => return true,
                 Token::End
-                | Token::Key(
-                    Key::Rule
-                    | Key::Ruleset
-                    | Key::Startstate
-                    | Key::Invariant
-                    | Key::Function
-                    | Key::Procedure
-                    | Key::EndRule
-                    | Key::EndStartstate
-                    | Key::EndFunction
-                    | Key::EndProcedure
-                    | Key::EndRuleset,
+                | Token::Keyword(
+                    Keyword::Rule
+                    | Keyword::Ruleset
+                    | Keyword::Startstate
+                    | Keyword::Invariant
+                    | Keyword::Function
+                    | Keyword::Procedure
+                    | Keyword::EndRule
+                    | Keyword::EndStartstate
+                    | Keyword::EndFunction
+                    | Keyword::EndProcedure
+                    | Keyword::EndRuleset,
                 ) => return false,
                 _ => self.next(),
             };
         }
     }
 
-    fn stmt(&mut self) -> Parsed<Stmt<'t>> {
+    fn stmt(&mut self) -> ParseResult<Stmt<'t>> {
         let start = self.span();
         let kind = self.stmt_kind()?;
         Ok(Stmt {
@@ -80,56 +80,32 @@ impl<'t> Parser<'t, '_> {
         })
     }
 
-    fn stmt_kind(&mut self) -> Parsed<StmtKind<'t>> {
-        let Token::Key(key) = self.token() else {
+    fn stmt_kind(&mut self) -> ParseResult<StmtKind<'t>> {
+        let Token::Keyword(keyword) = self.token() else {
             return self.assignment_or_call();
         };
         // A keyword of one dialect only is a name if it is used as one.
-        let as_name = matches!(
+        let is_used_as_name = matches!(
             self.peek_token(1),
-            Token::Becomes | Token::Dot | Token::OpenBracket
+            Token::Assign | Token::Dot | Token::OpenBracket
         );
-        if !key.reserved() && as_name {
+        if !keyword.is_reserved() && is_used_as_name {
             return self.assignment_or_call();
         }
         let start = self.span();
-        match key {
-            Key::If => self.if_stmt(),
-            Key::Switch => self.switch_stmt(),
-            Key::For => {
-                self.next();
-                let quantifiers = self.quantifiers()?;
-                if quantifiers.len() > 1 {
-                    self.require_dialect(Dialect::CMurphi, start, "several names in one `for`");
-                }
-                self.do_or_colon()?;
-                let body = self.block()?;
-                self.end(&[Key::EndFor])?;
-                Ok(StmtKind::For(quantifiers, body))
-            }
-            Key::While => {
-                self.next();
-                let condition = self.expr()?;
-                self.expect_do()?;
-                let body = self.block()?;
-                self.end(&[Key::EndWhile])?;
-                Ok(StmtKind::While(condition, body))
-            }
-            Key::Alias => {
-                self.next();
-                let aliases = self.aliases()?;
-                self.expect_do()?;
-                let body = self.block()?;
-                self.end(&[Key::EndAlias])?;
-                Ok(StmtKind::Alias(aliases, body))
-            }
-            Key::Assert | Key::Invariant | Key::Assume | Key::Cover => {
-                if key == Key::Invariant {
+        match keyword {
+            Keyword::If => self.if_stmt(),
+            Keyword::Switch => self.switch_stmt(),
+            Keyword::For => self.for_stmt(),
+            Keyword::While => self.while_stmt(),
+            Keyword::Alias => self.alias_stmt(),
+            Keyword::Assert | Keyword::Invariant | Keyword::Assume | Keyword::Cover => {
+                if keyword == Keyword::Invariant {
                     self.require_dialect(Dialect::Rumur, start, "`invariant` among statements");
                 }
                 self.property().map(StmtKind::Property)
             }
-            Key::Liveness => {
+            Keyword::Liveness => {
                 self.sink
                     .error(
                         start,
@@ -137,24 +113,24 @@ impl<'t> Parser<'t, '_> {
                     )
                     .note("put it beside the rules");
                 self.next();
-                Err(Reported)
+                Err(ReportedError)
             }
-            Key::Error => {
+            Keyword::Error => {
                 self.next();
                 let title = self.title();
                 let message = title.ok_or_else(|| self.report_expected("a message in quotes"))?;
                 Ok(StmtKind::Error(message))
             }
-            Key::Put => {
+            Keyword::Put => {
                 self.next();
                 match self.title() {
                     Some(_) => Ok(StmtKind::Put(None)),
                     None => Ok(StmtKind::Put(Some(self.expr()?))),
                 }
             }
-            Key::Return => {
+            Keyword::Return => {
                 self.next();
-                let has_no_value = self.is(Token::Semicolon) || self.block_ends();
+                let has_no_value = self.is_token(Token::Semicolon) || self.block_ends();
                 let value = if has_no_value {
                     None
                 } else {
@@ -162,97 +138,134 @@ impl<'t> Parser<'t, '_> {
                 };
                 Ok(StmtKind::Return(value))
             }
-            Key::Undefine => {
+            Keyword::Undefine => {
                 self.next();
                 Ok(StmtKind::Undefine(self.postfix()?))
             }
-            Key::Clear => {
+            Keyword::Clear => {
                 self.next();
                 Ok(StmtKind::Clear(self.postfix()?))
             }
-            Key::MultisetAdd | Key::MultisetRemove => {
-                self.next();
-                self.require_dialect(Dialect::CMurphi, start, &format!("`{}`", key.word()));
-                self.expect(Token::Open, "`(`")?;
-                let first = self.expr()?;
-                self.expect(Token::Comma, "`,`")?;
-                let multiset = self.expr()?;
-                self.expect(Token::Close, "`)`")?;
-                Ok(match key {
-                    Key::MultisetAdd => StmtKind::MultisetAdd(first, multiset),
-                    _ => StmtKind::MultisetRemove(first, multiset),
-                })
-            }
-            Key::MultisetRemovePred => {
-                self.next();
-                self.require_dialect(Dialect::CMurphi, start, "`multisetremovepred`");
-                self.expect(Token::Open, "`(`")?;
-                let name = self.name("a name for a slot")?;
-                self.expect(Token::Colon, "`:`")?;
-                let multiset = self.expr()?;
-                self.expect(Token::Comma, "`,`")?;
-                let claim = self.expr()?;
-                self.expect(Token::Close, "`)`")?;
-                Ok(StmtKind::MultisetRemovePred(name, multiset, claim))
-            }
-            key if !key.reserved() => self.assignment_or_call(),
+            Keyword::MultisetAdd | Keyword::MultisetRemove => self.multiset_stmt(keyword),
+            Keyword::MultisetRemovePred => self.multiset_remove_pred_stmt(),
+            keyword if !keyword.is_reserved() => self.assignment_or_call(),
             _ => Err(self.report_expected("a statement")),
         }
     }
 
-    fn assignment_or_call(&mut self) -> Parsed<StmtKind<'t>> {
+    fn for_stmt(&mut self) -> ParseResult<StmtKind<'t>> {
+        let start = self.span();
+        self.next();
+        let quantifiers = self.quantifiers()?;
+        if quantifiers.len() > 1 {
+            self.require_dialect(Dialect::CMurphi, start, "several names in one `for`");
+        }
+        self.do_or_colon()?;
+        let body = self.block()?;
+        self.end(&[Keyword::EndFor])?;
+        Ok(StmtKind::For(quantifiers, body))
+    }
+
+    fn while_stmt(&mut self) -> ParseResult<StmtKind<'t>> {
+        self.next();
+        let condition = self.expr()?;
+        self.expect_do()?;
+        let body = self.block()?;
+        self.end(&[Keyword::EndWhile])?;
+        Ok(StmtKind::While(condition, body))
+    }
+
+    fn alias_stmt(&mut self) -> ParseResult<StmtKind<'t>> {
+        self.next();
+        let aliases = self.aliases()?;
+        self.expect_do()?;
+        let body = self.block()?;
+        self.end(&[Keyword::EndAlias])?;
+        Ok(StmtKind::Alias(aliases, body))
+    }
+
+    fn multiset_stmt(&mut self, keyword: Keyword) -> ParseResult<StmtKind<'t>> {
+        let start = self.span();
+        self.next();
+        self.require_dialect(Dialect::CMurphi, start, &format!("`{}`", keyword.text()));
+        self.expect(Token::OpenParenthesis, "`(`")?;
+        let first = self.expr()?;
+        self.expect(Token::Comma, "`,`")?;
+        let multiset = self.expr()?;
+        self.expect(Token::CloseParenthesis, "`)`")?;
+        Ok(match keyword {
+            Keyword::MultisetAdd => StmtKind::MultisetAdd(first, multiset),
+            _ => StmtKind::MultisetRemove(first, multiset),
+        })
+    }
+
+    fn multiset_remove_pred_stmt(&mut self) -> ParseResult<StmtKind<'t>> {
+        let start = self.span();
+        self.next();
+        self.require_dialect(Dialect::CMurphi, start, "`multisetremovepred`");
+        self.expect(Token::OpenParenthesis, "`(`")?;
+        let name = self.name("a name for a slot")?;
+        self.expect(Token::Colon, "`:`")?;
+        let multiset = self.expr()?;
+        self.expect(Token::Comma, "`,`")?;
+        let claim = self.expr()?;
+        self.expect(Token::CloseParenthesis, "`)`")?;
+        Ok(StmtKind::MultisetRemovePred(name, multiset, claim))
+    }
+
+    fn assignment_or_call(&mut self) -> ParseResult<StmtKind<'t>> {
         if !self.is_name(0) {
             return Err(self.report_expected("a statement"));
         }
-        if self.peek_token(1) == Token::Open {
+        if self.peek_token(1) == Token::OpenParenthesis {
             let name = self.name("a procedure's name")?;
             let (arguments, _) = self.arguments()?;
             return Ok(StmtKind::Call(name, arguments));
         }
         let to = self.postfix()?;
-        if self.is(Token::Is) {
+        if self.is_token(Token::Equal) {
             let span = self.span();
             self.sink
                 .error(span, "`=` compares; a value is stored by `:=`")
                 .label("expected `:=`");
-            return Err(Reported);
+            return Err(ReportedError);
         }
-        self.expect(Token::Becomes, "`:=`")?;
+        self.expect(Token::Assign, "`:=`")?;
         let value = self.expr()?;
         Ok(StmtKind::Assign(to, value))
     }
 
-    fn if_stmt(&mut self) -> Parsed<StmtKind<'t>> {
+    fn if_stmt(&mut self) -> ParseResult<StmtKind<'t>> {
         let mut cases = Vec::new();
         let mut otherwise = Vec::new();
-        while self.accept_key(Key::If) || self.accept_key(Key::Elsif) {
+        while self.accept_key(Keyword::If) || self.accept_key(Keyword::Elsif) {
             let condition = self.expr()?;
-            self.expect_key(Key::Then)?;
+            self.expect_key(Keyword::Then)?;
             let body = self.block()?;
             if cases.len() as u32 == MAX_DEPTH {
                 self.sink.error(
                     condition.span,
                     format!("more than {MAX_DEPTH} cases in one `if`"),
                 );
-                return Err(Reported);
+                return Err(ReportedError);
             }
             cases.push((condition, body));
-            if !self.is_key(Key::Elsif) {
+            if !self.is_key(Keyword::Elsif) {
                 break;
             }
         }
-        if self.accept_key(Key::Else) {
+        if self.accept_key(Keyword::Else) {
             otherwise = self.block()?;
         }
-        self.end(&[Key::EndIf])?;
+        self.end(&[Keyword::EndIf])?;
         Ok(StmtKind::If(cases, otherwise))
     }
 
-    fn switch_stmt(&mut self) -> Parsed<StmtKind<'t>> {
+    fn switch_stmt(&mut self) -> ParseResult<StmtKind<'t>> {
         self.next();
         let subject = self.expr()?;
         let mut cases = Vec::new();
-        while self.accept_key(Key::Case) {
+        while self.accept_key(Keyword::Case) {
             let mut values = vec![self.expr()?];
             while self.accept(Token::Comma) {
                 values.push(self.expr()?);
@@ -261,10 +274,10 @@ impl<'t> Parser<'t, '_> {
             cases.push((values, self.block()?));
         }
         let mut otherwise = Vec::new();
-        if self.accept_key(Key::Else) {
+        if self.accept_key(Keyword::Else) {
             otherwise = self.block()?;
         }
-        self.end(&[Key::EndSwitch])?;
+        self.end(&[Keyword::EndSwitch])?;
         Ok(StmtKind::Switch(subject, cases, otherwise))
     }
 }

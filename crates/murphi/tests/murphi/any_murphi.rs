@@ -9,25 +9,26 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 1000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn texts_of_any_characters(text in "\\PC{0,200}") {
+    fn arbitrary_characters_do_not_crash(text in "\\PC{0,200}") {
         prop_assert_eq!(mutate_murphi::check(&text, Dialect::Any).err(), None);
     }
 
     #[test]
-    fn texts_of_the_language_s_characters(text in "[a-z0-9 \n{}()\\[\\],|:;=+<>!.&?\"/*-]{0,200}") {
+    fn language_characters_do_not_crash(text in "[a-z0-9 \n{}()\\[\\],|:;=+<>!.&?\"/*-]{0,200}") {
         prop_assert_eq!(mutate_murphi::check(&text, Dialect::Any).err(), None);
     }
 }
 
-/// A fixed part of the long run.
+/// The first 3,000 mutants of the long run.
 #[test]
-fn fixed_mutated_models_do_not_crash() {
+fn mutated_models_do_not_crash() {
     let corpus = mutate_murphi::Corpus::load();
     let mut accepted = 0;
     for number in 0..3000 {
-        let text = corpus.text(number);
+        let text = corpus.mutant(number);
         let result = mutate_murphi::check(&text, Dialect::Any);
-        accepted += u32::from(result.unwrap_or_else(|why| panic!("text {number}: {why}\n{text}")));
+        accepted +=
+            u32::from(result.unwrap_or_else(|reason| panic!("text {number}: {reason}\n{text}")));
     }
     assert!(accepted > 100, "only {accepted} texts have no errors");
 }

@@ -4,7 +4,7 @@ use cohkit_testing::random_models::generate;
 use cohkit_testing::random_models::judge;
 use cohkit_testing::rumur;
 
-use judge::{Agreed, Trouble};
+use judge::{AgreedVerdict, JudgeError};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Numbers of verified, violated and rejected models, and the failures with the command that reproduces each.
@@ -13,13 +13,13 @@ struct Tally {
     verified: usize,
     violated: usize,
     rejected: usize,
-    reduced: usize,
+    with_symmetry: usize,
     failures: Vec<String>,
 }
 
 fn compare_all(count: usize, against: &str) -> Tally {
     let next = AtomicUsize::new(0);
-    let work = || {
+    let compare_models = || {
         let folder = tempfile::tempdir().unwrap();
         let mut tally = Tally::default();
         loop {
@@ -30,19 +30,19 @@ fn compare_all(count: usize, against: &str) -> Tally {
             let text = generate::model(seed as u64, against == "rumur" || seed.is_multiple_of(2));
             let result = match against {
                 "rumur" => judge::rumur(&text, folder.path()),
-                _ => judge::ours(&text),
+                _ => judge::compare_engines(&text),
             };
             match result {
-                Ok(Agreed::Verified { states, orbits }) => {
+                Ok(AgreedVerdict::Verified { states, orbits }) => {
                     tally.verified += 1;
-                    tally.reduced += usize::from(orbits < states);
+                    tally.with_symmetry += usize::from(orbits < states);
                 }
-                Ok(Agreed::Violated) => tally.violated += 1,
-                Err(Trouble::Refused(details)) => {
+                Ok(AgreedVerdict::Violated) => tally.violated += 1,
+                Err(JudgeError::Rejected(details)) => {
                     eprintln!("model {seed}: {details}");
                     tally.rejected += 1;
                 }
-                Err(Trouble::Differ(kind, details)) => {
+                Err(JudgeError::Disagreement(kind, details)) => {
                     let command = format!("cargo run -p cohkit-murphi --example fuzz_models -- --seed {seed} --count 1 --against {against}");
                     tally.failures.push(format!("{kind}\n{details}\n{command}"));
                 }
@@ -50,14 +50,14 @@ fn compare_all(count: usize, against: &str) -> Tally {
         }
     };
     std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..2).map(|_| scope.spawn(work)).collect();
+        let threads: Vec<_> = (0..2).map(|_| scope.spawn(compare_models)).collect();
         let mut total = Tally::default();
         for thread in threads {
             let tally = thread.join().unwrap();
             total.verified += tally.verified;
             total.violated += tally.violated;
             total.rejected += tally.rejected;
-            total.reduced += tally.reduced;
+            total.with_symmetry += tally.with_symmetry;
             total.failures.extend(tally.failures);
         }
         total
@@ -65,7 +65,7 @@ fn compare_all(count: usize, against: &str) -> Tally {
 }
 
 /// Checks that no model fails, few are rejected, and enough have each verdict for a significant comparison.
-fn expect_agreement(tally: &Tally, count: usize) {
+fn assert_agreement(tally: &Tally, count: usize) {
     assert!(tally.failures.is_empty(), "{}", tally.failures.join("\n\n"));
     assert!(tally.rejected * 100 <= count, "{} refused", tally.rejected);
     assert!(tally.verified * 4 >= count, "{} verified", tally.verified);
@@ -76,23 +76,23 @@ fn expect_agreement(tally: &Tally, count: usize) {
 fn own_engines_agree_on_random_models() {
     const COUNT: usize = 20_000;
     let tally = compare_all(COUNT, "ours");
-    expect_agreement(&tally, COUNT);
+    assert_agreement(&tally, COUNT);
     assert!(
-        tally.reduced * 50 >= COUNT,
+        tally.with_symmetry * 50 >= COUNT,
         "{} have symmetry",
-        tally.reduced
+        tally.with_symmetry
     );
 }
 
 #[test]
-fn rumur_agrees() {
+fn rumur_agrees_on_random_models() {
     const COUNT: usize = 300;
     if rumur::require("rumur") {
-        expect_agreement(&compare_all(COUNT, "rumur"), COUNT);
+        assert_agreement(&compare_all(COUNT, "rumur"), COUNT);
     }
 }
 
-/// Random numbers near both ends of 64 bits, in cells that may be undefined and in computed indices.
+/// A model with random numbers near both limits of 64 bits, in cells that may be undefined and in computed indices.
 fn edge_model(seed: u64) -> String {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let mut below = move |bound: u64| {
@@ -120,7 +120,7 @@ fn edge_model(seed: u64) -> String {
             3 => format!("(isundefined(w) ? {} : w)", EDGES[below(8) as usize]),
             4 => format!(
                 "({} ? {} : {})",
-                truth(below, depth - 1),
+                boolean(below, depth - 1),
                 number(below, depth - 1),
                 number(below, depth - 1)
             ),
@@ -132,7 +132,7 @@ fn edge_model(seed: u64) -> String {
             ),
         }
     }
-    fn truth(below: &mut dyn FnMut(u64) -> u64, depth: u32) -> String {
+    fn boolean(below: &mut dyn FnMut(u64) -> u64, depth: u32) -> String {
         match below(4) {
             0 => "b".into(),
             1 => format!("isundefined(a[{}])", below(3)),
@@ -167,7 +167,7 @@ fn edge_model(seed: u64) -> String {
                 3 => format!("x := {}; w := x; ", EDGES[below(8) as usize]),
                 4 => format!(
                     "if {} then w := {e}; else undefine w; end; ",
-                    truth(&mut below, 1)
+                    boolean(&mut below, 1)
                 ),
                 5 => "i := (i + 1) % 3; ".into(),
                 _ => format!("for k := 0 to {} do a[k] := {e}; end; ", below(3)),
@@ -175,7 +175,7 @@ fn edge_model(seed: u64) -> String {
         }
         rules += &format!(
             "rule {} ==> var x: wide; begin x := 1; b := !b; {body} end;\n",
-            truth(&mut below, 1).replace('x', "w")
+            boolean(&mut below, 1).replace('x', "w")
         );
     }
     format!(
@@ -190,7 +190,7 @@ fn edge_model(seed: u64) -> String {
 }
 
 #[test]
-fn numbers_near_both_ends_are_the_same_in_machine_code() {
+fn native_engine_matches_interpreter_near_number_limits() {
     let (mut verified, mut violated) = (0, 0);
     for seed in 0..400 {
         let text = edge_model(seed);
@@ -217,9 +217,9 @@ fn numbers_near_both_ends_are_the_same_in_machine_code() {
     assert!(verified > 20 && violated > 100, "{verified} {violated}");
 }
 
-/// A construct that is never generated is never compared.
+/// Constructs that are not generated are not compared.
 #[test]
-fn every_construct_is_made() {
+fn every_construct_is_generated() {
     let generated_text: String = (0..1000).map(|seed| generate::model(seed, false)).collect();
     for word in [
         "scalarset(",
@@ -264,7 +264,7 @@ fn engines_agree_on_formerly_failing_models() {
         let path = file.unwrap().path();
         if path.extension().is_some_and(|e| e == "m") {
             let text = std::fs::read_to_string(&path).unwrap();
-            let result = judge::ours(&text);
+            let result = judge::compare_engines(&text);
             assert!(result.is_ok(), "{}: {result:?}", path.display());
             models += 1;
         }
@@ -272,7 +272,7 @@ fn engines_agree_on_formerly_failing_models() {
     assert!(models > 1);
 }
 
-/// A shrunk text keeps the cause of its failure, and little else.
+/// A shrunk text keeps the cause of its failure, and almost nothing else.
 #[test]
 fn shrinking_keeps_the_cause_of_failure() {
     let text = generate::model(3, true) + "rule \"kept\" (1 < (2 + 3)) ==>\nbegin\nend;\n";

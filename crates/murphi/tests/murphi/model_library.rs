@@ -12,13 +12,13 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The card of a model, in its first lines.
+/// The card of a model: the keys and the description in its first lines.
 struct Card {
     file: String,
     text: String,
     keys: BTreeMap<String, String>,
     /// The comment after the keys, as one line.
-    story: String,
+    description: String,
 }
 
 const KEYS: [&str; 9] = [
@@ -74,11 +74,11 @@ fn card(path: &Path) -> Card {
         Some("--"),
         "{file}: an empty comment line after the keys"
     );
-    let story: Vec<&str> = lines.map_while(|line| line.strip_prefix("-- ")).collect();
-    assert!(!story.is_empty(), "{file}: a story after the keys");
+    let description: Vec<&str> = lines.map_while(|line| line.strip_prefix("-- ")).collect();
+    assert!(!description.is_empty(), "{file}: a story after the keys");
     Card {
         file,
-        story: story.join(" "),
+        description: description.join(" "),
         keys,
         text,
     }
@@ -97,23 +97,25 @@ impl Card {
         })
     }
 
-    /// The first sentence of the story, without parentheses.
+    /// The first sentence of the description, without text in parentheses.
     fn title(&self) -> String {
         let mut title = String::new();
         let mut depth = 0;
-        let mut rest = self.story.chars().peekable();
-        while let Some(c) = rest.next() {
+        let mut characters = self.description.chars().peekable();
+        while let Some(c) = characters.next() {
             match c {
                 '(' => {
                     depth += 1;
                     title.truncate(title.trim_end().len());
                 }
                 ')' => depth -= 1,
-                // A single letter before it is an initial.
+                // A full stop after a single letter ends an initial, not the sentence.
                 '.' if title.rsplit(' ').next().is_some_and(|word| word.len() == 1) => {
                     title.push(c)
                 }
-                '.' | ':' if depth == 0 && rest.peek().is_none_or(|next| *next == ' ') => break,
+                '.' | ':' if depth == 0 && characters.peek().is_none_or(|next| *next == ' ') => {
+                    break
+                }
                 _ if depth == 0 => title.push(c),
                 _ => {}
             }
@@ -122,7 +124,7 @@ impl Card {
     }
 }
 
-fn listing(cards: &[Card]) -> String {
+fn table_of_models(cards: &[Card]) -> String {
     let mut list = String::from(
         "| Model | What it is | Dialect | Verdict | States | Orbits |\n|---|---|---|---|---:|---:|\n",
     );
@@ -148,7 +150,7 @@ fn listing(cards: &[Card]) -> String {
 }
 
 #[test]
-fn every_model_card_states_its_expected_result() {
+fn model_cards_have_valid_keys() {
     for card in cards() {
         let file = &card.file;
         let (states, orbits, steps) = (
@@ -204,12 +206,12 @@ fn every_model_card_states_its_expected_result() {
 }
 
 #[test]
-fn the_readme_lists_every_model() {
+fn readme_lists_every_model() {
     let path = models_folder().join("README.md");
     let text = std::fs::read_to_string(&path).unwrap();
     let start = text.find("| Model |").expect("a table of models");
     let introduction = &text[..start];
-    let expected = format!("{introduction}{}", listing(&cards()));
+    let expected = format!("{introduction}{}", table_of_models(&cards()));
     if std::env::var_os("UPDATE_EXPECT").is_some() {
         std::fs::write(&path, expected).unwrap();
         return;

@@ -1,6 +1,6 @@
 //! Each model of `tests/murphi` has the result that its first lines state.
 //!
-//! A file there is a test: it begins with lines `-- key: value`, followed by its story.
+//! Each file there is a test. It begins with lines `-- key: value`, followed by a description.
 //!
 //! | Key | Value |
 //! |---|---|
@@ -19,7 +19,9 @@ use cohkit_engine::model::{Deadlock, Model};
 use cohkit_engine::search::Engine;
 use cohkit_engine::trace::replay;
 use cohkit_engine::{check, Options, Outcome, Report};
-use cohkit_murphi::{print, read, rumur_options, undefined_read, Diagnostic, Dialect, Read, Style};
+use cohkit_murphi::{
+    print, read, rumur_options, undefined_read, Diagnostic, Dialect, ReadOutput, Style,
+};
 use expect_test::expect_file;
 use rumur::{require, rumur_text, Compiled};
 use std::path::{Path, PathBuf};
@@ -36,8 +38,8 @@ impl Case {
 
     /// The value of a key in the first lines.
     fn key(&self, key: &str) -> Option<&str> {
-        let head = self.text.lines().take_while(|line| line.contains(": "));
-        let mut pairs = head.filter_map(|line| line.strip_prefix("-- ")?.split_once(": "));
+        let header_lines = self.text.lines().take_while(|line| line.contains(": "));
+        let mut pairs = header_lines.filter_map(|line| line.strip_prefix("-- ")?.split_once(": "));
         pairs.find(|pair| pair.0 == key).map(|pair| pair.1)
     }
 
@@ -45,7 +47,7 @@ impl Case {
         Ok(self.read_with_warnings()?.model)
     }
 
-    fn read_with_warnings(&self) -> Result<Read, Vec<Diagnostic>> {
+    fn read_with_warnings(&self) -> Result<ReadOutput, Vec<Diagnostic>> {
         let dialect = match self.key("dialect") {
             None => Dialect::Any,
             Some("cmurphi") => Dialect::CMurphi,
@@ -72,7 +74,7 @@ impl Case {
         rendered.join("\n\n") + "\n"
     }
 
-    fn golden(&self, text: &str) {
+    fn assert_golden(&self, text: &str) {
         expect_file![self.path.with_extension("txt")].assert_eq(text);
     }
 }
@@ -100,7 +102,7 @@ fn run(model: &Model, options: &Options) -> Report {
     check(model, options).unwrap_or_else(|errors| panic!("{}: {errors:?}", model.name))
 }
 
-fn flat() -> Options<'static> {
+fn unreduced_options() -> Options<'static> {
     Options {
         decompose: false,
         symmetry: false,
@@ -123,12 +125,12 @@ fn test_cases_have_their_stated_verdicts() {
     for case in cases() {
         let name = case.name();
         let expected = case.key("verdict").unwrap_or_default();
-        let Read {
+        let ReadOutput {
             model, warnings, ..
         } = match case.read_with_warnings() {
             Ok(read) => read,
             Err(errors) if expected == "rejected" => {
-                case.golden(&case.render_all(&errors));
+                case.assert_golden(&case.render_all(&errors));
                 continue;
             }
             Err(errors) => {
@@ -140,7 +142,7 @@ fn test_cases_have_their_stated_verdicts() {
             true => String::new(),
             false => case.render_all(&warnings),
         };
-        let report = run(&model, &flat());
+        let report = run(&model, &unreduced_options());
         let actual = verdict(&report);
         if let Outcome::Violated {
             property,
@@ -159,7 +161,7 @@ fn test_cases_have_their_stated_verdicts() {
             );
         }
         if !golden_text.is_empty() || case.path.with_extension("txt").exists() {
-            case.golden(&golden_text);
+            case.assert_golden(&golden_text);
         }
         let states = case.key("states").map(|n| n.parse().unwrap());
         if actual != expected || actual == "verified" && states != Some(report.states) {
@@ -174,7 +176,7 @@ fn test_cases_have_their_stated_verdicts() {
 
 /// Constructs on which the dialects disagree cause a warning if no dialect is chosen.
 #[test]
-fn a_read_of_an_undefined_scalarset_is_warned_of() {
+fn undefined_scalarset_read_causes_a_warning() {
     let text = |condition| {
         format!(
             "type node: scalarset(2);\nvar owner: node; steps: 0..3;\nstartstate begin steps := 0; end;\n\
@@ -182,19 +184,19 @@ fn a_read_of_an_undefined_scalarset_is_warned_of() {
              ruleset n: node do\n  rule steps = 3 & {condition} ==> begin owner := n; steps := 0; end;\nend;"
         )
     };
-    let careless = text("owner != n");
-    let warning = undefined_read(&careless, Dialect::Any).unwrap();
-    assert!(warning.warning && warning.message.contains("`owner` is read"));
+    let unguarded_text = text("owner != n");
+    let warning = undefined_read(&unguarded_text, Dialect::Any).unwrap();
+    assert!(warning.is_warning && warning.message.contains("`owner` is read"));
     let (start, end) = (warning.span.start as usize, warning.span.end as usize);
-    assert!(careless[start..end].starts_with("rule steps = 3 & owner != n"));
+    assert!(unguarded_text[start..end].starts_with("rule steps = 3 & owner != n"));
     for dialect in [Dialect::CMurphi, Dialect::Rumur] {
-        assert_eq!(undefined_read(&careless, dialect), None);
+        assert_eq!(undefined_read(&unguarded_text, dialect), None);
     }
-    for careful in ["(isundefined(owner) | owner != n)", "true"] {
-        assert_eq!(undefined_read(&text(careful), Dialect::Any), None);
+    for guarded_condition in ["(isundefined(owner) | owner != n)", "true"] {
+        assert_eq!(undefined_read(&text(guarded_condition), Dialect::Any), None);
     }
     // The variable is read where it always has a value.
-    let initialised = careless.replace(
+    let initialised = unguarded_text.replace(
         "startstate begin",
         "ruleset n: node do startstate begin owner := n;",
     );
@@ -208,18 +210,18 @@ fn a_read_of_an_undefined_scalarset_is_warned_of() {
 fn threads_and_decomposition_agree() {
     for case in cases() {
         let Ok(model) = case.read() else { continue };
-        let serial = run(&model, &flat());
+        let serial = run(&model, &unreduced_options());
         let parallel = run(
             &model,
             &Options {
                 threads: 2,
-                ..flat()
+                ..unreduced_options()
             },
         );
         assert_eq!(serial, parallel, "{}", case.name());
         let decomposed = Options {
             decompose: true,
-            ..flat()
+            ..unreduced_options()
         };
         let decomposed = run(&model, &decomposed);
         assert_eq!(verdict(&serial), verdict(&decomposed), "{}", case.name());
@@ -252,7 +254,10 @@ fn printed_models_round_trip() {
         });
         let mut reread = reread.model;
         reread.deadlock = model.deadlock;
-        let (a, b) = (run(&model, &flat()), run(&reread, &flat()));
+        let (a, b) = (
+            run(&model, &unreduced_options()),
+            run(&reread, &unreduced_options()),
+        );
         assert_eq!(verdict(&a), verdict(&b), "{}\n{text}", case.name());
         if a.outcome == Outcome::Verified {
             assert_eq!(a.states, b.states, "{}\n{text}", case.name());
@@ -262,13 +267,13 @@ fn printed_models_round_trip() {
 }
 
 #[test]
-fn rumur_agrees() {
+fn rumur_agrees_on_test_cases() {
     if !require("rumur") {
         return;
     }
     let cases = cases();
     let next = std::sync::atomic::AtomicUsize::new(0);
-    let work = || {
+    let compare_cases = || {
         let folder = tempfile::tempdir().unwrap();
         let mut mismatches = Vec::new();
         loop {
@@ -276,14 +281,14 @@ fn rumur_agrees() {
             let Some(case) = cases.get(i) else {
                 return mismatches;
             };
-            if let Err(why) = compare(case, folder.path()) {
-                mismatches.push(format!("{}: {why}", case.name()));
+            if let Err(reason) = compare(case, folder.path()) {
+                mismatches.push(format!("{}: {reason}", case.name()));
             }
         }
     };
     let mismatches = std::thread::scope(|scope| {
-        let second_thread = scope.spawn(work);
-        let mut mismatches = work();
+        let second_thread = scope.spawn(compare_cases);
+        let mut mismatches = compare_cases();
         mismatches.extend(second_thread.join().unwrap());
         mismatches
     });
@@ -299,19 +304,19 @@ fn compare(case: &Case, folder: &Path) -> Result<(), String> {
         return Ok(());
     }
     let options = rumur_options(&model, Style::Plain);
-    let rumur_result = match rumur_text(&case.text, &options, Compiled::Fast, folder) {
+    let rumur_result = match rumur_text(&case.text, &options, Compiled::Unoptimised, folder) {
         Ok(_) if expected_relation == "refuses" => return Err("Rumur takes it".into()),
         Ok(rumur_result) => rumur_result,
-        Err(why) if expected_relation != "refuses" => {
-            return Err(format!("Rumur does not take it: {why}"))
+        Err(reason) if expected_relation != "refuses" => {
+            return Err(format!("Rumur does not take it: {reason}"))
         }
         Err(_) => match print(&model, Style::Plain) {
-            Ok(text) => rumur_text(&text, &options, Compiled::Fast, folder)
-                .map_err(|why| format!("{why}\n{text}"))?,
+            Ok(text) => rumur_text(&text, &options, Compiled::Unoptimised, folder)
+                .map_err(|reason| format!("{reason}\n{text}"))?,
             Err(_) => return Ok(()),
         },
     };
-    let report = run(&model, &flat());
+    let report = run(&model, &unreduced_options());
     let (no_violation, states, printed) = rumur_result;
     if no_violation != (report.outcome == Outcome::Verified) {
         return Err(format!(
@@ -330,7 +335,7 @@ fn compare(case: &Case, folder: &Path) -> Result<(), String> {
 
 /// An alias of a removed element must not refer to the next element, or to the first value of its type.
 #[test]
-fn an_alias_of_a_removed_element_is_an_error() {
+fn use_of_a_removed_element_is_an_error() {
     let body = |body: &str| {
         format!(
             "type who: scalarset(3); msg: record dst: who; n: 0..3; end; slots: array [0..1] of multiset [3] of msg;
@@ -426,21 +431,21 @@ fn loop_order_in_start_states_keeps_symmetry() {
         "for n: node do if n = home then return; end; home",
     );
     for text in [&text, &cleared, &early_return] {
-        let Read {
+        let ReadOutput {
             model, warnings, ..
         } = read("start", text, Dialect::Any).unwrap();
         assert!(warnings.is_empty());
         let report = run(&model, &Options::default());
         assert_eq!(report.outcome, Outcome::Verified);
-        // The owner is at home or elsewhere, and holds it or does not yet.
+        // Up to symmetry there are three states.
         assert!(report.symmetric && report.states == 3, "{}", report.states);
     }
 }
 
-/// Generated models join thousands of conditions.
+/// Generated models may join thousands of conditions.
 #[test]
-fn ten_thousand_joined_conditions_are_read_and_run() {
-    for (join, neutral, deciding) in [
+fn ten_thousand_joined_conditions_are_supported() {
+    for (join, neutral_condition, deciding_condition) in [
         (" | ", "x = 9", "x < 4"),
         (" & ", "x != 9", "x < 4"),
         (" || ", "x = 9", "x < 4"),
@@ -449,7 +454,9 @@ fn ten_thousand_joined_conditions_are_read_and_run() {
         (" | ", "x < 4", "a[9] = 0"),
         (" & ", "x < 4", "x != 9 & (x < 4 | a[9] = 0)"),
     ] {
-        let guard = [vec![neutral; 9_999], vec![deciding]].concat().join(join);
+        let guard = [vec![neutral_condition; 9_999], vec![deciding_condition]]
+            .concat()
+            .join(join);
         let text = format!(
             "var x: 0..3; a: array [0..3] of 0..3;
             startstate begin x := 0; for i := 0 to 3 do a[i] := i; end; end;

@@ -37,7 +37,7 @@ fn rumur_agrees_in_verdict_and_count() {
     for model in models_to_compare() {
         let report = check(&model, &Options::default()).unwrap();
         let (no_violation, states, output) =
-            rumur(&model, Style::Plain, Compiled::Well, folder.path());
+            rumur(&model, Style::Plain, Compiled::Optimised, folder.path());
         // Rumur's liveness may use spontaneous rules, so it may only miss violations that drain finds.
         let may_miss_violation = matches!(
             report.outcome,
@@ -73,7 +73,8 @@ fn rumur_agrees_on_drain() {
         .filter(|m| m.quiescent.is_some())
     {
         let report = check(&model, &Options::default()).unwrap();
-        let (no_violation, _, output) = rumur(&model, Style::Drain, Compiled::Well, folder.path());
+        let (no_violation, _, output) =
+            rumur(&model, Style::Drain, Compiled::Optimised, folder.path());
         assert_eq!(
             report.outcome == Outcome::Verified,
             no_violation,

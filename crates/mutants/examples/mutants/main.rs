@@ -12,7 +12,7 @@
 
 use cohkit_testing::mutants::slice;
 
-use slice::Choice;
+use slice::MutantSelection;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::ExitCode;
@@ -54,9 +54,9 @@ fn main() -> ExitCode {
     let kinds = option("--kinds").map(|kinds| kinds.split(',').map(String::from).collect());
     let mut all_passed = true;
     let mut results = Vec::new();
-    let choice = Choice { kinds, from, every };
+    let selection = MutantSelection { kinds, from, every };
     for (name, text) in &texts {
-        let result = slice::judge(name, text, &known, &choice, threads);
+        let result = slice::judge(name, text, &known, &selection, threads);
         for problem in &result.problems {
             println!("{problem}");
         }

@@ -15,10 +15,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 /// Distance between the numbers of judged mutants: about 150 mutants over all protocols.
-const EVERY: usize = 50;
+const STRIDE: usize = 50;
 
 #[test]
-fn mutants_of_the_shipped_texts_do_not_survive() {
+fn sampled_mutants_do_not_survive() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let known = slice::known(&root);
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
@@ -26,12 +26,12 @@ fn mutants_of_the_shipped_texts_do_not_survive() {
     for (name, text) in slice::shipped(&root) {
         let count = cohkit_mutants::mutants(&text).len();
         assert!(count > 150, "{name} has only {count} mutants");
-        let choice = slice::Choice {
+        let selection = slice::MutantSelection {
             kinds: None,
             from: 0,
-            every: EVERY,
+            every: STRIDE,
         };
-        let results = slice::judge(&name, &text, &known, &choice, threads);
+        let results = slice::judge(&name, &text, &known, &selection, threads);
         println!("{name}: {:?}", results.sums());
         problems.extend(results.problems);
     }
@@ -59,14 +59,14 @@ fn miscounted_third_acknowledgement_is_killed() {
 
 /// Every mutation operator breaks the write-through protocol in some place.
 #[test]
-fn each_kind_of_change_of_an_action_or_guard_is_refuted() {
+fn each_mutation_operator_is_detected() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let texts = slice::shipped(&root);
     let (_, text) = texts
         .iter()
         .find(|(name, _)| name == "write-through")
-        .expect("it ships");
-    let judge = cohkit_mutants::Judge::new(text).expect("it holds");
+        .expect("the protocol is shipped");
+    let judge = cohkit_mutants::Judge::new(text).expect("the protocol has no violation");
     let mutants = cohkit_mutants::mutants(text);
     for kind in [
         "actions swapped",

@@ -111,14 +111,14 @@ fn compare_mutants(one_in: usize) -> usize {
 }
 
 #[test]
-fn sampled_mutants_agree_between_bits_and_words() {
+fn abstractions_agree_on_sampled_mutants() {
     let count = compare_mutants(50);
     assert!(count > 120, "{count}");
 }
 
 #[test]
 #[ignore = "minutes, for `make soak`"]
-fn all_mutants_agree_between_bits_and_words() {
+fn abstractions_agree_on_all_mutants() {
     let count = compare_mutants(1);
     println!("{count} mutants: bits and words agree");
     assert!(count > 8_000, "{count}");

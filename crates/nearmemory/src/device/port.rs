@@ -2,13 +2,14 @@
 
 use super::{Device, Mcc, FIFOS, FIFO_STRIDE};
 use crate::controller;
-use crate::events::{CoreId, Event, StallReason, Time};
+use crate::events::{CoreId, Event, StallReason};
 use crate::host::{SCRATCHPADS, SCRATCHPAD_STRIDE};
 use crate::queue::Queue;
 use crate::races::{Site, SyncChannel};
 use crate::scratchpad::LINE;
 use cohkit_riscv::system::Bytes;
 use cohkit_riscv::{Amo, Cbo, Fence, Memory, Prefetch, Reply, Sandbox, Size, TimedMemory};
+use cohkit_units::Time;
 
 /// Returns the synchronisation channel that an access of a core uses, if any, for the race detector.
 fn channel_of_access(mcc: usize, address: u64) -> Option<SyncChannel> {
@@ -163,12 +164,12 @@ impl<'a> MccPort<'a> {
         self.mcc_mut().counters.words += 1;
         self.charge_access(FIFOS);
         let arrival = self.now + self.device.platform.fifo_latency.value;
-        self.queue.add(arrival, Event::Passed(mcc, peer));
+        self.queue.add(arrival, Event::WordArrival(mcc, peer));
         Reply::Done(())
     }
 
     /// Reports a store that passes knowledge to other agents or starts a copy, for the race detector.
-    fn watch_store(&mut self, address: u64, size: Size, value: u64) {
+    fn report_store(&mut self, address: u64, size: Size, value: u64) {
         let Some(races) = &mut self.queue.races else {
             return;
         };
@@ -189,7 +190,7 @@ impl<'a> MccPort<'a> {
         }
         let stores = address == controller::STORE;
         if stores || address == controller::FETCH {
-            let (far, lines) = self.device.mccs[self.mcc].controller.next();
+            let (far, lines) = self.device.mccs[self.mcc].controller.transfer_registers();
             races.start_transfer(
                 Site {
                     core_id,
@@ -203,7 +204,7 @@ impl<'a> MccPort<'a> {
 
     /// Records a load of state that other agents can change, or of the time, while a livelock-detection window is open.
     #[cold]
-    fn watch_poll(&mut self, address: u64, value: u64) {
+    fn record_poll(&mut self, address: u64, value: u64) {
         let (core_id, pc) = (CoreId::Mcc(self.mcc), self.pc);
         let Some(polling) = &mut self.queue.polling else {
             return;
@@ -222,7 +223,7 @@ impl<'a> MccPort<'a> {
     /// Records a store while a livelock-detection window is open. A store that starts an operation always counts as a
     /// change.
     #[cold]
-    fn watch_change(&mut self, address: u64, size: Size, value: u64) {
+    fn record_change(&mut self, address: u64, size: Size, value: u64) {
         let starts_operation = (controller::REGISTERS..controller::SHARED).contains(&address);
         let old = match starts_operation {
             true => None,
@@ -236,9 +237,9 @@ impl<'a> MccPort<'a> {
         }
     }
 
-    fn set_clock(&mut self) {
-        let clock = self.device.clock(self.now);
-        self.mcc_mut().controller.set_time(clock);
+    fn update_controller_time(&mut self) {
+        let stamp_time = self.device.stamp_time(self.now);
+        self.mcc_mut().controller.set_time(stamp_time);
     }
 }
 
@@ -256,10 +257,10 @@ impl Memory for MccPort<'_> {
             return Reply::Wait;
         }
         if let Some((peer, offset)) = self.fifo(address, size) {
-            self.watch_poll(address, 0);
+            self.record_poll(address, 0);
             return self.load_fifo(peer, offset);
         }
-        self.set_clock();
+        self.update_controller_time();
         self.charge_access(address);
         if let Some(races) = &mut self.queue.races {
             let (core_id, pc) = (CoreId::Mcc(self.mcc), self.pc);
@@ -296,7 +297,7 @@ impl Memory for MccPort<'_> {
             }
         }
         if let (true, Reply::Done(value)) = (self.queue.polling.is_some(), reply) {
-            self.watch_poll(address, value);
+            self.record_poll(address, value);
         }
         reply
     }
@@ -305,7 +306,7 @@ impl Memory for MccPort<'_> {
     fn store(&mut self, address: u64, size: Size, value: u64) -> Reply<()> {
         if address < controller::SCRATCHPAD {
             if self.queue.polling.is_some() {
-                self.watch_change(address, size, value);
+                self.record_change(address, size, value);
             }
             return self.mcc_mut().controller.store(address, size, value);
         }
@@ -315,24 +316,25 @@ impl Memory for MccPort<'_> {
         if let Some((peer, offset)) = self.fifo(address, size) {
             return self.store_fifo(peer, offset, value);
         }
-        self.set_clock();
+        self.update_controller_time();
         if self.queue.polling.is_some() {
-            self.watch_change(address, size, value);
+            self.record_change(address, size, value);
         }
         let reply = self.mcc_mut().controller.store(address, size, value);
         if reply == Reply::Wait {
             return self.stall_access();
         }
         self.charge_access(address);
-        self.watch_store(address, size, value);
+        self.report_store(address, size, value);
         let core_id = CoreId::Mcc(self.mcc);
         self.device
-            .send_answers(self.queue, self.now, self.mcc, Some(core_id));
+            .send_pending_responses(self.queue, self.now, self.mcc, Some(core_id));
         let path = self.device.platform.copy_path.value;
         let mcc = &mut self.device.mccs[self.mcc];
         if !mcc.copy_scheduled && mcc.controller.is_waiting() {
             mcc.copy_scheduled = true;
-            self.queue.add(self.now + path / 2, Event::Copy(self.mcc));
+            self.queue
+                .add(self.now + path / 2, Event::CopyTurn(self.mcc));
         }
         reply
     }
@@ -354,7 +356,7 @@ impl Memory for MccPort<'_> {
         self.mcc_mut().controller.cbo(address, op)
     }
 
-    fn prefetch(&mut self, _at: u64, _what: Prefetch) {}
+    fn prefetch(&mut self, _address: u64, _prefetch: Prefetch) {}
 }
 
 impl TimedMemory for MccPort<'_> {
@@ -398,8 +400,8 @@ impl Bytes for CallMemory<'_> {
             let address = addresses
                 .next()
                 .filter(|address| *address < controller::SCRATCHPAD);
-            let stored = address.map(|address| self.0.store(address, Size::Byte, (*byte).into()));
-            stored == Some(Reply::Done(()))
+            let reply = address.map(|address| self.0.store(address, Size::Byte, (*byte).into()));
+            reply == Some(Reply::Done(()))
         })
     }
 }

@@ -1,16 +1,17 @@
 //! Memory as a host core sees it: caches, far memory, scratchpads and registers.
 
 use super::{
-    merge, read, within_line, write, Host, Miss, OutstandingRequest, Region, Waiter, LINE_BYTES,
-    REGISTERS, REGISTERS_STRIDE, UNCACHED,
+    is_within_line, merge_bytes, read_word, write_word, Host, Miss, OutstandingRequest, Region,
+    Waiter, LINE_BYTES, REGISTERS, REGISTERS_STRIDE, UNCACHED,
 };
 use crate::cache::Copy;
 use crate::control;
-use crate::events::{CoreId, Request, StallReason, Time};
+use crate::events::{CoreId, Request, StallReason};
 use crate::queue::Queue;
 use crate::races::Site;
 use crate::scratchpad::LINE;
 use cohkit_riscv::{Amo, Cbo, Fence, Memory, Prefetch, Reply, Size, TimedMemory};
+use cohkit_units::Time;
 
 /// Memory interface of a host core.
 pub(crate) struct HostPort<'a> {
@@ -67,7 +68,7 @@ impl<'a> HostPort<'a> {
     }
 
     #[inline(always)]
-    fn watch_load(&mut self, line: u64) {
+    fn report_load(&mut self, line: u64) {
         let site = self.site();
         if let Some(races) = &mut self.queue.races {
             races.host_load(site, line, line < UNCACHED);
@@ -75,7 +76,7 @@ impl<'a> HostPort<'a> {
     }
 
     #[inline(always)]
-    fn watch_store(&mut self, address: u64, size: Size) {
+    fn report_store(&mut self, address: u64, size: Size) {
         let site = self.site();
         if let Some(races) = &mut self.queue.races {
             races.host_store(site, address, size as u32, address < UNCACHED);
@@ -109,7 +110,7 @@ impl<'a> HostPort<'a> {
 
     /// Returns the copy of a line in the last-level cache, if any, and sets its additional latency.
     #[inline(always)]
-    fn copy(&mut self, line: u64) -> Option<&mut Copy> {
+    fn cached_copy(&mut self, line: u64) -> Option<&mut Copy> {
         if !self.host.llc.has(line) {
             return None;
         }
@@ -156,7 +157,9 @@ impl<'a> HostPort<'a> {
             OutstandingRequest::Line { line, core },
             Request::ReadLine(line),
         );
-        let number = self.host.send(self.queue, self.now, outstanding, request);
+        let number = self
+            .host
+            .send_request(self.queue, self.now, outstanding, request);
         // The core that owns the scratchpad may learn of this read.
         if let Some(races) = self.queue.races.as_mut().filter(|_| line > UNCACHED) {
             races.send_request(CoreId::Host(core), number);
@@ -180,7 +183,7 @@ impl<'a> HostPort<'a> {
     }
 
     fn load_line(&mut self, address: u64, size: Size, destination: u8) -> Reply<u64> {
-        if !within_line(address, size) {
+        if !is_within_line(address, size) {
             return Reply::Misaligned;
         }
         let line = address & !(LINE_BYTES - 1);
@@ -188,9 +191,9 @@ impl<'a> HostPort<'a> {
             return reply;
         }
         self.record_poll(address);
-        if let Some(copy) = self.copy(line) {
-            let value = read(&copy.data, address, size);
-            self.watch_load(line);
+        if let Some(copy) = self.cached_copy(line) {
+            let value = read_word(&copy.data, address, size);
+            self.report_load(line);
             return Reply::Done(value);
         }
         let core = self.core;
@@ -198,17 +201,17 @@ impl<'a> HostPort<'a> {
             Some(miss) => {
                 // Stores to the missing line so far are older than this load.
                 let mut mask = [0; LINE];
-                merge(&mut mask, &[255; LINE], miss.mask);
+                merge_bytes(&mut mask, &[255; LINE], miss.mask);
                 miss.waiters.push(Waiter {
                     core,
                     destination,
                     address,
                     size,
-                    stored: read(&miss.stored, address, size),
-                    mask: read(&mask, address, size),
+                    stored: read_word(&miss.stored, address, size),
+                    mask: read_word(&mask, address, size),
                 });
                 self.host.cores[core].loads += 1;
-                self.watch_load(line);
+                self.report_load(line);
                 Reply::Later
             }
             None => self.stall_access(),
@@ -216,32 +219,32 @@ impl<'a> HostPort<'a> {
     }
 
     fn store_line(&mut self, address: u64, size: Size, value: u64) -> Reply<()> {
-        if !within_line(address, size) {
+        if !is_within_line(address, size) {
             return Reply::Misaligned;
         }
         let line = address & !(LINE_BYTES - 1);
         if let Some(reply) = self.stall_before_access(line) {
             return reply;
         }
-        if let Some(copy) = self.copy(line) {
-            let old_value = read(&copy.data, address, size);
+        if let Some(copy) = self.cached_copy(line) {
+            let old_value = read_word(&copy.data, address, size);
             let is_changed = !copy.dirty || old_value != value;
-            write(&mut copy.data, address, size, value);
+            write_word(&mut copy.data, address, size, value);
             copy.dirty = true;
             if is_changed {
                 self.queue.change();
             }
-            self.watch_store(address, size);
+            self.report_store(address, size);
             return Reply::Done(());
         }
         let core = self.core;
         match self.miss_of(line) {
             Some(miss) => {
-                write(&mut miss.stored, address, size, value);
+                write_word(&mut miss.stored, address, size, value);
                 miss.mask |= ((1 << size as u32) - 1) << (address % LINE_BYTES);
                 miss.storing_cores |= 1 << core;
                 self.queue.change();
-                self.watch_store(address, size);
+                self.report_store(address, size);
                 Reply::Done(())
             }
             None => self.stall_access(),
@@ -260,7 +263,8 @@ impl<'a> HostPort<'a> {
         self.host.cores[core].loads += 1;
         let request = Request::ReadWord(address, size);
         let outstanding = OutstandingRequest::Word { core, destination };
-        self.host.send(self.queue, self.now, outstanding, request);
+        self.host
+            .send_request(self.queue, self.now, outstanding, request);
         self.has_sent_request = true;
         Reply::Later
     }
@@ -277,7 +281,9 @@ impl<'a> HostPort<'a> {
         self.host.cores[core].writes += 1;
         let request = Request::WriteWord(address, size, value);
         let outstanding = OutstandingRequest::Write { core };
-        let number = self.host.send(self.queue, self.now, outstanding, request);
+        let number = self
+            .host
+            .send_request(self.queue, self.now, outstanding, request);
         if let Some(races) = self.queue.races.as_mut().filter(|_| address >= REGISTERS) {
             races.send_request(CoreId::Host(core), number);
         }
@@ -344,7 +350,7 @@ impl<'a> HostPort<'a> {
         Reply::Done(())
     }
 
-    /// Prefetches a line of far memory or of a scratchpad, into the core's own cache too if `first`.
+    /// Prefetches a line of far memory or of a scratchpad, into the core's own cache too if `into_l1`.
     fn prefetch_line(&mut self, line: u64, into_l1: bool) {
         let (core, core_bit) = (self.core, 1 << self.core);
         let l1_is_full = self.host.cores[core].misses >= self.host.platform.l1_misses.value;
@@ -405,7 +411,7 @@ impl Memory for HostPort<'_> {
                 reply
             }
             Region::Uncached(_) | Region::Register => Reply::Misaligned,
-            Region::Nothing => Reply::Fault,
+            Region::Unmapped => Reply::Fault,
         }
     }
 
@@ -438,7 +444,7 @@ impl Memory for HostPort<'_> {
                 reply
             }
             Region::Uncached(_) | Region::Register => Reply::Misaligned,
-            Region::Nothing => Reply::Fault,
+            Region::Unmapped => Reply::Fault,
         }
     }
 
@@ -490,7 +496,7 @@ impl Memory for HostPort<'_> {
     fn cbo(&mut self, address: u64, op: Cbo) -> Reply<()> {
         match self.host.region(address, 1) {
             Region::Cached => self.manage_line(address & !(LINE_BYTES - 1), op),
-            Region::Nothing => Reply::Fault,
+            Region::Unmapped => Reply::Fault,
             // Host memory is coherent, and the remaining regions are uncached.
             _ => Reply::Done(()),
         }

@@ -1,11 +1,11 @@
-//! Races between two cores, driven by calls in the order in which a machine makes them.
+//! RaceDetector between two cores, driven by calls in the order in which a machine makes them.
 
 use super::*;
 
 const LINE: u64 = 0x1000;
 
 /// Fetches or stores the line by the copy engine of one of two cores, completes at once, and observes completion.
-fn copy(races: &mut Races, mcc: usize, pc: u64, stores: bool) {
+fn copy(races: &mut RaceDetector, mcc: usize, pc: u64, stores: bool) {
     let core_id = CoreId::Mcc(mcc);
     races.start_transfer(Site { core_id, pc }, (0, LINE, 1), stores);
     races.copy_line(mcc, LINE, 0, true);
@@ -13,7 +13,7 @@ fn copy(races: &mut Races, mcc: usize, pc: u64, stores: bool) {
     races.load_stamp(mcc, 0, stores);
 }
 
-fn change_bytes(races: &mut Races, mcc: usize, bytes: std::ops::Range<u64>) {
+fn change_bytes(races: &mut RaceDetector, mcc: usize, bytes: std::ops::Range<u64>) {
     let core_id = CoreId::Mcc(mcc);
     for address in bytes.step_by(8) {
         races.core_store(Site { core_id, pc: 7 }, 0, address, 8);
@@ -21,7 +21,7 @@ fn change_bytes(races: &mut Races, mcc: usize, bytes: std::ops::Range<u64>) {
 }
 
 /// Sends a word from one core to the other.
-fn send_word_between(races: &mut Races, from: usize, to: usize) {
+fn send_word_between(races: &mut RaceDetector, from: usize, to: usize) {
     races.send_word(from, to, 4);
     races.deliver_word(from, to);
     races.acquire_from_channel(CoreId::Mcc(to), SyncChannel::Fifo(from, to));
@@ -61,7 +61,7 @@ fn stored_bytes_are_compared_with_fetched_bytes() {
         (false, false, true, 8, Some((UnorderedRead, (1, 2), (0, 4)))),
         (false, true, true, 8, None),
     ] {
-        let mut races = Races::new(0, 2);
+        let mut races = RaceDetector::new(0, 2);
         copy(&mut races, 0, 1, false);
         if early {
             copy(&mut races, 1, 2, false);
@@ -86,21 +86,24 @@ fn stored_bytes_are_compared_with_fetched_bytes() {
         copy(&mut races, 1, 5, true);
         let expected = expected.map(|(kind, second, first)| race(kind, second, first));
         let expected = Vec::from_iter(expected);
-        assert_eq!(races.new, expected, "{early} {receives} {loads} {bytes}");
+        assert_eq!(
+            races.new_races, expected,
+            "{early} {receives} {loads} {bytes}"
+        );
     }
 }
 
 #[test]
 fn store_before_another_cores_read_ends_is_a_race() {
     for waits in [true, false] {
-        let mut races = Races::new(0, 2);
+        let mut races = RaceDetector::new(0, 2);
         copy(&mut races, 1, 1, false);
         if waits {
             send_word_between(&mut races, 1, 0);
         }
         copy(&mut races, 0, 2, true);
         let read = race(RaceKind::UnorderedRead, (0, 2), (1, 1));
-        assert_eq!(races.new, Vec::from_iter((!waits).then_some(read)));
+        assert_eq!(races.new_races, Vec::from_iter((!waits).then_some(read)));
     }
 }
 
@@ -108,7 +111,7 @@ fn store_before_another_cores_read_ends_is_a_race() {
 fn fifo_space_orders_only_earlier_reads() {
     // With two places in the FIFO, the third word reuses the first place and the fourth word the second.
     for (words, races_found) in [(3, 1), (4, 0)] {
-        let mut races = Races::new(0, 2);
+        let mut races = RaceDetector::new(0, 2);
         for _ in 0..2 {
             races.send_word(0, 1, 2);
             races.deliver_word(0, 1);
@@ -121,14 +124,14 @@ fn fifo_space_orders_only_earlier_reads() {
             races.send_word(0, 1, 2);
         }
         copy(&mut races, 0, 2, true);
-        assert_eq!(races.new.len(), races_found, "{words}");
+        assert_eq!(races.new_races.len(), races_found, "{words}");
     }
 }
 
 #[test]
 fn host_written_scratchpad_line_ends_the_copy_dependency() {
     for writes in [true, false] {
-        let mut races = Races::new(1, 2);
+        let mut races = RaceDetector::new(1, 2);
         copy(&mut races, 1, 1, false);
         send_word_between(&mut races, 1, 0);
         copy(&mut races, 0, 2, true);
@@ -138,6 +141,6 @@ fn host_written_scratchpad_line_ends_the_copy_dependency() {
         }
         copy(&mut races, 1, 3, true);
         let stale = race(RaceKind::Overwritten, (1, 3), (0, 2));
-        assert_eq!(races.new, Vec::from_iter((!writes).then_some(stale)));
+        assert_eq!(races.new_races, Vec::from_iter((!writes).then_some(stale)));
     }
 }

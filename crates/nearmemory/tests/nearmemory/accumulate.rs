@@ -1,18 +1,19 @@
-//! A compiled program on a near-memory core adds up the host's write-backs to a locked line and answers the host's held
-//! reads of another line. The test varies the interleaving of core and host. A second program does so by register
-//! pipes.
+//! Compiled programs on a near-memory core that sum words sent by the host.
+//!
+//! One program receives words as write-backs to a locked line, and responds to delayed reads of another line. The other
+//! receives and sends words through register pipes. The tests vary the interleaving of core and host.
 
 use cohkit_testing::require;
 
-use cohkit_nearmemory::{Answer, Controller, LINE};
+use cohkit_nearmemory::{Controller, HostResponse, LINE};
 use cohkit_riscv::elf::Image;
-use cohkit_riscv::{Exception, Extensions, Fast, Hart, Stop};
+use cohkit_riscv::{Exception, Extensions, FastInterpreter, Hart, Stop};
 use std::path::Path;
 use std::process::Command;
 
 /// Compiles the program.
 fn compile(name: &str) -> Vec<u8> {
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir().expect("a temporary folder");
     let program = folder.path().join("program");
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let options = "-O2 -Wall -Werror -nostdlib -ffreestanding -march=rv64imfc -mabi=lp64f -mcmodel=medany -static";
@@ -24,16 +25,16 @@ fn compile(name: &str) -> Vec<u8> {
         .arg(&program)
         .arg(root.join("crates/nearmemory/tests/programs").join(name))
         .output()
-        .expect("it starts");
+        .expect("the command starts");
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{stderr}");
-    std::fs::read(program).expect("it is there")
+    std::fs::read(program).expect("the file can be read")
 }
 
 /// Executes at most `max_instructions` instructions. Returns true if the program has ended.
 fn run_instructions(
     hart: &mut Hart,
-    fast: &mut Fast,
+    fast: &mut FastInterpreter,
     memory: &mut Controller,
     max_instructions: u64,
 ) -> bool {
@@ -58,20 +59,20 @@ fn line(words: &[u64]) -> [u8; LINE] {
     line
 }
 
-/// Runs the core until there is an answer to the host.
-fn run_until_answer(
+/// Runs the core until it responds to the host.
+fn run_until_response(
     hart: &mut Hart,
-    fast: &mut Fast,
+    fast: &mut FastInterpreter,
     memory: &mut Controller,
     max_instructions: u64,
-) -> Answer {
+) -> HostResponse {
     for _ in 0..10_000 {
         run_instructions(hart, fast, memory, max_instructions);
-        if let Some(answer) = memory.answer() {
-            return answer;
+        if let Some(response) = memory.next_response() {
+            return response;
         }
     }
-    panic!("no answer, and the core is at {:#x}", hart.pc);
+    panic!("no response after 10,000 slices; pc = {:#x}", hart.pc);
 }
 
 #[test]
@@ -80,13 +81,15 @@ fn compiled_program_sums_host_write_backs() {
         return;
     }
     let file = compile("accumulate.c");
-    let image = Image::read(&file).expect("it is a program");
+    let image = Image::read(&file).expect("a valid ELF program");
     for max_instructions in [1, 3, 17, 1000] {
         let mut memory = Controller::new(128 << 10, 512);
-        memory.put(&image).expect("it fits");
+        memory
+            .load_program(&image)
+            .expect("the program fits in memory");
         let mut hart = Hart::new(0, Extensions::NEAR_MEMORY);
         hart.pc = image.entry;
-        let mut fast = Fast::default();
+        let mut fast = FastInterpreter::default();
         // The program has locked its lines by then.
         run_instructions(&mut hart, &mut fast, &mut memory, 200);
         let (mut sum, mut count) = (0_u64, 0);
@@ -97,38 +100,45 @@ fn compiled_program_sums_host_write_backs() {
             sum = words.iter().fold(sum, |sum, word| sum.wrapping_add(*word));
             count += words.len() as u64;
             memory.set_time(1000 + i);
-            memory.write_back(0, i, &line(&words)).expect("it is there");
-            assert_eq!(memory.answer(), None, "the acknowledgement is held");
-            let answer = run_until_answer(&mut hart, &mut fast, &mut memory, max_instructions);
-            assert_eq!(answer, Answer::Written { request: i });
-            memory.read(1, i).expect("it is there");
-            assert_eq!(memory.answer(), None, "the read is held");
-            let Answer::Read { request, data } =
-                run_until_answer(&mut hart, &mut fast, &mut memory, max_instructions)
+            memory
+                .write_back(0, i, &line(&words))
+                .expect("the line is in memory");
+            assert_eq!(memory.next_response(), None, "the acknowledgement is held");
+            let response = run_until_response(&mut hart, &mut fast, &mut memory, max_instructions);
+            assert_eq!(response, HostResponse::Written { request: i });
+            memory.read(1, i).expect("the line is in memory");
+            assert_eq!(memory.next_response(), None, "the read is held");
+            let HostResponse::Read { request, data } =
+                run_until_response(&mut hart, &mut fast, &mut memory, max_instructions)
             else {
-                panic!("this is no read");
+                panic!("expected a read response");
             };
             let read = (request, word(&data, 0), word(&data, 1), word(&data, 2));
             assert_eq!(read, (i, sum, count, 1000 + i));
         }
-        memory.write_back(0, 1000, &line(&[])).expect("it is there");
+        memory
+            .write_back(0, 1000, &line(&[]))
+            .expect("the line is in memory");
         assert!((0..100_000).any(|_| run_instructions(
             &mut hart,
             &mut fast,
             &mut memory,
             max_instructions
         )));
-        assert_eq!(memory.answer(), Some(Answer::Written { request: 1000 }));
+        assert_eq!(
+            memory.next_response(),
+            Some(HostResponse::Written { request: 1000 })
+        );
         // Requests to unlocked lines are not held.
-        memory.read(1, 1001).expect("it is there");
-        assert!(memory.answer().is_some());
+        memory.read(1, 1001).expect("the line is in memory");
+        assert!(memory.next_response().is_some());
     }
 }
 
 #[test]
 fn oversized_images_and_missing_lines_are_rejected() {
     let mut memory = Controller::new(4096, 4);
-    let error = memory.read(4, 0).expect_err("there are four");
+    let error = memory.read(4, 0).expect_err("line 4 does not exist");
     assert_eq!(
         error.to_string(),
         "no line 4: the scratchpad has 4, from 0 on"
@@ -137,8 +147,10 @@ fn oversized_images_and_missing_lines_are_rejected() {
         return;
     }
     let file = compile("accumulate.c");
-    let image = Image::read(&file).expect("it is a program");
-    let error = Controller::new(64, 4).put(&image).expect_err("64 bytes");
+    let image = Image::read(&file).expect("a valid ELF program");
+    let error = Controller::new(64, 4)
+        .load_program(&image)
+        .expect_err("the image does not fit in 64 bytes");
     assert!(
         error.ends_with("not in private memory, which is 0x10000 to 0x1003f"),
         "{error}"
@@ -146,40 +158,44 @@ fn oversized_images_and_missing_lines_are_rejected() {
 }
 
 #[test]
-fn a_compiled_program_adds_up_words_of_a_register_pipe() {
-    const TAKEN: u64 = 0;
+fn compiled_program_sums_words_of_a_register_pipe() {
+    const EMPTY: u64 = 0;
     const FULL: u64 = 1;
     const ENDED: u64 = 2;
     if !require::require("riscv-gcc") {
         return;
     }
     let file = compile("registers.c");
-    let image = Image::read(&file).expect("it is a program");
+    let image = Image::read(&file).expect("a valid ELF program");
     for max_instructions in [1, 3, 17, 1000] {
         let mut memory = Controller::new(128 << 10, 512);
-        memory.put(&image).expect("it fits");
+        memory
+            .load_program(&image)
+            .expect("the program fits in memory");
         assert_eq!(memory.shared(32), None);
         let mut hart = Hart::new(0, Extensions::NEAR_MEMORY);
         hart.pc = image.entry;
-        let mut fast = Fast::default();
+        let mut fast = FastInterpreter::default();
         let (mut sent, mut received, mut sum) = (0_u64, 0_u64, 0_u64);
         let word = |i: u64| (i + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let register = |memory: &mut Controller, number| *memory.shared(number).expect("32");
+        let register =
+            |memory: &mut Controller, number| *memory.shared(number).expect("one of 32 registers");
         let ended = (0..1_000_000).any(|_| {
-            if register(&mut memory, 1) == TAKEN {
-                *memory.shared(0).expect("32") = word(sent);
-                *memory.shared(1).expect("32") = if sent < 500 { FULL } else { ENDED };
+            if register(&mut memory, 1) == EMPTY {
+                *memory.shared(0).expect("one of 32 registers") = word(sent);
+                *memory.shared(1).expect("one of 32 registers") =
+                    if sent < 500 { FULL } else { ENDED };
                 sent += 1;
             }
             if register(&mut memory, 3) == FULL {
                 sum = sum.wrapping_add(word(received));
                 assert_eq!(register(&mut memory, 2), sum);
-                *memory.shared(3).expect("32") = TAKEN;
+                *memory.shared(3).expect("one of 32 registers") = EMPTY;
                 received += 1;
             }
             run_instructions(&mut hart, &mut fast, &mut memory, max_instructions)
         });
-        assert!(ended, "it is at {:#x}", hart.pc);
+        assert!(ended, "the program has not ended; pc = {:#x}", hart.pc);
         assert_eq!((received, register(&mut memory, 3)), (500, ENDED));
     }
 }

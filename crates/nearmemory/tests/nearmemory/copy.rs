@@ -4,10 +4,10 @@
 use cohkit_testing::require;
 
 use cohkit_nearmemory::{
-    Access, Controller, Copier, Direction, Refusal, Scratchpad, Transfer, TransferError, LINE,
+    Access, Controller, Copier, Direction, Rejection, Scratchpad, Transfer, TransferError, LINE,
 };
 use cohkit_riscv::elf::Image;
-use cohkit_riscv::{Exception, Extensions, Fast, Hart, Stop};
+use cohkit_riscv::{Exception, Extensions, FastInterpreter, Hart, Stop};
 use proptest::prelude::*;
 use std::path::Path;
 use std::process::Command;
@@ -66,7 +66,7 @@ proptest! {
                 let far_line = 100 - scratchpad_line - count;
                 let transfer = Transfer { direction, line: scratchpad_line, lines: count, far: FAR + (far_line * LINE) as u64 };
                 let busy = copier.outstanding_transfers() == max_transfers;
-                prop_assert_eq!(copier.begin(transfer, 100), if busy { Err(Refusal::Busy) } else { Ok(()) });
+                prop_assert_eq!(copier.start_transfer(transfer, 100), if busy { Err(Rejection::Busy) } else { Ok(()) });
                 if !busy {
                     let (scratchpad_lines, far_lines) = (&mut lines[scratchpad_line..scratchpad_line + count], &mut expected.0[far_line..far_line + count]);
                     if fetch { scratchpad_lines.copy_from_slice(far_lines) } else { far_lines.copy_from_slice(scratchpad_lines) }
@@ -75,13 +75,13 @@ proptest! {
                 }
                 prop_assert!(copier.outstanding_transfers() <= max_transfers);
             }
-            outstanding.extend(copier.ask(&scratchpad));
+            outstanding.extend(copier.next_access(&scratchpad));
             if now % 2 == 0 && !outstanding.is_empty() {
                 let index = order.next().map_or(0, |index| index.index(outstanding.len()));
                 let access = outstanding.remove(index);
                 let data = far.serve(&access);
-                prop_assert!(copier.done(&mut scratchpad, access.number, &data, now));
-                prop_assert!(!copier.done(&mut scratchpad, access.number, &data, now), "it is done once");
+                prop_assert!(copier.complete_access(&mut scratchpad, access.number, &data, now));
+                prop_assert!(!copier.complete_access(&mut scratchpad, access.number, &data, now), "it is done once");
             }
         }
         prop_assert!(outstanding.is_empty() && far.0 == expected.0);
@@ -92,7 +92,7 @@ proptest! {
 }
 
 #[test]
-fn a_transfer_that_is_not_there_with_all_its_lines_is_refused() {
+fn transfers_with_invalid_lines_are_rejected() {
     let mut copier = Copier::new(std::iter::once(FAR..FAR + 1024).collect(), 2);
     let valid = Transfer {
         direction: Direction::Fetch,
@@ -118,15 +118,15 @@ fn a_transfer_that_is_not_there_with_all_its_lines_is_refused() {
             far,
             ..valid
         };
-        let refused = Err(Refusal::Wrong(error));
-        assert_eq!(copier.begin(invalid, 16), refused, "{invalid:?}");
+        let refused = Err(Rejection::Invalid(error));
+        assert_eq!(copier.start_transfer(invalid, 16), refused, "{invalid:?}");
     }
-    assert_eq!(copier.begin(valid, 16), Ok(()));
+    assert_eq!(copier.start_transfer(valid, 16), Ok(()));
 }
 
 /// Compiles the program.
 fn compile() -> Vec<u8> {
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir().expect("a temporary folder");
     let program = folder.path().join("program");
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let options = "-O2 -Wall -Werror -nostdlib -ffreestanding -march=rv64imfc -mabi=lp64f -mcmodel=medany -static";
@@ -138,18 +138,20 @@ fn compile() -> Vec<u8> {
         .arg(&program)
         .arg(root.join("crates/nearmemory/tests/programs/copy.c"))
         .output()
-        .expect("it starts");
+        .expect("the command starts");
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{stderr}");
-    std::fs::read(program).expect("it is there")
+    std::fs::read(program).expect("the file can be read")
 }
 
 /// Runs the program and answers the newest or the oldest access first. Returns the maximum number of outstanding
 /// accesses.
 fn run(image: &Image, lines: usize, max_transfers: usize, newest_first: bool) -> usize {
     let mut far = Plain::new(100);
-    let mut memory = Controller::new(128 << 10, 512).copying(FAR..far.end(), max_transfers);
-    memory.put(image).expect("it fits");
+    let mut memory = Controller::new(128 << 10, 512).with_far_memory(FAR..far.end(), max_transfers);
+    memory
+        .load_program(image)
+        .expect("the program fits in memory");
     let mut hart = Hart::new(0, Extensions::NEAR_MEMORY);
     hart.pc = image.entry;
     let destination = FAR + 50 * LINE as u64;
@@ -157,7 +159,7 @@ fn run(image: &Image, lines: usize, max_transfers: usize, newest_first: bool) ->
         hart.set_x(register, value);
     }
     let (mut fast, mut outstanding, mut max_outstanding) =
-        (Fast::default(), Vec::<Access>::new(), 0);
+        (FastInterpreter::default(), Vec::<Access>::new(), 0);
     for now in 1..100_000 {
         memory.set_time(now);
         match fast.run(&mut hart, &mut memory, 7).1 {
@@ -171,8 +173,8 @@ fn run(image: &Image, lines: usize, max_transfers: usize, newest_first: bool) ->
             }
             Err(stop) => panic!("at {:#x}: {stop:?}", hart.pc),
         }
-        max_outstanding = max_outstanding.max(memory.copies());
-        outstanding.extend(memory.ask());
+        max_outstanding = max_outstanding.max(memory.outstanding_transfers());
+        outstanding.extend(memory.next_access());
         if now % 5 == 0 && !outstanding.is_empty() {
             let access = outstanding.remove(if newest_first {
                 outstanding.len() - 1
@@ -180,10 +182,10 @@ fn run(image: &Image, lines: usize, max_transfers: usize, newest_first: bool) ->
                 0
             });
             let data = far.serve(&access);
-            assert!(memory.done(access.number, &data));
+            assert!(memory.complete_access(access.number, &data));
         }
     }
-    panic!("it does not end, and is at {:#x}", hart.pc);
+    panic!("the program does not end, and is at {:#x}", hart.pc);
 }
 
 #[test]
@@ -192,7 +194,7 @@ fn compiled_program_copies_far_memory_with_stamps() {
         return;
     }
     let file = compile();
-    let image = Image::read(&file).expect("it is a program");
+    let image = Image::read(&file).expect("a valid ELF program");
     for lines in [0, 1, 4, 5, 8, 50] {
         for newest in [false, true] {
             // With one transfer at a time, the core waits before the second one.

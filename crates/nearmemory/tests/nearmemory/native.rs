@@ -51,7 +51,7 @@ fn run(host: &Path, arguments: &str, channel: &str) -> Output {
     command
         .args(arguments.split_whitespace())
         .env("NEARMEMORY_CP", channel);
-    command.output().expect("it starts")
+    command.output().expect("the command starts")
 }
 
 fn text(output: &Output) -> String {
@@ -60,14 +60,15 @@ fn text(output: &Output) -> String {
 
 #[test]
 fn programs_verify_their_results_natively() {
-    let program_folder = std::fs::read_dir(root().join("nearmemory/programs")).expect("a folder");
+    let program_folder =
+        std::fs::read_dir(root().join("nearmemory/programs")).expect("the folder can be read");
     for entry in program_folder {
         let name = entry.expect("a file").file_name();
         let name = name.to_str().expect("a name").strip_suffix("-host.c");
         let is_run = |name| PROGRAMS.iter().any(|(program, _)| *program == name);
         assert!(name.is_none_or(is_run), "{name:?} runs nowhere");
     }
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir().expect("a temporary folder");
     let mut last_program = "";
     for &(program, arguments) in PROGRAMS {
         let (host, channel) = (
@@ -104,7 +105,7 @@ fn programs_verify_their_results_natively() {
 
 #[test]
 fn arrays_and_typed_channels_run_natively() {
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir().expect("a temporary folder");
     let (host, channel) = (folder.path().join("host"), folder.path().join("arrays.so"));
     let source = Path::new("crates/nearmemory/tests/programs");
     compile(&source.join("arrays-host.c"), &host, &[]);
@@ -115,7 +116,7 @@ fn arrays_and_typed_channels_run_natively() {
 
 #[test]
 fn native_programs_of_several_sources_share_one_library() {
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir().expect("a temporary folder");
     let (host, channel) = (folder.path().join("host"), folder.path().join("parts.so"));
     let source = |name| format!("crates/nearmemory/tests/programs/{name}.c");
     let [first_source, second_source] = ["parts-host", "parts-host-2"].map(source);
@@ -132,7 +133,7 @@ fn native_programs_of_several_sources_share_one_library() {
 
 #[test]
 fn pipes_and_host_memory_copies_run_natively() {
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir().expect("a temporary folder");
     let source = Path::new("crates/nearmemory/tests/programs");
     for (program, arguments, expected) in [
         (
@@ -176,7 +177,7 @@ fn pipes_and_host_memory_copies_run_natively() {
 
 #[test]
 fn native_locks_hold_the_host_and_programs_stop() {
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir().expect("a temporary folder");
     let folder = folder.path();
     let (host, channel, changed) = (
         folder.join("host"),
@@ -185,7 +186,8 @@ fn native_locks_hold_the_host_and_programs_stop() {
     );
     let programs = Path::new("crates/nearmemory/tests/programs");
     compile(&programs.join("locks-host.c"), &host, &[]);
-    let source = std::fs::read_to_string(root().join(programs).join("locks.c")).expect("a source");
+    let source = std::fs::read_to_string(root().join(programs).join("locks.c"))
+        .expect("the file can be read");
     let original = "  nm_lock(1, NM_READ);\n";
     assert_eq!(source.matches(original).count(), 1);
     for (text, expected) in [
@@ -195,7 +197,7 @@ fn native_locks_hold_the_host_and_programs_stop() {
             "wrong: what is read once the write-back is acknowledged\n",
         ),
     ] {
-        std::fs::write(&changed, text).expect("room");
+        std::fs::write(&changed, text).expect("the file can be written");
         compile(&changed, &channel, &["-shared"]);
         let output = run(&host, "", &format!("locks={}", channel.display()));
         assert_eq!(self::text(&output), expected);
@@ -204,7 +206,7 @@ fn native_locks_hold_the_host_and_programs_stop() {
 
 #[test]
 fn native_runs_find_faults_and_reject_invalid_programs() {
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir().expect("a temporary folder");
     let folder = folder.path();
     let (host, channel, changed) = (
         folder.join("host"),
@@ -212,23 +214,23 @@ fn native_runs_find_faults_and_reject_invalid_programs() {
         folder.join("gups.c"),
     );
     compile(Path::new("nearmemory/programs/gups-host.c"), &host, &[]);
-    let source =
-        std::fs::read_to_string(root().join("nearmemory/programs/gups.c")).expect("a source");
-    let original = "line[at % 16] ^= random;";
+    let source = std::fs::read_to_string(root().join("nearmemory/programs/gups.c"))
+        .expect("the file can be read");
+    let original = "line[index % 16] ^= random;";
     assert_eq!(source.matches(original).count(), 1);
     std::fs::write(
         &changed,
-        source.replace(original, "if (i) line[at % 16] ^= random;"),
+        source.replace(original, "if (i) line[index % 16] ^= random;"),
     )
-    .expect("room");
+    .expect("the file can be written");
     compile(&changed, &channel, &["-shared"]);
     let output = run(&host, "65536 300", &format!("gups={}", channel.display()));
     assert_eq!(output.status.code(), Some(1));
     assert!(text(&output).contains("wrong: core\n"), "{}", text(&output));
     let foreign = folder.join("foreign");
-    let mut bytes = std::fs::read(&channel).expect("a channel program");
+    let mut bytes = std::fs::read(&channel).expect("the file can be read");
     bytes[18..20].copy_from_slice(&243_u16.to_le_bytes()); // The machine, in the header of an ELF file: RISC-V.
-    std::fs::write(&foreign, bytes).expect("room");
+    std::fs::write(&foreign, bytes).expect("the file can be written");
     for (binary, reason) in [
         (
             format!("gups={}", changed.display()),
@@ -266,7 +268,7 @@ fn native_runs_find_faults_and_reject_invalid_programs() {
 
 #[test]
 fn tree_node_counts_match_publications() {
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir().expect("a temporary folder");
     let program = folder.path().join("count");
     compile(
         Path::new("crates/nearmemory/tests/programs/count.c"),

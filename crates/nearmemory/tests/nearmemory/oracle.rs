@@ -1,7 +1,7 @@
 //! The scratchpad against an independent implementation of its rules: a plain array of lines, and lists of held
 //! requests.
 
-use cohkit_nearmemory::{Answer, Kind, Notice, Scratchpad, LINE};
+use cohkit_nearmemory::{HostResponse, Kind, Notice, Scratchpad, LINE};
 use proptest::prelude::*;
 use std::collections::VecDeque;
 
@@ -117,7 +117,7 @@ fn run(steps: Vec<Step>) -> Result<(), TestCaseError> {
     let mut answers = Vec::new();
     for (i, step) in steps.into_iter().enumerate() {
         let (request, now) = (i as u64, 10 * i as u64);
-        let new_answers: Vec<Answer> = match step {
+        let new_answers: Vec<HostResponse> = match step {
             Step::Read(line) => {
                 oracle.handle_request(line, Kind::Read, request, 0, now);
                 scratchpad
@@ -154,11 +154,11 @@ fn run(steps: Vec<Step>) -> Result<(), TestCaseError> {
             }
         };
         answers.extend(new_answers.into_iter().map(|answer| match answer {
-            Answer::Read { request, data } => {
+            HostResponse::Read { request, data } => {
                 assert!(data.iter().all(|byte| *byte == data[0]));
                 (request, Some(data[0]))
             }
-            Answer::Written { request } => (request, None),
+            HostResponse::Written { request } => (request, None),
         }));
         prop_assert_eq!(&answers, &oracle.answers);
         for line in 0..LINES {
@@ -168,13 +168,13 @@ fn run(steps: Vec<Step>) -> Result<(), TestCaseError> {
         }
         // Every third step, the core takes a notice.
         if i % 3 == 0 {
-            prop_assert_eq!(scratchpad.notice(), oracle.notices.pop_front());
+            prop_assert_eq!(scratchpad.take_notice(), oracle.notices.pop_front());
         }
     }
     while let Some(notice) = oracle.notices.pop_front() {
-        prop_assert_eq!(scratchpad.notice(), Some(notice));
+        prop_assert_eq!(scratchpad.take_notice(), Some(notice));
     }
-    prop_assert_eq!(scratchpad.notice(), None);
+    prop_assert_eq!(scratchpad.take_notice(), None);
     Ok(())
 }
 
@@ -191,7 +191,7 @@ fn read_returns_an_earlier_write_back() {
     let kind = Kind::WriteBack;
     scratchpad.lock(0, kind).unwrap();
     scratchpad.write_back(0, 1, &[1; LINE], 5).unwrap();
-    let read = |request, byte| Answer::Read {
+    let read = |request, byte| HostResponse::Read {
         request,
         data: Box::new([byte; LINE]),
     };
@@ -200,7 +200,7 @@ fn read_returns_an_earlier_write_back() {
     assert_eq!(scratchpad.read(0, 4, 8), Ok(None));
     scratchpad.write_back(0, 5, &[5; LINE], 9).unwrap();
     assert_eq!(scratchpad.read(0, 6, 10), Ok(None));
-    let written = |request| Answer::Written { request };
+    let written = |request| HostResponse::Written { request };
     let answers = scratchpad.release(0, kind, 11);
     assert_eq!(answers, Ok(vec![written(1), read(4, 3)]));
     let answers = scratchpad.unlock(0, kind, 12);
@@ -220,13 +220,13 @@ fn second_write_back_applies_after_the_release() {
         "it is stored before it is released"
     );
     // The stored write-back has a notice; the second one gets its notice when it is stored.
-    assert_eq!(scratchpad.notice(), Some(Notice { line: 0, kind }));
-    assert_eq!(scratchpad.notice(), None);
+    assert_eq!(scratchpad.take_notice(), Some(Notice { line: 0, kind }));
+    assert_eq!(scratchpad.take_notice(), None);
     let answer = scratchpad.release(0, kind, 7);
-    assert_eq!(answer, Ok(vec![Answer::Written { request: 1 }]));
+    assert_eq!(answer, Ok(vec![HostResponse::Written { request: 1 }]));
     assert_eq!(scratchpad.line(0), Some(&[2; LINE]));
     assert_eq!(scratchpad.stamps(0).unwrap().write, 7);
-    assert_eq!(scratchpad.notice(), Some(Notice { line: 0, kind }));
+    assert_eq!(scratchpad.take_notice(), Some(Notice { line: 0, kind }));
     let answers = scratchpad.unlock(0, kind, 8);
-    assert_eq!(answers, Ok(vec![Answer::Written { request: 2 }]));
+    assert_eq!(answers, Ok(vec![HostResponse::Written { request: 2 }]));
 }

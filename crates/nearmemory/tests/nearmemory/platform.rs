@@ -5,7 +5,7 @@ use cohkit_nearmemory::Platform;
 
 #[test]
 fn assumed_and_fitted_quantities_have_ranges() {
-    let platform = Platform::read(ENZIAN).expect("it is right");
+    let platform = Platform::read(ENZIAN).expect("the shipped description is valid");
     assert_eq!(platform.name, "enzian");
     for (name, _, quantity, meaning) in platform.quantities() {
         let is_guessed = ["assumed", "fitted"]
@@ -109,13 +109,13 @@ fn platform_errors_name_their_position() {
         );
     }
     // A text that is not TOML has an error in every line; five of them are reported, plus their number.
-    let errors = Platform::read(&"no toml\n".repeat(90)).expect_err("it is none");
+    let errors = Platform::read(&"no toml\n".repeat(90)).expect_err("invalid TOML");
     assert_eq!(errors.len(), 6);
-    let last_error = errors.last().expect("there are some");
+    let last_error = errors.last().expect("at least one error");
     assert_eq!(last_error.message, "85 more syntax errors in the TOML file");
     let mut platform = Platform::enzian();
     platform
         .set("link.latency", "120ns")
-        .expect("it can be set");
+        .expect("a valid value");
     assert_eq!(platform.link_latency.value, 120_000);
 }

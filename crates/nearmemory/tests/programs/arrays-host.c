@@ -12,28 +12,28 @@ static void numbers(uint64_t length) {
   struct nm_array bytes = nm_array(&arrays, length, 1), words = nm_array(&arrays, length, 8);
   struct nm_array halves = nm_array(&arrays, length, 2);
   require(bytes.far && words.far && halves.far, "no memory for numbers");
-  for (uint64_t i = 0; i < length; i++) NM_ELEMENT(uint8_t, bytes, i) = mixed(i), NM_ELEMENT(uint16_t, halves, i) = mixed(i);
+  for (uint64_t i = 0; i < length; i++) NM_ELEMENT(uint8_t, bytes, i) = hash(i), NM_ELEMENT(uint16_t, halves, i) = hash(i);
   require(nm_do(&arrays, WIDE, bytes, &words) == (int64_t)length, "how many are mapped");
   for (uint64_t i = 0; i < length; i++)
-    require(NM_ELEMENT(uint64_t, words, i) == (uint8_t)mixed(i) * 3u + 1, "what is mapped to more bytes");
+    require(NM_ELEMENT(uint64_t, words, i) == (uint8_t)hash(i) * 3u + 1, "what is mapped to more bytes");
   // Stores of the host between two operations are seen; stale copies of results, which the host has read before, are
   // not.
   for (uint64_t round = 0; round < 2; round++) {
     for (uint64_t i = 0; i < length; i += 3) NM_ELEMENT(uint64_t, words, i) = i + round * 100;
     require(nm_do(&arrays, NARROW, words, &bytes) == (int64_t)length, "how many are mapped back");
     for (uint64_t i = 0; i < length; i++) {
-      uint64_t word = i % 3 ? (uint8_t)mixed(i) * 3u + 1 : i + round * 100;
+      uint64_t word = i % 3 ? (uint8_t)hash(i) * 3u + 1 : i + round * 100;
       require(NM_ELEMENT(uint8_t, bytes, i) == (uint8_t)(word / 5), "what is mapped to fewer bytes");
     }
   }
   // In place.
   uint64_t kept = 0, found = nm_do(&arrays, ODD, halves, &halves);
   for (uint64_t i = 0; i < length; i++)
-    if (mixed(i) & 1) require(NM_ELEMENT(uint16_t, halves, kept++) == (uint16_t)mixed(i), "what is kept");
+    if (hash(i) & 1) require(NM_ELEMENT(uint16_t, halves, kept++) == (uint16_t)hash(i), "what is kept");
   require(kept == found, "how many are kept");
 }
 
-static struct point point(uint64_t i) { return (struct point){(int32_t)mixed(i), (int32_t)i, {i}}; }
+static struct point point(uint64_t i) { return (struct point){(int32_t)hash(i), (int32_t)i, {i}}; }
 
 static void points(uint64_t length) {
   struct nm_array points = nm_array(&arrays, length, sizeof(struct point)), one = nm_array(&arrays, 1, 8);
@@ -63,8 +63,8 @@ static void lines(uint64_t length) {
   uint64_t value = 0;
   require(words.far && wide.far && one.far, "no memory for lines");
   for (uint64_t i = 0; i < length; i++) {
-    NM_ELEMENT(uint64_t, words, i) = mixed(i);
-    value = value * 7 + mixed(i) - ~mixed(i);
+    NM_ELEMENT(uint64_t, words, i) = hash(i);
+    value = value * 7 + hash(i) - ~hash(i);
   }
   require(nm_do(&arrays, GROW, words, &wide) == (int64_t)length, "how many grow");
   require(nm_do(&arrays, MIX, wide, &one) == 1 && NM_ELEMENT(uint64_t, one, 0) == value, "what lines are reduced to");

@@ -16,8 +16,8 @@ __attribute__((noinline)) static uint64_t deep(uint64_t depth) {
   return depth == 0 ? 0 : 1 + deep(depth - 1) * calls;
 }
 
-int channel(uint64_t what, uint64_t b, uint64_t c, uint64_t d) {
-  switch (what) {
+int channel(uint64_t mode, uint64_t b, uint64_t c, uint64_t d) {
+  switch (mode) {
   case 1: nm_send_word(nm_register_pipe(3), 1); break;
   case 2: nm_fifo_send(1, 1); break;
   case 3: *nm_words(512) = 1; break;

@@ -5,45 +5,45 @@
 
 #include <stdio.h>
 
-#define TIMES 1000
-#define MOST 8
+#define ROUNDS 1000
+#define MAX_CORES 8
 
-static uint64_t counted, locked, lock, cores, turn, passed[MOST];
-static uint64_t early[MOST];
+static uint64_t counted, locked, lock, cores, turn, passed[MAX_CORES];
+static uint64_t arrivals[MAX_CORES];
 static struct nm_barrier barrier;
 
-static void take(void) {
+static void acquire_lock(void) {
   while (__atomic_exchange_n(&lock, 1, __ATOMIC_ACQUIRE)) {
   }
 }
 
 static void work(void *argument) {
   uint64_t own = (uintptr_t)argument;
-  for (int i = 0; i < TIMES; i++) {
+  for (int i = 0; i < ROUNDS; i++) {
     // One atomic addition, and one by compare-and-swap.
     __atomic_fetch_add(&counted, 1, __ATOMIC_RELAXED);
     uint64_t before = __atomic_load_n(&counted, __ATOMIC_RELAXED);
     while (!__atomic_compare_exchange_n(&counted, &before, before + 1, 1, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
     }
-    take();
+    acquire_lock();
     locked = locked * 3 + 1;
     __atomic_store_n(&lock, 0, __ATOMIC_RELEASE);
   }
-  for (int i = 0; i < TIMES; i++) {
+  for (int i = 0; i < ROUNDS; i++) {
     while (__atomic_load_n(&turn, __ATOMIC_ACQUIRE) % cores != own) {
     }
     passed[own] = passed[(own + cores - 1) % cores] + 1;
     __atomic_fetch_add(&turn, 1, __ATOMIC_RELEASE);
   }
   for (int i = 0; i < 3; i++) {
-    __atomic_fetch_add(&early[i], 1, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&arrivals[i], 1, __ATOMIC_RELAXED);
     nm_barrier_wait(&barrier);
-    if (__atomic_load_n(&early[i], __ATOMIC_RELAXED) != cores) early[MOST - 1] = 1;
+    if (__atomic_load_n(&arrivals[i], __ATOMIC_RELAXED) != cores) arrivals[MAX_CORES - 1] = 1;
   }
 }
 
 int main(void) {
-  struct nm_thread threads[MOST];
+  struct nm_thread threads[MAX_CORES];
   cores = nm_cores();
   barrier.cores = cores;
   for (uint64_t i = 1; i < cores; i++)
@@ -56,14 +56,14 @@ int main(void) {
   // A core that has ended is started again.
   if (cores > 1) {
     barrier.cores = cores = 1;
-    for (int i = 0; i < 3; i++) early[i] = 0;
+    for (int i = 0; i < 3; i++) arrivals[i] = 0;
     if (nm_thread_start(&threads[1], 1, work, NULL)) return 6;
     nm_thread_join(&threads[1]);
     cores = nm_cores();
   }
   uint64_t expected = 0;
-  for (uint64_t i = 0; i < (cores + (cores > 1)) * TIMES; i++) expected = expected * 3 + 1;
+  for (uint64_t i = 0; i < (cores + (cores > 1)) * ROUNDS; i++) expected = expected * 3 + 1;
   printf("%lu cores: %lu counted, %s, %lu turns, early %lu\n", (unsigned long)cores, (unsigned long)counted,
-         locked == expected ? "locked" : "not locked", (unsigned long)turn, (unsigned long)early[MOST - 1]);
+         locked == expected ? "locked" : "not locked", (unsigned long)turn, (unsigned long)arrivals[MAX_CORES - 1]);
   return 0;
 }

@@ -13,7 +13,7 @@ static struct pairs_sender out;
 static struct pairs_receiver in;
 
 // Returns the number of values sent until the receiver's end is reported.
-static uint64_t sent(void) {
+static uint64_t send_until_end(void) {
   uint64_t count = 0;
   while (count < 10000 && !pairs_send_to(1, &out, (pair){count, count * 3})) count++;
   return count;
@@ -24,8 +24,8 @@ int main(void) {
   out = pairs_sender(nm_pipe_of(1, 0), 4);
   in = pairs_receiver(nm_pipe_of(1, 10), 8);
   pair value;
-  uint64_t all = sent();
-  require(all >= 100 && all < 200, "more is sent than there is room for");
+  uint64_t sent = send_until_end();
+  require(sent >= 100 && sent < 200, "more is sent than there is room for");
   require(pairs_end_to(1, &out) == -1, "a stream without room does not end");
   uint64_t received = 0;
   int found;

@@ -1,5 +1,5 @@
-// Receives at most `most` values, or up to the end of their stream, and sends back those before `most / 2`. Ends its
-// own stream only if the received one has ended.
+// Receives at most `max_values` values, or up to the end of their stream, and sends back those before
+// `max_values / 2`. Ends its own stream only if the received one has ended.
 
 #include "nearmemory/channel.h"
 #include "nearmemory/typed.h"
@@ -12,15 +12,15 @@ NM_TYPED(pairs, pair)
 
 NM_CHANNEL(4096)
 
-int channel(uint64_t most, uint64_t b, uint64_t c, uint64_t d) {
+int channel(uint64_t max_values, uint64_t b, uint64_t c, uint64_t d) {
   struct pairs_receiver in = pairs_receiver(nm_pipe_at(0), 4);
   struct pairs_sender out = pairs_sender(nm_pipe_at(10), 8);
   pair value;
-  uint64_t taken = 0;
+  uint64_t received = 0;
   int found = 1;
-  while (taken < most && (found = pairs_receive(&in, &value))) {
+  while (received < max_values && (found = pairs_receive(&in, &value))) {
     value.high *= 2;
-    if (++taken < most / 2) pairs_send(&out, value);
+    if (++received < max_values / 2) pairs_send(&out, value);
   }
   pairs_flush(&out);
   if (!found) pairs_end(&out);

@@ -24,32 +24,32 @@ int main(int argc, char **argv) {
   if (argc == 3) return lend(argument(argc, argv, 1), argument(argc, argv, 2));
   uint64_t bytes = LINES * NM_LINE;
   volatile uint64_t *from = aligned_alloc(NM_LINE, bytes), *to = aligned_alloc(NM_LINE, bytes);
-  volatile uint64_t *told = aligned_alloc(NM_LINE, NM_LINE), *far = nm_far_alloc(bytes);
-  require(from && to && told && far, "no memory");
-  *told = 0;
+  volatile uint64_t *flag = aligned_alloc(NM_LINE, NM_LINE), *far = nm_far_alloc(bytes);
+  require(from && to && flag && far, "no memory");
+  *flag = 0;
   nm_give(0, from, bytes);
   nm_give(0, to, bytes);
-  nm_give(0, told, NM_LINE);
+  nm_give(0, flag, NM_LINE);
   nm_give(0, far, bytes);
-  must(nm_spawn(0, "lends", (uint64_t[4]){(uintptr_t)from, (uintptr_t)to, (uintptr_t)told, (uintptr_t)far}));
+  must(nm_spawn(0, "lends", (uint64_t[4]){(uintptr_t)from, (uintptr_t)to, (uintptr_t)flag, (uintptr_t)far}));
   for (uint64_t round = 0; round < ROUNDS; round++) {
-    for (uint64_t i = 0; i < bytes / 8; i++) from[i] = mixed(i + round), to[i] = 0;
+    for (uint64_t i = 0; i < bytes / 8; i++) from[i] = hash(i + round), to[i] = 0;
     nm_order();
     nm_send_word(nm_registers_of(0, 0), round);
-    while (*told != round + 1) nm_relax();
+    while (*flag != round + 1) nm_relax();
     nm_order();
     uint64_t differs = 0;
-    for (uint64_t i = 0; i < bytes / 8; i++) differs |= (from[i] ^ mixed(i + round)) | (to[i] ^ (mixed(i + round) * 3 + round));
+    for (uint64_t i = 0; i < bytes / 8; i++) differs |= (from[i] ^ hash(i + round)) | (to[i] ^ (hash(i + round) * 3 + round));
     require(differs == 0, "the lines that were copied back");
     nm_flush_all(far, bytes);
-    for (uint64_t i = 0; i < bytes / 8; i++) differs |= far[i] ^ (mixed(i + round) * 3 + round);
+    for (uint64_t i = 0; i < bytes / 8; i++) differs |= far[i] ^ (hash(i + round) * 3 + round);
     require(differs == 0, "the lines in far memory");
     nm_flush_all(far, bytes);
   }
   nm_end_words(nm_registers_of(0, 0));
-  uint64_t took[2];
-  for (int i = 0; i < 2; i++) require(nm_receive_word(nm_registers_of(0, 1), &took[i]), "the core ends too early");
+  uint64_t latencies[2];
+  for (int i = 0; i < 2; i++) require(nm_receive_word(nm_registers_of(0, 1), &latencies[i]), "the core ends too early");
   require(nm_wait(0, NULL) == NM_EXITED, "the core ends wrongly");
-  printf("a line of the host %lu, of far memory %lu\n", (unsigned long)took[0], (unsigned long)took[1]);
+  printf("a line of the host %lu, of far memory %lu\n", (unsigned long)latencies[0], (unsigned long)latencies[1]);
   return 0;
 }

@@ -9,7 +9,7 @@ NM_CHANNEL(4096, NM_REGISTER_PIPE(0), NM_REGISTER_PIPE(1), NM_GIVEN)
 
 #define LINES 100
 #define PART 25
-#define TOLD 200
+#define FLAG_LINE 200
 
 static uint64_t latency(uint64_t from) {
   uint64_t before = nm_write_stamp(0), start = nm_now();
@@ -18,7 +18,7 @@ static uint64_t latency(uint64_t from) {
   return nm_write_stamp(0) - start;
 }
 
-int channel(uint64_t from, uint64_t to, uint64_t told, uint64_t far) {
+int channel(uint64_t from, uint64_t to, uint64_t flag, uint64_t far) {
   uint64_t round;
   while (nm_receive_word(nm_register_pipe(0), &round)) {
     uint64_t since = nm_now();
@@ -32,10 +32,10 @@ int channel(uint64_t from, uint64_t to, uint64_t told, uint64_t far) {
     since = nm_now();
     nm_store(0, far, LINES);
     nm_stored_since(0, LINES, since);
-    nm_words(TOLD)[0] = round + 1;
+    nm_words(FLAG_LINE)[0] = round + 1;
     since = nm_now();
-    nm_store(TOLD, told, 1);
-    nm_stored_since(TOLD, 1, since);
+    nm_store(FLAG_LINE, flag, 1);
+    nm_stored_since(FLAG_LINE, 1, since);
   }
   nm_send_word(nm_register_pipe(1), latency(from));
   nm_send_word(nm_register_pipe(1), latency(far));

@@ -22,7 +22,7 @@ int main(int argc, char **argv) {
   void **at = place(0);
   uint64_t start = cycles();
   for (uint64_t i = 0; i < rounds * PAGES; i++) at = *(void *volatile *)at;
-  took("followed", cycles() - start + (at != place(0)));
+  print_duration("followed", cycles() - start + (at != place(0)));
   printf("last cache: %lu bytes\n", (unsigned long)nm_last_cache());
   char *far = nm_far_alloc(PAGES * PAGE);
   hint(far, 0);

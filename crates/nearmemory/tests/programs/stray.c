@@ -12,25 +12,25 @@ static const uint64_t constants[] = {1, 2, 3};
 
 __attribute__((noipa)) static volatile uint64_t *hidden(uint64_t at) { return (volatile uint64_t *)at; }
 
-int channel(uint64_t what, uint64_t b, uint64_t far, uint64_t d) {
+int channel(uint64_t access, uint64_t b, uint64_t far, uint64_t d) {
   nm_words(5)[0] = 42;
   nm_lock(5, NM_READ);
   // The host's read has arrived by then.
-  if (what) while (nm_notice() == NM_NO_NOTICE);
+  if (access) while (nm_notice() == NM_NO_NOTICE);
   uint64_t before = nm_write_stamp(0), stored = nm_read_stamp(0);
-  switch (what) {
+  switch (access) {
     case 0: break;
-    case 1: *hidden(0x210000) = 1; break;       // a pipe that it did not ask for
-    case 2: *hidden(0x4000000000) = 1; break;   // far memory, which it has by the copy engine only
-    case 3: nm_fetch(0, far + 4096, 1); break;  // behind what it was given
-    case 4: nm_fetch(0, far, 33); break;        // more than it was given
+    case 1: *hidden(0x210000) = 1; break;       // a pipe that it did not request
+    case 2: *hidden(0x4000000000) = 1; break;   // far memory, accessible only to the copy engine
+    case 3: nm_fetch(0, far + 4096, 1); break;  // beyond the granted memory
+    case 4: nm_fetch(0, far, 33); break;        // more than the granted memory
     case 5: *hidden((uint64_t)&channel) = 0; break;
     case 6: *hidden(0x220000) = 0; break;  // a FIFO
     case 7: nm_fetch(0, far + 8, 1); break;     // within a line
-    case 9: nm_store(511, far, 2); break;       // lines that there are not
+    case 9: nm_store(511, far, 2); break;       // lines that do not exist
     case 10: nm_store(0, far, 0); break;
     case 11: *hidden((uint64_t)constants) = 0; break;
-    case 8:  // what it may
+    case 8:  // permitted accesses
       *hidden(0x210010) = 1;
       nm_fetch(0, far, 1);
       nm_fetched(0, before);

@@ -11,9 +11,9 @@ static char binary[NM_BINARY];
 static long length;
 static volatile uint64_t *far;
 
-static void start(uint64_t what) {
+static void start(uint64_t mode) {
   nm_give(0, far, 2 * BYTES);
-  require(nm_start(0, binary, length, (uint64_t[4]){what, (uintptr_t)far}, 0) == 0, "a program starts behind another one");
+  require(nm_start(0, binary, length, (uint64_t[4]){mode, (uintptr_t)far}, 0) == 0, "a program starts behind another one");
 }
 
 int main(void) {
@@ -22,18 +22,18 @@ int main(void) {
   length = nm_binary("unwaited", binary, sizeof binary);
   memset((void *)far, 0x5a, BYTES);
   nm_clean_all(far, BYTES);
-  for (uint64_t what = 0; what < 3; what++) {
+  for (uint64_t mode = 0; mode < 3; mode++) {
     volatile uint64_t *stored = far + BYTES / 8;
     for (int i = 0; i < HALF; i++) stored[i * 16] = 0;
     nm_clean_all(stored, BYTES);
-    start(what);
+    start(mode);
     uint64_t word;
     require(nm_receive_word(nm_registers_of(0, 0), &word), "it has begun its copies");
-    if (what == 2) nm_stop(0);
+    if (mode == 2) nm_stop(0);
     int status = 0;
-    require(nm_wait(0, &status) == ends[what] && status == (what == 0 ? 5 : -1), "how it ends");
+    require(nm_wait(0, &status) == ends[mode] && status == (mode == 0 ? 5 : -1), "how it ends");
     nm_flush_all(stored, BYTES);
-    for (int i = 0; i < HALF; i++) require(stored[i * 16] == what + 1, "what it has stored is there once it has ended");
+    for (int i = 0; i < HALF; i++) require(stored[i * 16] == mode + 1, "what it has stored is there once it has ended");
     start(3);
     require(nm_wait(0, &status) == NM_EXITED && status == 0, "the scratchpad is zero");
   }

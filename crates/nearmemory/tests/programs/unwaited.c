@@ -7,17 +7,17 @@ NM_CHANNEL(4096, NM_GIVEN, NM_REGISTER_PIPE(0))
 
 #define HALF 256
 
-int channel(uint64_t what, uint64_t far, uint64_t c, uint64_t d) {
-  if (what == 3) {
+int channel(uint64_t mode, uint64_t far, uint64_t c, uint64_t d) {
+  if (mode == 3) {
     for (int i = 0; i < 2 * HALF * 16; i++)
       if (nm_words(0)[i]) return 1;
     return 0;
   }
-  for (int i = 0; i < HALF; i++) nm_words(HALF + i)[0] = what + 1;
+  for (int i = 0; i < HALF; i++) nm_words(HALF + i)[0] = mode + 1;
   for (int i = 0; i < 8; i++) nm_fetch(0, far, HALF);
   nm_store(HALF, far + HALF * 128, HALF);
   nm_send_word(nm_register_pipe(0), 1);
-  if (what == 1) *nm_words(2 * HALF) = 1;
-  while (what == 2) nm_now();
+  if (mode == 1) *nm_words(2 * HALF) = 1;
+  while (mode == 2) nm_now();
   return 5;
 }

@@ -17,12 +17,12 @@ where
 
     /// Delivers an event to the application and executes its actions.
     pub(super) fn deliver_event(&mut self, event: Event) -> Result<(), Violation> {
-        self.state.contract.event(&event);
+        self.state.contract.record_event(&event);
         let mut actions = Actions::new();
         self.state.application.handle(event, &mut actions);
         let actions: Vec<Action> = actions.take().collect();
         for action in actions {
-            let result = self.state.contract.action(&action);
+            let result = self.state.contract.check_action(&action);
             result.map_err(|breach| {
                 format!(
                     "line {}: {} {}",
@@ -201,7 +201,7 @@ where
                     }
                     WordOperation::Update(update) => {
                         let old_value = target[0];
-                        target[0] = update.of(old_value);
+                        target[0] = update.apply(old_value);
                         self.set_memory(line, line_words)?;
                         let words = [old_value].into();
                         self.deliver_event(Event::WordsRead { tag, words })
@@ -228,7 +228,7 @@ where
             ));
         }
         for (number, remote) in line_state.remotes.iter().enumerate() {
-            if self.static_model.permission_of(&remote.configuration) > Right::None {
+            if self.static_model.permission_of(&remote.configuration) > Permission::None {
                 let (name, other) = (
                     &self.static_model.name,
                     self.static_model.remote_name(number as u8),

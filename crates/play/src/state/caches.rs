@@ -72,8 +72,8 @@ where
         };
         let remote = (thread % usize::from(self.static_model.model.remotes)) as u8;
         let required = match kind {
-            Access::Load => Right::Read,
-            _ => Right::Write,
+            Access::Load => Permission::Read,
+            _ => Permission::Write,
         };
         let cache = &self.state.lines[line as usize].remotes[usize::from(remote)];
         let permission_before = self.static_model.permission_of(&cache.configuration);
@@ -157,7 +157,7 @@ where
             Some(Step::Update { word, update, .. }) => {
                 let target = &mut words[usize::from(word)];
                 let old_value = *target;
-                *target = update.of(old_value);
+                *target = update.apply(old_value);
                 (old_value, words)
             }
             Some(
@@ -186,7 +186,7 @@ where
                     running.pending_step = None;
                     return Ok(());
                 }
-                Step::Hint { line } => {
+                Step::Prefetch { line } => {
                     let remote = (thread % usize::from(self.static_model.model.remotes)) as u8;
                     self.check_bounds(thread, line, 0)?;
                     self.prefetch_line(line, remote)?;
@@ -244,7 +244,7 @@ where
     /// Prefetches a line for reading: starts what a load would start, unless the cache has permission or is blocked.
     fn prefetch_line(&mut self, line: Line, remote: u8) -> Result<(), Violation> {
         let cache = &self.state.lines[line as usize].remotes[usize::from(remote)];
-        if self.static_model.permission_of(&cache.configuration) >= Right::Read {
+        if self.static_model.permission_of(&cache.configuration) >= Permission::Read {
             return Ok(());
         }
         let result = self.remote_step(line, remote, Cause::Access(Access::Load))?;
@@ -287,7 +287,7 @@ where
                 let (name, message) =
                     (self.static_model.remote_name(flight.remote), flight.message);
                 return match outcome {
-                    Outcome::Leave => Ok(false),
+                    Outcome::Stall => Ok(false),
                     _ => Err(format!(
                         "{name} has no rule for {} of line {line}",
                         self.static_model.message_name(message)
@@ -359,8 +359,8 @@ where
         if let Some((thread, result)) = completed {
             self.advance(thread, result)?;
         }
-        if plan.after.right > plan.before.right {
-            self.check_permission(line, remote, plan.after.right)?;
+        if plan.after.permission > plan.before.permission {
+            self.check_permission(line, remote, plan.after.permission)?;
         }
         Ok(())
     }
@@ -386,10 +386,10 @@ where
         &self,
         line: Line,
         remote: u8,
-        permission: Right,
+        permission: Permission,
     ) -> Result<(), Violation> {
-        let is_compatible = |other: Right| {
-            other == Right::None || (permission, other) == (Right::Read, Right::Read)
+        let is_compatible = |other: Permission| {
+            other == Permission::None || (permission, other) == (Permission::Read, Permission::Read)
         };
         let line_state = &self.state.lines[line as usize];
         for (number, other) in line_state.remotes.iter().enumerate() {
@@ -405,9 +405,9 @@ where
             }
         }
         let lock = match self.state.locks.get(&line) {
-            Some(Right::None) => Right::Write,
-            Some(_) => Right::Read,
-            None => Right::None,
+            Some(Permission::None) => Permission::Write,
+            Some(_) => Permission::Read,
+            None => Permission::None,
         };
         match is_compatible(lock) {
             true => Ok(()),

@@ -97,7 +97,7 @@ where
         )?;
         let Some(reaction) = reaction else {
             return match outcome {
-                Outcome::Leave => Ok(false),
+                Outcome::Stall => Ok(false),
                 _ => {
                     let state = &model.home.states[usize::from(configuration.state)].name;
                     let event = event_words(model.protocol, model.home, trigger.event);
@@ -221,9 +221,9 @@ where
             .step(&mut next_configuration, trigger, &mut tables);
         let wants = match result {
             Ok(Outcome::Taken { .. }) => self.static_model.known_permission(&next_configuration),
-            _ => Right::None,
+            _ => Permission::None,
         };
-        let wants = if wants > has { wants } else { Right::None };
+        let wants = if wants > has { wants } else { Permission::None };
         self.schedule_event(MemoryChannel::Read(line), Event::Read { line, wants, has });
     }
 
@@ -275,7 +275,7 @@ where
             self.state.locks.insert(line, local.ensures);
         }
         let operation = match local.ensures {
-            Right::None => Operation::CleanInvalidate,
+            Permission::None => Operation::CleanInvalidate,
             _ => Operation::Clean,
         };
         let done = Event::Done {
@@ -346,11 +346,11 @@ where
         Err(ZERO_LATENCY_MEMORY.into())
     }
 
-    fn lock(&self) -> Right {
+    fn lock(&self) -> Permission {
         match self.transition.state.locks.get(&self.line) {
-            Some(Right::None) => Right::Write,
-            Some(_) => Right::Read,
-            None => Right::None,
+            Some(Permission::None) => Permission::Write,
+            Some(_) => Permission::Read,
+            None => Permission::None,
         }
     }
 

@@ -1,7 +1,8 @@
 //! Exploration of applications with their protocol: two lines, in separate units and in one unit.
 
-use cohkit_testing::mutations::kept_without_right;
-use cohkit_testing::mutations::tried_again;
+use cohkit_diagnostics::Span;
+use cohkit_testing::mutations::kept_without_permission;
+use cohkit_testing::mutations::retried_store::retried_store;
 
 use cohkit_application::interface::{
     Action, Actions, Application, Contents, Event, Line, Operation, Placement, Scenario, Step,
@@ -16,11 +17,10 @@ use cohkit_application::view::{Order, View};
 use cohkit_play::{explore, Ending, ExplorationModel};
 use cohkit_protocol::construct::construct;
 use cohkit_protocol::protocol::{Bound, Bounds, Protocol};
-use cohkit_protocol::text::{parse, Span};
-use kept_without_right::{kept_without_right, mixed_up};
+use cohkit_protocol::text::parse;
+use kept_without_permission::{kept_without_permission, kept_without_permission_and_stale};
 use std::fmt::Debug;
 use std::hash::Hash;
-use tried_again::tried_again;
 
 fn explore_eci<S: Scenario>(
     scenario: &S,
@@ -47,14 +47,14 @@ where
     S::Application: Clone + Eq + Hash + Debug,
     S::Thread: Clone + Eq + Hash + Debug,
 {
-    let protocol = parse(&eci()).expect("it is right");
+    let protocol = parse(&eci()).expect("protocol without errors");
     let system = ((lines, words), (units, waiting, reads));
     explore_protocol(&protocol, &Bounds::default(), scenario, remotes, system)
 }
 
 fn eci() -> String {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../protocols/eci.coh");
-    std::fs::read_to_string(path).expect("it is there")
+    std::fs::read_to_string(path).expect("ECI")
 }
 
 /// Explores a given protocol, whose home is constructed without these bounds.
@@ -69,7 +69,7 @@ where
     S::Application: Clone + Eq + Hash + Debug,
     S::Thread: Clone + Eq + Hash + Debug,
 {
-    let construction = construct(protocol).expect("there is a home");
+    let construction = construct(protocol).expect("protocol with a home");
     let bounded_protocol = Protocol {
         bounds: bounds.clone(),
         ..protocol.clone()
@@ -77,7 +77,7 @@ where
     explore(&ExplorationModel {
         protocol: &bounded_protocol,
         home: &construction.controller(remotes),
-        rights: &construction.rights(remotes),
+        permissions: &construction.permissions(remotes),
         scenario,
         remotes,
         lines,
@@ -131,7 +131,7 @@ fn no_increment_of_a_shared_table_is_lost() {
 }
 
 #[test]
-fn two_caches_share_a_table() {
+fn shared_table_of_two_caches_is_verified() {
     let table = SharedTable {
         cached: false,
         threads: 2,
@@ -141,7 +141,7 @@ fn two_caches_share_a_table() {
 }
 
 #[test]
-fn lines_are_invalidated() {
+fn invalidation_is_verified() {
     for (dirty, held) in [(true, true), (false, true), (false, false)] {
         let engine = Invalidation {
             lines: 1,
@@ -156,7 +156,7 @@ fn lines_are_invalidated() {
 }
 
 #[test]
-fn reads_are_answered_by_a_prefetcher() {
+fn prefetcher_is_verified() {
     for (blocks, burst) in [(0, 1), (1, 1), (1, 2), (2, 2)] {
         let prefetch = Prefetch {
             lines: 2,
@@ -235,7 +235,7 @@ fn messages_over_a_bus_are_not_explored() {
 /// A view of one line, two synchronisation addresses and the base table: one row in two lines of one word, or rows in
 /// lines of two words. One or two transactions append the rows.
 #[test]
-fn a_view_is_brought_up_to_date() {
+fn view_update_is_verified() {
     let order = Order {
         customer: 1,
         price: 5,
@@ -388,7 +388,7 @@ fn applications_may_withhold_one_or_two_lines() {
 /// Two caches pass a line to each other through memory, which takes a memory read. If the application takes that line
 /// while it withholds another, and the unit has only one outstanding read, the system deadlocks.
 #[test]
-fn a_withheld_read_keeps_its_place() {
+fn withheld_read_keeps_its_position() {
     let withholding = Withholding {
         locks: false,
         threads: [(1, 1), (1, 2)],
@@ -512,7 +512,7 @@ where
 }
 
 #[test]
-fn mistakes_of_applications_are_found() {
+fn application_mistakes_are_detected() {
     let calls = Calls::new(1, 1, Some(2));
     let violations = [
         violation(&table(1), Slip::NeverUnlocks),
@@ -641,26 +641,26 @@ fn bound(limit: u16) -> Bound {
 fn access_bytes_equal_the_last_write() {
     let threads = Steps(vec![vec![STORE], vec![LOAD]]);
     let explore_text = |text: &str| {
-        let protocol = parse(text).expect("it is right");
+        let protocol = parse(text).expect("protocol without errors");
         explore_protocol(&protocol, &Bounds::default(), &threads, 2, ONE_LINE)
     };
     let Ending::Violated {
         what: violation, ..
-    } = explore_text(&mixed_up(&eci()))
+    } = explore_text(&kept_without_permission_and_stale(&eci()))
     else {
         panic!("old bytes are used");
     };
     expect_test::expect!["DataOnce carries a stale copy for an access that does not cache it"]
         .assert_eq(&violation);
-    assert_verified(&explore_text(&kept_without_right(&eci())));
+    assert_verified(&explore_text(&kept_without_permission(&eci())));
 }
 
 /// A store that first gives up a permission and is retried is performed once, for any interleaving.
 #[test]
-fn accesses_that_are_to_be_tried_again_are_performed_once() {
-    let retrying_text = tried_again(&eci());
+fn retried_accesses_are_performed_once() {
+    let retrying_text = retried_store(&eci());
     let threads = Steps(vec![vec![LOAD, STORE, LOAD], vec![LOAD, STORE]]);
-    let protocol = parse(&retrying_text).expect("it is right");
+    let protocol = parse(&retrying_text).expect("protocol without errors");
     let bounds = Bounds::default();
     assert_verified(&explore_protocol(&protocol, &bounds, &threads, 2, ONE_LINE));
     assert_verified(&explore_protocol(
@@ -675,15 +675,15 @@ fn accesses_that_are_to_be_tried_again_are_performed_once() {
 /// Regression: prefetches formerly ignored the bounds. Here the bounds permit no ReadShared, so nothing happens.
 #[test]
 fn hints_keep_the_bounds_of_the_text() {
-    let protocol = parse(&eci()).expect("it is right");
+    let protocol = parse(&eci()).expect("protocol without errors");
     let read = protocol
         .message_ids()
         .find(|&id| protocol.message(id).name == "ReadShared");
     let no_reads = Bounds {
-        per_message: vec![(read.expect("it is there"), bound(0))],
+        per_message: vec![(read.expect("ECI"), bound(0))],
         ..Bounds::default()
     };
-    let prefetch_line = Steps(vec![vec![Step::Hint { line: 0 }]]);
+    let prefetch_line = Steps(vec![vec![Step::Prefetch { line: 0 }]]);
     let states = |bounds: &Bounds| {
         assert_verified(&explore_protocol(
             &protocol,
@@ -699,8 +699,8 @@ fn hints_keep_the_bounds_of_the_text() {
 
 /// The error has the same wording as those of the checker and the simulator.
 #[test]
-fn messages_in_flight_are_counted_in_games_too() {
-    let protocol = parse(&eci()).expect("it is right");
+fn explorations_count_messages_in_flight() {
+    let protocol = parse(&eci()).expect("protocol without errors");
     let at_most = |limit| Bounds {
         in_flight: Some(bound(limit)),
         ..Bounds::default()
@@ -722,18 +722,18 @@ fn messages_in_flight_are_counted_in_games_too() {
 /// Regression: the consumed message was removed only after the home had sent. By then its position belonged to another
 /// message if the protocol file names the sent message first.
 #[test]
-fn the_order_of_messages_in_the_text_makes_no_difference() {
+fn declaration_order_of_messages_has_no_effect() {
     let text = eci();
-    let (head, rest) = text.split_once("  request:  ").expect("requests");
-    let (requests, rest) = rest.split_once("  grant:    ").expect("grants");
-    let (grants, tail) = rest.split_once("\n}").expect("an end");
+    let (head, rest) = text.split_once("  request:  ").expect("`request:` line");
+    let (requests, rest) = rest.split_once("  grant:    ").expect("`grant:` line");
+    let (grants, tail) = rest.split_once("\n}").expect("end of the messages block");
     let swapped = format!(
         "{head}  grant:    {grants}\n  request:  {}\n}}{tail}",
         requests.trim_end()
     );
     let threads = Steps(vec![vec![STORE, LOAD], vec![LOAD, STORE]]);
     let [original_states, swapped_states] = [&text, &swapped].map(|text| {
-        let protocol = parse(text).expect("it is right");
+        let protocol = parse(text).expect("protocol without errors");
         assert_verified(&explore_protocol(
             &protocol,
             &Bounds::default(),

@@ -48,7 +48,7 @@ fn main() -> ExitCode {
                 }
                 for number in first..count.min(first + BATCH) {
                     let number = seed.wrapping_add(number);
-                    let text = corpus.text(number);
+                    let text = corpus.input(number);
                     let outcome = catch_unwind(AssertUnwindSafe(|| mutate_text::check(&text, number % 16 == 0)));
                     match outcome {
                         Ok(Ok(true)) => {

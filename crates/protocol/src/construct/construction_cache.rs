@@ -1,6 +1,6 @@
 //! Cache of constructed homes: successive points of a sweep use the same home.
 
-use super::rights::KnownRights;
+use super::permissions::KnownPermissions;
 use super::{construct, Construction, ConstructionError};
 use crate::controller::Controller;
 use crate::protocol::Protocol;
@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// A home constructed from a policy, and its knowledge of its remotes' permissions.
-pub type Constructed = (Controller, KnownRights);
+pub type Constructed = (Controller, KnownPermissions);
 
 /// Cache entry: the inputs of a construction and its result.
 struct CachedConstruction {
@@ -54,7 +54,7 @@ impl Homes {
         let construction = construct(protocol).and_then(Construction::sound)?;
         let constructed = Arc::new((
             construction.controller(remotes),
-            construction.rights(remotes),
+            construction.permissions(remotes),
         ));
         let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         entries.push_front(CachedConstruction {
@@ -94,7 +94,7 @@ mod tests {
         let first = homes.constructed(&protocol, 2).unwrap();
         let construction = construct(&protocol).unwrap();
         assert_eq!(first.0, construction.controller(2));
-        assert_eq!(first.1, construction.rights(2));
+        assert_eq!(first.1, construction.permissions(2));
         let second = homes.constructed(&parse(text).unwrap(), 2).unwrap();
         assert!(Arc::ptr_eq(&first, &second));
 

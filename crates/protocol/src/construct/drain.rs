@@ -284,7 +284,7 @@ impl Product<'_, '_> {
             && product_state.settings.iter().all(|&setting| {
                 let setting = self.environment.setting(setting);
                 setting.messages().next().is_none()
-                    && self.environment.protocol.remote.states[setting.state.index()].stable()
+                    && self.environment.protocol.remote.states[setting.state.index()].is_stable()
             })
     }
 
@@ -406,7 +406,7 @@ impl Product<'_, '_> {
                 _ => format!("{} {remote}", protocol.remote.name),
             };
             let state = &protocol.remote.states[setting.state.index()];
-            if !state.stable() {
+            if !state.is_stable() {
                 let names: Vec<_> = state
                     .waits
                     .iter()

@@ -6,7 +6,7 @@
 use super::fault::Refusal;
 use crate::controller::{Access, Effect, Event};
 use crate::execute::{Act, Machine, Outcome, Trigger};
-use crate::protocol::{Class, End, Home, MessageId, Protocol, Right, StateId};
+use crate::protocol::{Class, End, Home, MessageId, Permission, Protocol, StateId};
 use rustc_hash::FxHashMap;
 use std::rc::Rc;
 
@@ -62,11 +62,12 @@ pub struct Environment<'a> {
     /// Protocol of the remote.
     pub protocol: &'a Protocol,
     remote: Machine<'a>,
-    /// Queue of each message.
+    /// For each message, the index of its queue in [`Setting::queues`].
     queue_of: Vec<usize>,
-    queues: usize,
+    queue_count: usize,
     classes: Vec<Class>,
-    in_flight: u16,
+    /// Maximum number of messages in flight.
+    max_in_flight: u16,
     settings: Vec<Rc<Setting>>,
     ids: FxHashMap<Rc<Setting>, SettingId>,
     moves: FxHashMap<SettingId, Moves>,
@@ -121,13 +122,13 @@ impl<'a> Environment<'a> {
                 }
             }
         }
-        let direction = |message: MessageId| protocol.channel_of(message).from == End::Home;
+        let is_from_home = |message: MessageId| protocol.channel_of(message).from == End::Home;
         let queue_of = protocol
             .message_ids()
             .map(
                 |message| match protocol.order_of(protocol.message(message).channel) {
                     None => 0,
-                    Some(group) => 1 + 2 * group + usize::from(direction(message)),
+                    Some(group) => 1 + 2 * group + usize::from(is_from_home(message)),
                 },
             )
             .collect();
@@ -135,9 +136,9 @@ impl<'a> Environment<'a> {
             protocol,
             remote: Machine::new(remote, 1),
             queue_of,
-            queues: 1 + 2 * protocol.orders.len(),
+            queue_count: 1 + 2 * protocol.orders.len(),
             classes,
-            in_flight: protocol
+            max_in_flight: protocol
                 .bounds
                 .in_flight
                 .map_or(DEFAULT_IN_FLIGHT, |bound| bound.limit),
@@ -158,8 +159,8 @@ impl<'a> Environment<'a> {
     }
 
     /// Permission of a remote in a state.
-    pub fn right(&self, state: StateId) -> Right {
-        self.protocol.remote.states[state.index()].right
+    pub fn permission(&self, state: StateId) -> Permission {
+        self.protocol.remote.states[state.index()].permission
     }
 
     /// The first-in first-out queue a message travels in, if it is ordered.
@@ -169,11 +170,11 @@ impl<'a> Environment<'a> {
 
     /// Maximum number of messages in flight that does not count as unbounded growth.
     pub fn in_flight_limit(&self) -> u16 {
-        self.in_flight
+        self.max_in_flight
     }
 
     /// Highest permission that a grant gives in any state.
-    pub fn granted(&self, grant: MessageId) -> Right {
+    pub fn granted(&self, grant: MessageId) -> Permission {
         let grant_rules = self
             .protocol
             .remote
@@ -182,18 +183,18 @@ impl<'a> Environment<'a> {
             .filter(|rule| rule.event == Event::Message(grant));
         grant_rules
             .filter_map(|rule| match &rule.effect {
-                Effect::Take { next, .. } => Some(self.right(next.unwrap_or(rule.state))),
+                Effect::Take { next, .. } => Some(self.permission(next.unwrap_or(rule.state))),
                 _ => None,
             })
             .max()
-            .unwrap_or(Right::None)
+            .unwrap_or(Permission::None)
     }
 
     /// Setting at power-up: initial state, no message in flight.
     pub fn initial(&mut self) -> SettingId {
         let empty = Setting {
             state: StateId(0),
-            queues: vec![Vec::new(); self.queues],
+            queues: vec![Vec::new(); self.queue_count],
         };
         self.intern(empty)
     }
@@ -203,6 +204,7 @@ impl<'a> Environment<'a> {
         &self.settings[id.0 as usize]
     }
 
+    /// Returns the index of a setting.
     fn intern(&mut self, setting: Setting) -> SettingId {
         if let Some(&id) = self.ids.get(&setting) {
             return id;
@@ -214,6 +216,7 @@ impl<'a> Environment<'a> {
         id
     }
 
+    /// Adds a message to its queue.
     fn enqueue(&self, setting: &mut Setting, message: MessageId) {
         let queue = self.queue_of[message.index()];
         let messages = &mut setting.queues[queue];
@@ -284,7 +287,7 @@ impl<'a> Environment<'a> {
             .ok()?
         {
             Outcome::Unexpected => None,
-            Outcome::Leave | Outcome::Refuse => Some(None),
+            Outcome::Stall | Outcome::Refuse => Some(None),
             Outcome::Taken { acts, .. } => {
                 let sends = acts.into_iter().filter_map(|act| match act {
                     Act::Send { message, .. } => Some(message),
@@ -305,6 +308,7 @@ impl<'a> Environment<'a> {
         moves
     }
 
+    /// Computes the moves from a setting.
     fn find_moves(&mut self, id: SettingId) -> Result<Vec<Move>, MoveError> {
         let setting = self.setting(id).clone();
         let mut moves = Vec::new();
@@ -325,7 +329,7 @@ impl<'a> Environment<'a> {
             };
             moves.push(self.make_move(next_setting, event, sends)?);
         }
-        for queue in 0..self.queues {
+        for queue in 0..self.queue_count {
             for message in Self::heads(&setting, queue) {
                 if self.to_home(message) {
                     continue;
@@ -348,6 +352,7 @@ impl<'a> Environment<'a> {
         Ok(moves)
     }
 
+    /// Returns the move that sends these messages; an error if too many messages are then in flight.
     fn make_move(
         &mut self,
         mut setting: Setting,
@@ -357,7 +362,7 @@ impl<'a> Environment<'a> {
         for &message in &sends {
             self.enqueue(&mut setting, message);
         }
-        let exceeds_bound = setting.messages().count() > self.in_flight as usize;
+        let exceeds_bound = setting.messages().count() > self.max_in_flight as usize;
         let to = self.intern(setting);
         let step = Move { event, sends, to };
         if exceeds_bound {
@@ -370,7 +375,7 @@ impl<'a> Environment<'a> {
     /// alone. Messages behind a request stalled in the queue `blocked` do not count.
     pub fn must_answer(&mut self, id: SettingId, blocked: Option<usize>) -> bool {
         let setting = self.setting(id).clone();
-        for queue in 0..self.queues {
+        for queue in 0..self.queue_count {
             if Some(queue) == blocked {
                 continue;
             }
@@ -379,7 +384,7 @@ impl<'a> Environment<'a> {
                 return true;
             }
         }
-        for queue in 0..self.queues {
+        for queue in 0..self.queue_count {
             for message in Self::heads(&setting, queue) {
                 if self.to_home(message) {
                     continue;

@@ -30,13 +30,13 @@ pub type View = Vec<ViewStep>;
 #[derive(Clone, Copy)]
 enum Operation {
     /// The home took this message from the remote.
-    Taken(MessageId),
+    Receive(MessageId),
     /// The home sent this message to the remote.
-    Sent(MessageId),
+    Send(MessageId),
 }
 
 /// One remote's silent moves before each of its operations, and after the last.
-type Run = Vec<Vec<(SettingId, Move)>>;
+type SilentMoves = Vec<Vec<(SettingId, Move)>>;
 
 /// Draws a run that is consistent with `view` and ends with `remote` in `setting`. If `delivered` is given, that
 /// message then reaches the remote, which has no rule for it.
@@ -48,7 +48,7 @@ pub fn explain(
     setting: SettingId,
     delivered: Option<MessageId>,
 ) -> Sequence {
-    let runs: Vec<Run> = (0..remotes)
+    let runs: Vec<SilentMoves> = (0..remotes)
         .map(|other| {
             let operations = operations(view, other);
             let target = (other == remote).then_some(setting);
@@ -68,9 +68,9 @@ pub fn explain(
         drawing.home(step.input, &step.acts);
     }
     for other in 0..remotes {
-        let last_position = runs[other as usize].len() - 1;
-        if position[other as usize] == last_position {
-            drawing.silent(other, &runs[other as usize][last_position]);
+        let final_position = runs[other as usize].len() - 1;
+        if position[other as usize] == final_position {
+            drawing.silent(other, &runs[other as usize][final_position]);
         }
     }
     if let Some(message) = delivered {
@@ -86,12 +86,13 @@ pub fn explain(
     drawing.sequence
 }
 
+/// Returns the operations of a view on one remote's channels.
 fn operations(view: &[ViewStep], remote: u16) -> Vec<Operation> {
     let mut operations = Vec::new();
     for step in view {
         if let (Event::Message(message), Some(sender)) = step.input {
             if sender == remote {
-                operations.push(Operation::Taken(message));
+                operations.push(Operation::Receive(message));
             }
         }
         operations.extend(step.acts.iter().filter_map(|act| match act {
@@ -99,19 +100,19 @@ fn operations(view: &[ViewStep], remote: u16) -> Vec<Operation> {
                 message,
                 to: Receiver::Remote(to),
                 ..
-            } if *to == remote => Some(Operation::Sent(*message)),
+            } if *to == remote => Some(Operation::Send(*message)),
             _ => None,
         }));
     }
     operations
 }
 
-/// A shortest run through all operations, to the target setting if one is given.
+/// Finds a shortest run through all operations, to the target setting if one is given.
 fn find_run(
     environment: &mut Environment,
     operations: &[Operation],
     target: Option<SettingId>,
-) -> Option<Run> {
+) -> Option<SilentMoves> {
     type Node = (usize, SettingId);
     let start: Node = (0, environment.initial());
     let mut parents: FxHashMap<Node, Option<(Node, Option<Move>)>> = FxHashMap::default();
@@ -139,8 +140,8 @@ fn find_run(
         };
         if let Some(operation) = operations.get(position) {
             let next_setting = match *operation {
-                Operation::Taken(message) => environment.receive(setting, message),
-                Operation::Sent(message) => Some(environment.send(setting, message)),
+                Operation::Receive(message) => environment.receive(setting, message),
+                Operation::Send(message) => Some(environment.send(setting, message)),
             };
             if let Some(next_setting) = next_setting {
                 enqueue((position + 1, next_setting), None);
@@ -169,7 +170,8 @@ pub struct Drawing<'e, 'a> {
     pub sequence: Sequence,
     /// Messages sent and not yet received: sender, receiver, message, flight.
     messages_in_flight: Vec<(usize, usize, MessageId, u32)>,
-    flights: u32,
+    /// Number of messages sent so far.
+    flight_count: u32,
 }
 
 impl<'e, 'a> Drawing<'e, 'a> {
@@ -194,7 +196,7 @@ impl<'e, 'a> Drawing<'e, 'a> {
                 steps: Vec::new(),
             },
             messages_in_flight: Vec::new(),
-            flights: 0,
+            flight_count: 0,
         }
     }
 
@@ -214,8 +216,8 @@ impl<'e, 'a> Drawing<'e, 'a> {
     }
 
     fn send(&mut self, from: usize, to: usize, message: MessageId, visible: bool) {
-        let flight = self.flights;
-        self.flights += 1;
+        let flight = self.flight_count;
+        self.flight_count += 1;
         self.messages_in_flight.push((from, to, message, flight));
         let message = self.environment.protocol.message(message).name.clone();
         self.push(
@@ -240,8 +242,8 @@ impl<'e, 'a> Drawing<'e, 'a> {
         let flight = match index {
             Some(index) => self.messages_in_flight.remove(index).3,
             None => {
-                self.flights += 1;
-                self.flights - 1
+                self.flight_count += 1;
+                self.flight_count - 1
             }
         };
         let message = self.environment.protocol.message(message).name.clone();
@@ -316,11 +318,11 @@ impl<'e, 'a> Drawing<'e, 'a> {
                 } => self.send(home, *to as usize, *message, true),
                 Act::Send { .. }
                 | Act::WriteMemory
-                | Act::SetAside
-                | Act::WriteAside
+                | Act::DeferStore
+                | Act::CommitDeferred
                 | Act::Done
-                | Act::Every { .. }
-                | Act::Unlocked => {}
+                | Act::BulkTransition { .. }
+                | Act::AcknowledgeUnlock => {}
                 Act::StartRead => self.push(home, does("reads memory".into()), true),
                 Act::StartWrite => self.push(home, does("writes memory".into()), true),
                 Act::StartStore { .. } => {

@@ -7,8 +7,8 @@ use super::knowledge::{Knowledge, KnowledgeError, KnowledgeId};
 use super::program::{Entry, LazyTables, Slot, CURRENT_REQUEST, KNOWN, LOCAL, MEMORY, REQUESTER};
 use crate::controller::{Controller, Event};
 use crate::execute::{Act, Configuration, Machine, Outcome, Receiver, Trigger};
-use crate::policy::{Policy, Stall, When};
-use crate::protocol::{Carries, Class, MessageId, Right};
+use crate::policy::{GrantCondition, Policy, Stall};
+use crate::protocol::{Carries, Class, MessageId, Permission};
 use cohkit_base::words::counted;
 use rustc_hash::FxHashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -111,7 +111,7 @@ pub fn inputs(knowledge: &Knowledge, remotes: u16) -> Vec<Input> {
         .requests
         .iter()
         .flat_map(|request| &request.grants)
-        .any(|grant| grant.when == When::Chosen);
+        .any(|grant| grant.condition == GrantCondition::Chosen);
     inputs.extend((0..=u8::from(has_choice)).map(|choice| (Event::MemoryData(choice), None)));
     inputs.push((Event::MemoryDone, None));
     inputs
@@ -250,7 +250,7 @@ impl Explorer<'_, '_> {
                 Event::Message(message) => return Err(self.stuck_fault(state, input, message)),
                 _ => return Ok(()),
             },
-            Ok(Outcome::Leave) => {
+            Ok(Outcome::Stall) => {
                 self.note_doubtful_wait(state, input);
                 Cell::Leave
             }
@@ -468,7 +468,7 @@ impl Explorer<'_, '_> {
         for remote in (0..self.graph.remotes).filter(|&remote| remote + 1 != requester) {
             let set = self.graph.knowledge(state, remote);
             let facts = self.knowledge.facts(set);
-            let waits = !facts.forward && facts.rights <= ensure && facts.dirty;
+            let waits = !facts.forward && facts.permissions <= ensure && facts.dirty;
             if waits && !facts.must_answer[0] {
                 let view = self.graph.view(state);
                 let (owing, free) = self.split_by_answer(set, None);
@@ -513,18 +513,18 @@ impl Explorer<'_, '_> {
                 explorer
                     .knowledge
                     .environment
-                    .right(explorer.knowledge.environment.setting(setting).state)
+                    .permission(explorer.knowledge.environment.setting(setting).state)
             };
             let settings = self.knowledge.settings(set_after).to_vec();
             let Some(&counterexample) = settings
                 .iter()
-                .find(|&&setting| permission_in(self, setting) > expectation.right)
+                .find(|&&setting| permission_in(self, setting) > expectation.permission)
             else {
                 continue;
             };
             let as_expected = settings
                 .iter()
-                .find(|&&setting| permission_in(self, setting) <= expectation.right)
+                .find(|&&setting| permission_in(self, setting) <= expectation.permission)
                 .copied();
             let mut view = self.graph.view(state);
             view.push(ViewStep {
@@ -542,10 +542,10 @@ impl Explorer<'_, '_> {
                 text: format!(
                     "`{}` does not imply that the remote has {}: it may be {state_text}",
                     self.name(message),
-                    match expectation.right {
-                        Right::None => "no permission",
-                        Right::Read => "at most read permission",
-                        Right::Write => "any particular permission",
+                    match expectation.permission {
+                        Permission::None => "no permission",
+                        Permission::Read => "at most read permission",
+                        Permission::Write => "any particular permission",
                     }
                 ),
                 remedy: None,

@@ -1,7 +1,7 @@
 //! Faults that a construction finds in a protocol, and its notes.
 
-use crate::text::Span;
 use cohkit_base::sequence::Sequence;
+use cohkit_diagnostics::Span;
 use serde::Serialize;
 
 /// The construction does not apply to this form of protocol.

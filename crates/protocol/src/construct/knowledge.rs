@@ -1,7 +1,7 @@
 //! Knowledge sets: all settings of one remote that are consistent with the home's observations.
 
 use super::environment::{Environment, MoveError, SettingId};
-use crate::protocol::{Class, MessageId, Right};
+use crate::protocol::{Class, MessageId, Permission};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::VecDeque;
 
@@ -13,7 +13,7 @@ pub struct KnowledgeId(pub u16);
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Facts {
     /// Highest permission that the remote has, or will have by a grant in flight, in any setting.
-    pub rights: Right,
+    pub permissions: Permission,
     /// In some setting a message that must replace memory is in flight.
     pub dirty: bool,
     /// In some setting a victim is in flight that requests wait for.
@@ -194,12 +194,12 @@ impl<'a> Knowledge<'a> {
         let policy = self.environment.policy();
         let needs_acknowledgement = |message: &MessageId| {
             policy
-                .awaits
+                .acknowledgement_rules
                 .iter()
                 .any(|rule| rule.grants.contains(message))
         };
         let mut facts = Facts {
-            rights: Right::None,
+            permissions: Permission::None,
             dirty: false,
             victims: false,
             forward: false,
@@ -212,7 +212,7 @@ impl<'a> Knowledge<'a> {
         for &id in set {
             let setting = self.environment.setting(id).clone();
             let state = &self.environment.protocol.remote.states[setting.state.index()];
-            facts.rights = facts.rights.max(state.right);
+            facts.permissions = facts.permissions.max(state.permission);
             facts.held &= state.holds_line;
             let mut forward = false;
             for message in setting.messages() {
@@ -223,7 +223,7 @@ impl<'a> Knowledge<'a> {
                     Class::Victim => facts.victims |= !policy.serve_past.contains(&message),
                     Class::Answer | Class::Forward => forward = true,
                     Class::Grant => {
-                        facts.rights = facts.rights.max(self.environment.granted(message))
+                        facts.permissions = facts.permissions.max(self.environment.granted(message))
                     }
                     Class::Acknowledgement => {
                         facts.acknowledgements = true;

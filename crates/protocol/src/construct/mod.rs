@@ -23,19 +23,19 @@ pub mod explore;
 pub mod fault;
 pub mod knowledge;
 pub mod names;
+pub mod permissions;
 pub mod program;
-pub mod rights;
 pub mod table;
 
 use crate::controller::Controller;
-use crate::policy::{Policy, When};
+use crate::policy::{GrantCondition, Policy};
 use crate::protocol::{Home, Protocol};
 use drain::Drain;
 use environment::Environment;
 use explore::{explore, HomeGraph};
 use fault::{Fault, FaultKind, Refusal};
 use knowledge::{Knowledge, KnowledgeId};
-use program::{freeze, Entry, Writer};
+use program::{freeze, Entry, ProgramBuilder};
 use std::sync::atomic::AtomicBool;
 use table::{refine, HomeTable};
 
@@ -47,17 +47,17 @@ use table::{refine, HomeTable};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Extent {
     /// Maximum number of remotes for which home states are explored. A file with smaller systems needs fewer.
-    pub explored: u16,
+    pub max_explored_remotes: u16,
     /// Maximum number of remotes for which the drain check runs. The checker's model covers the property for every
     /// system.
-    pub drained: u16,
+    pub max_drained_remotes: u16,
 }
 
 impl Default for Extent {
     fn default() -> Self {
         Extent {
-            explored: 2,
-            drained: 1,
+            max_explored_remotes: 2,
+            max_drained_remotes: 1,
         }
     }
 }
@@ -80,9 +80,10 @@ pub struct Construction<'a> {
     /// Home for one remote, as the full product.
     pub graph: HomeGraph,
     /// Home for several remotes, if a system of the file has more than one.
-    pub joint: Option<HomeGraph>,
+    pub multi_remote_graph: Option<HomeGraph>,
     /// Drain checks, for one remote and up.
     pub drains: Vec<Drain>,
+    /// Content of each table of the program.
     entries: Vec<Entry>,
     program: Controller,
 }
@@ -114,7 +115,7 @@ pub fn construct_to(
 ) -> Result<Construction<'_>, ConstructionError> {
     match construct_until(protocol, extent, &AtomicBool::new(false))? {
         Some(construction) => Ok(construction),
-        None => unreachable!("nobody has set the flag"),
+        None => unreachable!("the flag is never set"),
     }
 }
 
@@ -136,7 +137,8 @@ pub fn construct_until<'a>(
     let environment = Environment::new(protocol).map_err(ConstructionError::Refused)?;
     check_grants(&environment, policy).map_err(ConstructionError::Fault)?;
     let mut knowledge = Knowledge::new(environment);
-    let (program, entries) = Writer::write(protocol, policy, |request| knowledge.blocking(request));
+    let (program, entries) =
+        ProgramBuilder::build(protocol, policy, |request| knowledge.blocking(request));
     let explore = |knowledge: &mut Knowledge, remotes| {
         let explored = explore(knowledge, &program, &entries, remotes, cancel);
         explored.map_err(ConstructionError::Fault)
@@ -150,7 +152,7 @@ pub fn construct_until<'a>(
     let Some(graph) = explore(&mut knowledge, 1)? else {
         return Ok(None);
     };
-    let joint = match largest.min(extent.explored) {
+    let multi_remote_graph = match largest.min(extent.max_explored_remotes) {
         0 | 1 => None,
         remotes => match explore(&mut knowledge, remotes)? {
             Some(graph) => Some(graph),
@@ -164,8 +166,8 @@ pub fn construct_until<'a>(
     }
     // One remote without a device is never sent a forward, so effects of forwards need a second one.
     let drained = match policy.locals.is_empty() {
-        true => extent.drained.max(2),
-        false => extent.drained,
+        true => extent.max_drained_remotes.max(2),
+        false => extent.max_drained_remotes,
     };
     for remotes in 2..=largest.min(drained) {
         let Some(graph) = explore(&mut knowledge, remotes)? else {
@@ -181,7 +183,7 @@ pub fn construct_until<'a>(
         knowledge,
         class_of,
         graph,
-        joint,
+        multi_remote_graph,
         drains,
         entries,
         program,
@@ -201,7 +203,7 @@ pub fn home(protocol: &Protocol, remotes: u16) -> Result<Controller, Constructio
     }
 }
 
-/// Classes of knowledge sets with equal facts and equivalent futures.
+/// Returns the classes of knowledge sets with equal facts and equivalent futures.
 fn classes(knowledge: &Knowledge, entries: &[Entry]) -> Vec<u32> {
     refine(knowledge.count(), |set, class| {
         let id = KnowledgeId(set as u16);
@@ -221,9 +223,9 @@ fn classes(knowledge: &Knowledge, entries: &[Entry]) -> Vec<u32> {
 fn check_grants(environment: &Environment, policy: &Policy) -> Result<(), Box<Fault>> {
     for grant in policy.requests.iter().flat_map(|request| &request.grants) {
         let granted = environment.granted(grant.message);
-        let chosen_without_data = grant.when == When::Chosen
+        let chosen_without_data = grant.condition == GrantCondition::Chosen
             && !environment.protocol.message(grant.message).carries.line();
-        if granted == grant.right && !chosen_without_data {
+        if granted == grant.permission && !chosen_without_data {
             continue;
         }
         let name = &environment.protocol.message(grant.message).name;
@@ -232,7 +234,7 @@ fn check_grants(environment: &Environment, policy: &Policy) -> Result<(), Box<Fa
         } else {
             format!(
                 "`{name}` gives the permission {granted:?}, not {:?}, by the remote's rules",
-                grant.right
+                grant.permission
             )
         };
         return Err(Box::new(Fault {
@@ -313,7 +315,7 @@ impl Construction<'_> {
 
     /// Notes: requests served early, doubtful waits, fairness assumptions.
     pub fn notes(&self) -> impl Iterator<Item = &fault::Note> {
-        let graphs = std::iter::once(&self.graph).chain(&self.joint);
+        let graphs = std::iter::once(&self.graph).chain(&self.multi_remote_graph);
         graphs
             .flat_map(|graph| &graph.notes)
             .chain(self.drains.iter().filter_map(|drain| drain.note.as_ref()))

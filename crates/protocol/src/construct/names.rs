@@ -16,7 +16,7 @@ use super::explore::HomeGraph;
 use super::knowledge::{Knowledge, KnowledgeId};
 use super::program::{Slot, CURRENT_REQUEST, LOCAL, LOCKED, MEMORY};
 use crate::controller::{Effect, Event, Statement};
-use crate::protocol::{Class, MessageId, Protocol, Right, StateId};
+use crate::protocol::{Class, MessageId, Permission, Protocol, StateId};
 use std::collections::BTreeSet;
 
 /// Name parts of a protocol, from which state names are built.
@@ -28,7 +28,7 @@ pub struct Namer<'e, 'a> {
     pending_requests: Vec<BTreeSet<MessageId>>,
     /// For each answer, the lowest permission of a state that sends it. True if only transient states with a permission
     /// send it.
-    answers: Vec<(Right, bool)>,
+    answers: Vec<(Permission, bool)>,
     /// For each victim, the states before and after, as one word.
     victims: Vec<String>,
 }
@@ -41,10 +41,10 @@ impl<'e, 'a> Namer<'e, 'a> {
             let states = &protocol.remote.states;
             states
                 .iter()
-                .find(|state| state.right == permission && state.stable())
+                .find(|state| state.permission == permission && state.is_stable())
                 .map_or(String::new(), |state| state.name.clone())
         };
-        let mut answers = vec![(Right::Write, true); protocol.messages.len()];
+        let mut answers = vec![(Permission::Write, true); protocol.messages.len()];
         let mut victims = vec![String::new(); protocol.messages.len()];
         for rule in &protocol.remote.rules {
             let Effect::Take { body, next } = &rule.effect else {
@@ -53,8 +53,8 @@ impl<'e, 'a> Namer<'e, 'a> {
             let state = &protocol.remote.states[rule.state.index()];
             for message in sent_messages(body) {
                 let answer = &mut answers[message.index()];
-                answer.0 = answer.0.min(state.right);
-                answer.1 &= !state.stable() && state.right > Right::None;
+                answer.0 = answer.0.min(state.permission);
+                answer.1 &= !state.is_stable() && state.permission > Permission::None;
                 let word = &mut victims[message.index()];
                 if word.is_empty() {
                     let next = &protocol.remote.states[next.unwrap_or(rule.state).index()];
@@ -65,9 +65,9 @@ impl<'e, 'a> Namer<'e, 'a> {
         Namer {
             environment,
             permission_names: [
-                state_name(Right::None),
-                state_name(Right::Read),
-                state_name(Right::Write),
+                state_name(Permission::None),
+                state_name(Permission::Read),
+                state_name(Permission::Write),
             ],
             pending_requests: pending_requests(protocol),
             answers,
@@ -87,7 +87,7 @@ impl<'e, 'a> Namer<'e, 'a> {
             let base = self.knowledge_name(knowledge, graph.knowledge(state, 0));
             format!(
                 "{base}{}",
-                self.status(&base, &graph.states[state as usize].slots)
+                self.status_suffix(&base, &graph.states[state as usize].slots)
             )
         };
         let mut names: Vec<String> = members
@@ -117,9 +117,9 @@ impl<'e, 'a> Namer<'e, 'a> {
         names
     }
 
-    /// Part after the dot: memory slot, local operation, lock. A read or store for the request that is already in the
-    /// name is `rd` or `st`.
-    fn status(&self, base: &str, slots: &[u16]) -> String {
+    /// Returns the part after the dot: memory slot, local operation, lock. A read or store for the request that is
+    /// already in the name is `rd` or `st`.
+    fn status_suffix(&self, base: &str, slots: &[u16]) -> String {
         let policy = self.environment.policy();
         let protocol = self.environment.protocol;
         let request = |index: u16| {
@@ -151,7 +151,7 @@ impl<'e, 'a> Namer<'e, 'a> {
         status
     }
 
-    /// Part before the dot: knowledge about the remote.
+    /// Returns the part before the dot: knowledge about the remote.
     fn knowledge_name(&self, knowledge: &Knowledge, id: KnowledgeId) -> String {
         let environment = self.environment;
         let settings: Vec<(StateId, Vec<MessageId>)> = knowledge
@@ -166,19 +166,19 @@ impl<'e, 'a> Namer<'e, 'a> {
             |class: Class| move |message: &&MessageId| environment.class(**message) == class;
         let highest = settings
             .iter()
-            .map(|(state, _)| environment.right(*state))
+            .map(|(state, _)| environment.permission(*state))
             .max()
-            .unwrap_or(Right::None);
+            .unwrap_or(Permission::None);
         let mut name = self.permission_names[highest as usize].clone();
 
-        let granted: BTreeSet<Right> = settings
+        let granted: BTreeSet<Permission> = settings
             .iter()
             .filter(|(_, messages)| {
                 messages
                     .iter()
                     .any(|message| of_class(Class::Grant)(&message))
             })
-            .map(|(state, _)| environment.right(*state).min(Right::Read))
+            .map(|(state, _)| environment.permission(*state).min(Permission::Read))
             .collect();
         if !granted.is_empty() {
             let origin: String = granted
@@ -197,9 +197,9 @@ impl<'e, 'a> Namer<'e, 'a> {
                 .copied()
                 .collect();
             let mut has_forward = false;
-            for reach in &environment.policy().reach {
-                if in_flight.contains(&reach.forward) {
-                    name.push_str(&self.permission_names[reach.right as usize]);
+            for downgrade in &environment.policy().downgrades {
+                if in_flight.contains(&downgrade.forward) {
+                    name.push_str(&self.permission_names[downgrade.permission as usize]);
                     has_forward = true;
                 }
             }
@@ -222,7 +222,7 @@ impl<'e, 'a> Namer<'e, 'a> {
             }
         }
 
-        let owed: BTreeSet<BTreeSet<&str>> = settings
+        let owed_victims: BTreeSet<BTreeSet<&str>> = settings
             .iter()
             .map(|(_, messages)| {
                 messages
@@ -232,32 +232,32 @@ impl<'e, 'a> Namer<'e, 'a> {
                     .collect()
             })
             .collect();
-        let minimal: Vec<_> = owed
+        let minimal_sets: Vec<_> = owed_victims
             .iter()
             .filter(|set| {
-                !owed
+                !owed_victims
                     .iter()
                     .any(|other| other != *set && other.is_subset(set))
             })
             .collect();
-        if !minimal.iter().any(|set| set.is_empty()) {
-            let words: Vec<String> = minimal
+        if !minimal_sets.iter().any(|set| set.is_empty()) {
+            let words: Vec<String> = minimal_sets
                 .iter()
                 .map(|set| set.iter().copied().collect::<Vec<_>>().join("+"))
                 .collect();
             name.push_str("_w");
             name.push_str(&words.join("|"));
         }
-        name.push_str(&self.request(&settings, highest, granted.is_empty()));
+        name.push_str(&self.request_suffix(&settings, highest, granted.is_empty()));
         name
     }
 
-    /// Part for the remote's request: `:R`, `+R`, `+R?` or nothing.
-    fn request(
+    /// Returns the part for the remote's request: `:R`, `+R`, `+R?` or nothing.
+    fn request_suffix(
         &self,
         settings: &[(StateId, Vec<MessageId>)],
-        highest: Right,
-        no_grant: bool,
+        highest: Permission,
+        has_no_grant: bool,
     ) -> String {
         let environment = self.environment;
         let request_name =
@@ -285,11 +285,11 @@ impl<'e, 'a> Namer<'e, 'a> {
         }
         let lost_permission = |state: StateId, request: MessageId| {
             // A transient state without permission, for a request that starts in a state with one.
-            environment.right(state) == Right::None
+            environment.permission(state) == Permission::None
                 && self.pending_requests[state.index()].contains(&request)
         };
         for request in environment.protocol.message_ids() {
-            if environment.class(request) != Class::Request || !self.upgrades(request) {
+            if environment.class(request) != Class::Request || !self.is_upgrade(request) {
                 continue;
             }
             if settings.iter().all(|(state, messages)| {
@@ -297,8 +297,8 @@ impl<'e, 'a> Namer<'e, 'a> {
             }) {
                 return format!("+{}", request_name(&request));
             }
-            if highest == Right::None
-                && no_grant
+            if highest == Permission::None
+                && has_no_grant
                 && settings
                     .iter()
                     .any(|(state, _)| lost_permission(*state, request))
@@ -310,11 +310,12 @@ impl<'e, 'a> Namer<'e, 'a> {
     }
 
     /// Returns true if a request is sent only from states with a permission.
-    fn upgrades(&self, request: MessageId) -> bool {
-        self.answers[request.index()].0 > Right::None
+    fn is_upgrade(&self, request: MessageId) -> bool {
+        self.answers[request.index()].0 > Permission::None
     }
 }
 
+/// Returns the messages that statements send.
 fn sent_messages(body: &[Statement]) -> impl Iterator<Item = MessageId> + '_ {
     body.iter().filter_map(|statement| match statement {
         Statement::Send { message, .. } => Some(*message),
@@ -335,7 +336,7 @@ fn pending_requests(protocol: &Protocol) -> Vec<BTreeSet<MessageId>> {
             else {
                 continue;
             };
-            if protocol.remote.states[next.index()].stable() {
+            if protocol.remote.states[next.index()].is_stable() {
                 continue;
             }
             let mut requests = pending[rule.state.index()].clone();
@@ -353,7 +354,7 @@ fn pending_requests(protocol: &Protocol) -> Vec<BTreeSet<MessageId>> {
     }
 }
 
-/// a, b, ..., z, aa, ab, ...
+/// Returns the suffix with this number: a, b, ..., z, aa, ab, ...
 fn suffix(mut count: usize) -> String {
     let mut letters = Vec::new();
     loop {

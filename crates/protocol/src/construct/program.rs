@@ -9,9 +9,9 @@ use crate::controller::{
     Target, Variable,
 };
 use crate::execute::{Fault, Tables};
-use crate::policy::{Acceptance, Policy, RequestPolicy, Stall, UnderLock, When};
-use crate::protocol::{Carries, Class, MessageId, Protocol, Right, StateId, Type, VariableId};
-use crate::text::Span;
+use crate::policy::{Acceptance, GrantCondition, LockConflict, Policy, RequestPolicy, Stall};
+use crate::protocol::{Carries, Class, MessageId, Permission, Protocol, StateId, Type, VariableId};
+use cohkit_diagnostics::Span;
 use Expression as E;
 use Statement as S;
 
@@ -44,8 +44,8 @@ pub enum Slot {
 /// Content of a table of the program, for each knowledge set.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Entry {
-    /// [`Facts::rights`] as 0, 1, 2.
-    Rights,
+    /// [`Facts::permissions`] as 0, 1, 2.
+    Permissions,
     /// [`Facts::dirty`].
     Dirty,
     /// [`Facts::forward`].
@@ -65,9 +65,10 @@ pub enum Entry {
 }
 
 impl Entry {
+    /// Name of the table.
     fn name(self, protocol: &Protocol) -> String {
         match self {
-            Entry::Rights => "rights".into(),
+            Entry::Permissions => "rights".into(),
             Entry::Dirty => "dirty".into(),
             Entry::Forward => "forward".into(),
             Entry::Held => "held".into(),
@@ -83,7 +84,7 @@ impl Entry {
     /// Value of a fact in a table; `None` for transitions between sets.
     pub fn fact_value(self, facts: &Facts) -> Option<u16> {
         Some(match self {
-            Entry::Rights => facts.rights as u16,
+            Entry::Permissions => facts.permissions as u16,
             Entry::Dirty => facts.dirty.into(),
             Entry::Forward => facts.forward.into(),
             Entry::Held => facts.held.into(),
@@ -125,8 +126,8 @@ impl Tables for LazyTables<'_, '_> {
     }
 }
 
-/// Builder of the program.
-pub struct Writer<'a> {
+/// Builder of the program: the controller of a policy over knowledge.
+pub struct ProgramBuilder<'a> {
     protocol: &'a Protocol,
     policy: &'a Policy,
     /// Content of each table, by table number.
@@ -134,6 +135,7 @@ pub struct Writer<'a> {
     rules: Vec<Rule>,
 }
 
+/// Returns the knowledge set of a remote.
 fn knowledge_of(remote: Expression) -> Expression {
     E::Element(KNOWN, vec![remote])
 }
@@ -166,7 +168,11 @@ fn not(operand: Expression) -> Expression {
     E::Not(Box::new(operand))
 }
 
-fn when(condition: Expression, then: Vec<Statement>, otherwise: Vec<Statement>) -> Statement {
+fn conditional(
+    condition: Expression,
+    then: Vec<Statement>,
+    otherwise: Vec<Statement>,
+) -> Statement {
     S::If {
         condition,
         then,
@@ -178,33 +184,33 @@ fn set(variable: VariableId, value: u16) -> Statement {
     S::Assign(variable, E::Constant(value))
 }
 
-impl<'a> Writer<'a> {
+impl<'a> ProgramBuilder<'a> {
     /// Builds the controller of a policy, with empty tables. For each request, `blocking` returns the index of its
     /// must-answer table.
-    pub fn write(
+    pub fn build(
         protocol: &'a Protocol,
         policy: &'a Policy,
         blocking: impl Fn(MessageId) -> usize,
     ) -> (Controller, Vec<Entry>) {
-        let mut writer = Writer {
+        let mut builder = ProgramBuilder {
             protocol,
             policy,
             entries: Vec::new(),
             rules: Vec::new(),
         };
         for (position, request) in policy.requests.iter().enumerate() {
-            writer.request(position, request, blocking(request.message));
+            builder.add_request_rules(position, request, blocking(request.message));
         }
         for message in protocol.message_ids() {
             if matches!(
                 protocol.class(message),
                 Some(Class::Victim | Class::Answer | Class::Acknowledgement)
             ) {
-                writer.response(message);
+                builder.add_response_rules(message);
             }
         }
-        writer.locals();
-        writer.memory();
+        builder.add_local_rules();
+        builder.add_memory_rules();
         let variable = |name: &str, ty| Variable {
             register: false,
             name: name.into(),
@@ -232,7 +238,7 @@ impl<'a> Writer<'a> {
             name: "home".into(),
             states: vec![State {
                 name: "home".into(),
-                right: Right::None,
+                permission: Permission::None,
                 dirty: false,
                 holds_line: false,
                 waits: Vec::new(),
@@ -250,14 +256,15 @@ impl<'a> Writer<'a> {
                 variable("locked", Type::Bool),
             ],
             tables: Vec::new(),
-            rules: writer.rules,
+            rules: builder.rules,
             locals: locals(policy),
             span: policy.span,
         };
-        (controller, writer.entries)
+        (controller, builder.entries)
     }
 
-    fn table(&mut self, entry: Entry, set: Expression) -> Expression {
+    /// Returns the entry of a table for a knowledge set.
+    fn table_entry(&mut self, entry: Entry, set: Expression) -> Expression {
         let position = self
             .entries
             .iter()
@@ -269,12 +276,13 @@ impl<'a> Writer<'a> {
         E::Table(position as u16, Box::new(set))
     }
 
+    /// Returns the knowledge set of a remote after a message.
     fn set_after(&mut self, entry: Entry, remote: Expression) -> Expression {
-        let next = self.table(entry, knowledge_of(remote));
+        let next = self.table_entry(entry, knowledge_of(remote));
         binary(Operator::Subtract, next, E::Constant(1))
     }
 
-    fn rule(&mut self, event: Event, guard: Expression, effect: Effect, span: Span) {
+    fn add_rule(&mut self, event: Event, guard: Expression, effect: Effect, span: Span) {
         self.rules.push(Rule {
             state: StateId(0),
             event,
@@ -284,21 +292,29 @@ impl<'a> Writer<'a> {
         });
     }
 
-    fn take(&mut self, event: Event, guard: Expression, body: Vec<Statement>, span: Span) {
-        self.rule(event, guard, Effect::Take { body, next: None }, span);
+    /// Adds a rule that takes its event.
+    fn add_taking_rule(
+        &mut self,
+        event: Event,
+        guard: Expression,
+        body: Vec<Statement>,
+        span: Span,
+    ) {
+        self.add_rule(event, guard, Effect::Take { body, next: None }, span);
     }
 
-    fn request(&mut self, position: usize, request: &RequestPolicy, blocking: usize) {
+    /// Adds the rules of a request: stall it, or start to serve it.
+    fn add_request_rules(&mut self, position: usize, request: &RequestPolicy, blocking: usize) {
         let event = Event::Message(request.message);
         let entry = Entry::Receive(request.message);
         let can_arrive = binary(
             Operator::NotEqual,
-            self.table(entry, knowledge_of(E::Sender)),
+            self.table_entry(entry, knowledge_of(E::Sender)),
             E::Constant(0),
         );
         let new_set = self.set_after(entry, E::Sender);
-        let fact = |writer: &mut Self, fact| writer.table(fact, new_set.clone());
-        let busy = or(
+        let fact = |builder: &mut Self, fact| builder.table_entry(fact, new_set.clone());
+        let is_busy = or(
             or(is_not(MEMORY, 0), is_not(CURRENT_REQUEST, 0)),
             is(LOCKED, 1),
         );
@@ -306,15 +322,15 @@ impl<'a> Writer<'a> {
         let forward = fact(self, Entry::Forward);
         let dirty = fact(self, Entry::Dirty);
         let must_wait = or(or(unsettled.clone(), is_not(LOCAL, 0)), forward.clone());
-        let stall = |writer: &mut Self, condition| {
-            writer.rule(
+        let stall = |builder: &mut Self, condition| {
+            builder.add_rule(
                 event,
                 and(can_arrive.clone(), condition),
-                Effect::Leave,
+                Effect::Stall,
                 request.span,
             );
         };
-        stall(self, busy);
+        stall(self, is_busy);
         match self.policy.stall {
             Stall::Possible if self.policy.serve_under_forwards => {
                 stall(self, or(unsettled, dirty))
@@ -323,16 +339,16 @@ impl<'a> Writer<'a> {
             Stall::Proven => {
                 // A local operation that does not wait for this remote makes progress through others.
                 let unacknowledged = fact(self, Entry::Unacknowledged);
-                let uninvolved = not(or(or(forward.clone(), dirty.clone()), unacknowledged));
-                stall(self, and(is_not(LOCAL, 0), uninvolved));
-                let proven = fact(self, Entry::MustAnswer(blocking));
-                stall(self, and(must_wait, proven));
+                let is_uninvolved = not(or(or(forward.clone(), dirty.clone()), unacknowledged));
+                stall(self, and(is_not(LOCAL, 0), is_uninvolved));
+                let is_proven = fact(self, Entry::MustAnswer(blocking));
+                stall(self, and(must_wait, is_proven));
                 // Neither served (memory is stale, or the operation in progress comes first) nor sure to be resolved by
                 // a message: the construction proves that this never happens.
-                let stuck = or(dirty, and(is_not(LOCAL, 0), not(forward)));
-                self.rule(
+                let is_stuck = or(dirty, and(is_not(LOCAL, 0), not(forward)));
+                self.add_rule(
                     event,
-                    and(can_arrive.clone(), stuck),
+                    and(can_arrive.clone(), is_stuck),
                     Effect::Never,
                     request.span,
                 );
@@ -344,16 +360,17 @@ impl<'a> Writer<'a> {
             S::Assign(REQUESTER, E::Sender),
         ];
         body.extend(self.advance_request());
-        self.take(event, can_arrive, body, request.span);
+        self.add_taking_rule(event, can_arrive, body, request.span);
     }
 
-    fn response(&mut self, message: MessageId) {
+    /// Adds the rules of a victim, an answer or an acknowledgement.
+    fn add_response_rules(&mut self, message: MessageId) {
         let event = Event::Message(message);
         let span = self.protocol.message(message).span;
         let entry = Entry::Receive(message);
         let can_arrive = binary(
             Operator::NotEqual,
-            self.table(entry, knowledge_of(E::Sender)),
+            self.table_entry(entry, knowledge_of(E::Sender)),
             E::Constant(0),
         );
         let mut body = vec![S::AssignElement(
@@ -362,7 +379,7 @@ impl<'a> Writer<'a> {
             self.set_after(entry, E::Sender),
         )];
         if self.protocol.message(message).carries == Carries::DirtyLine {
-            self.rule(
+            self.add_rule(
                 event,
                 and(can_arrive.clone(), is_not(MEMORY, 0)),
                 Effect::Never,
@@ -372,14 +389,15 @@ impl<'a> Writer<'a> {
         } else {
             body.extend(self.advance_request());
         }
-        self.take(event, can_arrive, body, span);
+        self.add_taking_rule(event, can_arrive, body, span);
     }
 
-    fn locals(&mut self) {
+    /// Adds the rules of local operations and of the unlock.
+    fn add_local_rules(&mut self) {
         for (index, local) in self.policy.locals.iter().enumerate() {
             let event = Event::Local(index as u8);
-            if self.policy.under_lock == UnderLock::Refuse {
-                self.rule(event, is(LOCKED, 1), Effect::Refuse, local.span);
+            if self.policy.lock_conflict == LockConflict::Refuse {
+                self.add_rule(event, is(LOCKED, 1), Effect::Refuse, local.span);
             }
             let is_free = and(is(LOCAL, 0), is(LOCKED, 0));
             let guard = match self.policy.acceptance {
@@ -389,31 +407,32 @@ impl<'a> Writer<'a> {
             };
             let mut body = vec![set(LOCAL, index as u16 + 1)];
             body.extend(self.advance_request());
-            self.take(event, guard, body, local.span);
-            self.rule(event, E::Constant(1), Effect::Leave, local.span);
+            self.add_taking_rule(event, guard, body, local.span);
+            self.add_rule(event, E::Constant(1), Effect::Stall, local.span);
         }
         if self.policy.locals.iter().any(|local| local.lock) {
             let span = self.policy.span;
-            self.take(
+            self.add_taking_rule(
                 Event::Unlock,
                 is(LOCKED, 1),
-                vec![set(LOCKED, 0), S::Unlocked],
+                vec![set(LOCKED, 0), S::AcknowledgeUnlock],
                 span,
             );
-            self.rule(Event::Unlock, E::Constant(1), Effect::Refuse, span);
+            self.add_rule(Event::Unlock, E::Constant(1), Effect::Refuse, span);
         }
     }
 
-    fn memory(&mut self) {
+    /// Adds the rules of completed memory operations.
+    fn add_memory_rules(&mut self) {
         let free_slot = set(MEMORY, Slot::Free as u16);
         for (position, request) in self.policy.requests.iter().enumerate() {
             let is_current = is(CURRENT_REQUEST, position as u16 + 1);
             if request.write {
                 let mut body = vec![free_slot.clone()];
-                body.extend(self.grant(request, |_| true, 0));
+                body.extend(self.first_grant(request, |_| true, 0));
                 body.extend(self.advance_request());
                 let guard = and(is(MEMORY, Slot::Store as u16), is_current);
-                self.take(Event::MemoryDone, guard, body, request.span);
+                self.add_taking_rule(Event::MemoryDone, guard, body, request.span);
                 continue;
             }
             let carries_line = |message: MessageId| self.protocol.message(message).carries.line();
@@ -428,19 +447,19 @@ impl<'a> Writer<'a> {
                 request
                     .grants
                     .iter()
-                    .any(|grant| grant.when == When::Chosen),
+                    .any(|grant| grant.condition == GrantCondition::Chosen),
             );
             for choice in 0..=choices {
                 let mut body = vec![free_slot.clone()];
-                body.extend(self.grant(request, |line| line, choice));
+                body.extend(self.first_grant(request, |line| line, choice));
                 body.extend(self.advance_request());
                 let guard = and(is(MEMORY, Slot::Read as u16), is_current.clone());
-                self.take(Event::MemoryData(choice), guard, body, request.span);
+                self.add_taking_rule(Event::MemoryData(choice), guard, body, request.span);
             }
         }
         let mut body = vec![free_slot];
         body.extend(self.advance_request());
-        self.take(
+        self.add_taking_rule(
             Event::MemoryDone,
             is(MEMORY, Slot::Write as u16),
             body,
@@ -448,8 +467,9 @@ impl<'a> Writer<'a> {
         );
     }
 
-    /// First applicable grant of a request. `eligible` selects grants by whether they carry the line.
-    fn grant(
+    /// Returns statements that send the first applicable grant of a request. `eligible` selects grants by whether they
+    /// carry the line.
+    fn first_grant(
         &mut self,
         request: &RequestPolicy,
         eligible: impl Fn(bool) -> bool,
@@ -460,27 +480,30 @@ impl<'a> Writer<'a> {
             if !eligible(self.protocol.message(grant.message).carries.line()) {
                 continue;
             }
-            let condition = match grant.when {
-                When::Chosen if choice == 0 => continue,
-                When::Always | When::Chosen => None,
-                other => Some(self.condition(other)),
+            let condition = match grant.condition {
+                GrantCondition::Chosen if choice == 0 => continue,
+                GrantCondition::Always | GrantCondition::Chosen => None,
+                other => Some(self.grant_condition(other)),
             };
             let grant_statements = self.send_grant(grant.message);
             chain = match condition {
                 None => grant_statements,
-                Some(condition) => vec![when(condition, grant_statements, chain)],
+                Some(condition) => vec![conditional(condition, grant_statements, chain)],
             };
         }
         chain
     }
 
-    fn condition(&mut self, condition: When) -> Expression {
+    /// Returns the condition of a grant as an expression over knowledge.
+    fn grant_condition(&mut self, condition: GrantCondition) -> Expression {
         match condition {
-            When::Held => self.table(Entry::Held, knowledge_of(E::Variable(REQUESTER))),
+            GrantCondition::Held => {
+                self.table_entry(Entry::Held, knowledge_of(E::Variable(REQUESTER)))
+            }
             _ => {
                 let has_no_permission = binary(
                     Operator::Equal,
-                    self.table(Entry::Rights, knowledge_of(E::Each)),
+                    self.table_entry(Entry::Permissions, knowledge_of(E::Each)),
                     E::Constant(0),
                 );
                 let requester = binary(Operator::Equal, E::Each, E::Variable(REQUESTER));
@@ -489,7 +512,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Sends the grant and completes the request.
+    /// Returns statements that send a grant and complete the request.
     fn send_grant(&mut self, grant: MessageId) -> Vec<Statement> {
         let requester = E::Variable(REQUESTER);
         let new_set = self.set_after(Entry::Send(grant), requester.clone());
@@ -505,8 +528,8 @@ impl<'a> Writer<'a> {
         ]
     }
 
-    /// Statements that follow every change of knowledge. If the memory slot is free, they pursue the goal of the
-    /// request in progress, or else of the local operation in progress.
+    /// Returns the statements that follow every change of knowledge. If the memory slot is free, they pursue the goal
+    /// of the request in progress, or else of the local operation in progress.
     fn advance_request(&mut self) -> Vec<Statement> {
         let policy = self.policy;
         let mut locals = Vec::new();
@@ -515,25 +538,29 @@ impl<'a> Writer<'a> {
             if local.lock {
                 completion.push(set(LOCKED, 1));
             }
-            let goal = self.goal(local.ensure, None, completion);
-            locals = vec![when(is(LOCAL, index as u16 + 1), goal, locals)];
+            let goal = self.pursue_goal(local.ensure, None, completion);
+            locals = vec![conditional(is(LOCAL, index as u16 + 1), goal, locals)];
         }
         let mut requests = locals.clone();
         for (position, request) in policy.requests.iter().enumerate().rev() {
-            let start = self.start(request, &locals);
-            let goal = self.goal(request.ensure, Some(E::Variable(REQUESTER)), start);
-            requests = vec![when(
+            let start = self.start_service(request, &locals);
+            let goal = self.pursue_goal(request.ensure, Some(E::Variable(REQUESTER)), start);
+            requests = vec![conditional(
                 is(CURRENT_REQUEST, position as u16 + 1),
                 goal,
                 requests,
             )];
         }
-        vec![when(is(MEMORY, Slot::Free as u16), requests, Vec::new())]
+        vec![conditional(
+            is(MEMORY, Slot::Free as u16),
+            requests,
+            Vec::new(),
+        )]
     }
 
-    /// First step of serving a request whose goal is met: a grant without data, or else a memory operation. A local
-    /// operation that waited behind a request served at once is then pursued.
-    fn start(&mut self, request: &RequestPolicy, locals: &[Statement]) -> Vec<Statement> {
+    /// Returns the first step of serving a request whose goal is met: a grant without data, or else a memory operation.
+    /// A local operation that waited behind a request served at once is then pursued.
+    fn start_service(&mut self, request: &RequestPolicy, locals: &[Statement]) -> Vec<Statement> {
         if request.write {
             let message = self.protocol.message(request.message);
             let whole = message.carries == Carries::Store;
@@ -547,39 +574,39 @@ impl<'a> Writer<'a> {
             }
             let mut grant_statements = self.send_grant(grant.message);
             grant_statements.extend_from_slice(locals);
-            chain = match grant.when {
-                When::Always | When::Chosen => grant_statements,
+            chain = match grant.condition {
+                GrantCondition::Always | GrantCondition::Chosen => grant_statements,
                 other => {
-                    let condition = self.condition(other);
-                    vec![when(condition, grant_statements, chain)]
+                    let condition = self.grant_condition(other);
+                    vec![conditional(condition, grant_statements, chain)]
                 }
             };
         }
         chain
     }
 
-    /// Sends the forwards that a goal needs; runs `if_met` if the goal is already met.
-    fn goal(
+    /// Returns statements that send the forwards that a goal needs, and run `if_met` if the goal is already met.
+    fn pursue_goal(
         &mut self,
-        ensure: Right,
+        ensure: Permission,
         except: Option<Expression>,
         if_met: Vec<Statement>,
     ) -> Vec<Statement> {
-        let forward = self.table(Entry::Forward, knowledge_of(E::Each));
-        let rights = self.table(Entry::Rights, knowledge_of(E::Each));
-        let dirty = self.table(Entry::Dirty, knowledge_of(E::Each));
+        let forward = self.table_entry(Entry::Forward, knowledge_of(E::Each));
+        let permissions = self.table_entry(Entry::Permissions, knowledge_of(E::Each));
+        let dirty = self.table_entry(Entry::Dirty, knowledge_of(E::Each));
         let goal = E::Constant(ensure as u16);
         let mut needs_forward = and(
             not(forward.clone()),
-            binary(Operator::Greater, rights.clone(), goal.clone()),
+            binary(Operator::Greater, permissions.clone(), goal.clone()),
         );
-        if !self.policy.awaits.is_empty() {
-            let unacknowledged = self.table(Entry::Unacknowledged, knowledge_of(E::Each));
+        if !self.policy.acknowledgement_rules.is_empty() {
+            let unacknowledged = self.table_entry(Entry::Unacknowledged, knowledge_of(E::Each));
             needs_forward = and(needs_forward, not(unacknowledged));
         }
         let mut is_met = and(
             and(not(forward), not(dirty)),
-            binary(Operator::LessOrEqual, rights, goal),
+            binary(Operator::LessOrEqual, permissions, goal),
         );
         if let Some(except) = except {
             needs_forward = and(
@@ -604,17 +631,21 @@ impl<'a> Writer<'a> {
                 body,
             });
         }
-        statements.push(when(E::All(Box::new(is_met)), if_met, Vec::new()));
+        statements.push(conditional(E::All(Box::new(is_met)), if_met, Vec::new()));
         statements
     }
 }
 
-/// Forward that downgrades a remote to a permission: the one that reaches the highest permission not above it.
-pub fn forward_for(policy: &Policy, ensure: Right) -> Option<MessageId> {
-    let candidates = policy.reach.iter().filter(|reach| reach.right <= ensure);
+/// Returns the forward that downgrades a remote to a permission: the one that reaches the highest permission not above
+/// it.
+pub fn forward_for(policy: &Policy, ensure: Permission) -> Option<MessageId> {
+    let candidates = policy
+        .downgrades
+        .iter()
+        .filter(|downgrade| downgrade.permission <= ensure);
     candidates
-        .max_by_key(|reach| reach.right)
-        .map(|reach| reach.forward)
+        .max_by_key(|downgrade| downgrade.permission)
+        .map(|downgrade| downgrade.forward)
 }
 
 /// Local operations of a policy, as listed in a controller.

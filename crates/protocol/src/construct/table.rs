@@ -7,7 +7,7 @@ use super::names::Namer;
 use super::program::{locals, CURRENT_REQUEST, REQUESTER};
 use crate::controller::{Controller, Effect, Event, Expression, Rule, State, Statement, Target};
 use crate::execute::Act;
-use crate::protocol::{Right, StateId};
+use crate::protocol::{Permission, StateId};
 
 /// Home for one remote: all states, and the reaction to every input that can occur there.
 #[derive(Clone, Debug)]
@@ -104,7 +104,7 @@ impl HomeTable {
         let span = policy.span;
         let to_state = |state: &HomeState| State {
             name: state.name.clone(),
-            right: Right::None,
+            permission: Permission::None,
             dirty: false,
             holds_line: false,
             waits: Vec::new(),
@@ -115,7 +115,7 @@ impl HomeTable {
             let slots = &graph.states[self.states[index].members[0] as usize].slots;
             for (event, cell) in rows {
                 let effect = match cell {
-                    Cell::Leave => Effect::Leave,
+                    Cell::Leave => Effect::Stall,
                     Cell::Refuse => Effect::Refuse,
                     Cell::Take { acts, to } => Effect::Take {
                         body: acts.iter().map(to_statement).collect(),
@@ -172,10 +172,10 @@ fn to_statement(act: &Act) -> Statement {
             fields: Vec::new(),
         },
         Act::WriteMemory => Statement::WriteMemory,
-        Act::SetAside => Statement::SetAside,
-        Act::WriteAside => Statement::WriteAside,
+        Act::DeferStore => Statement::DeferStore,
+        Act::CommitDeferred => Statement::CommitDeferred,
         Act::Done => Statement::Done,
-        Act::Every { from, to } => Statement::Every {
+        Act::BulkTransition { from, to } => Statement::BulkTransition {
             from: *from,
             to: *to,
         },
@@ -183,7 +183,7 @@ fn to_statement(act: &Act) -> Statement {
         Act::StartWrite => Statement::StartWrite,
         Act::StartStore { whole } => Statement::StartStore { whole: *whole },
         Act::Acknowledge(local) => Statement::Acknowledge(*local),
-        Act::Unlocked => Statement::Unlocked,
+        Act::AcknowledgeUnlock => Statement::AcknowledgeUnlock,
     }
 }
 

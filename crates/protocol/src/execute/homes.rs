@@ -1,11 +1,11 @@
 //! Sets of homes in rows. The cost of an operation depends on the number of words of the set.
 
 use super::members::{is_in, ones, words, Members, WORD_BITS};
-use super::{Fault, Run};
+use super::{Fault, RuleExecution};
 use crate::controller::{Expression, HomeSet, HomeSetQuery, Statement};
 use crate::terms::VariableId;
 
-impl Run<'_, '_, '_> {
+impl RuleExecution<'_, '_, '_> {
     pub(super) fn eval_homes(&mut self, query: &HomeSetQuery) -> Result<i32, Fault> {
         Ok(match query {
             HomeSetQuery::Count(set) => self.count_homes(set)? as i32,

@@ -3,7 +3,7 @@
 //! Most of several hundred remotes have the same values, so slots are compared in blocks.
 
 use super::members::WORD_BITS;
-use super::Run;
+use super::RuleExecution;
 use crate::controller::{Expression, Operator, Set};
 use crate::terms::{IndexDomain, Type, VariableId};
 
@@ -36,7 +36,7 @@ fn equal_slots(slots: &[u16], stride: usize) -> usize {
             .count()
 }
 
-impl Run<'_, '_, '_> {
+impl RuleExecution<'_, '_, '_> {
     /// Returns the end of the interval: the first remote, counted from 1, for which the condition may differ from its
     /// value for the current remote. Returns the number after the last remote if there is none. Precondition: the
     /// condition has been evaluated, and no value has changed since.
@@ -69,7 +69,7 @@ impl Run<'_, '_, '_> {
             Expression::Element(variable, indices) => self.element_interval_end(*variable, indices, end),
             Expression::Table(_, operand)
             | Expression::Not(operand)
-            | Expression::Round(operand, _) => self.constant_interval_end(operand, end),
+            | Expression::Modulo(operand, _) => self.constant_interval_end(operand, end),
             Expression::Count(set) => self.set_interval_end(set, end),
             Expression::SetsEqual(a, b) | Expression::SetsDiffer(a, b) => {
                 let end = self.set_interval_end(a, end)?;
@@ -106,7 +106,7 @@ impl Run<'_, '_, '_> {
         }
     }
 
-    /// As [`Run::constant_interval_end`], for an element of an array.
+    /// As [`RuleExecution::constant_interval_end`], for an element of an array.
     fn element_interval_end(
         &mut self,
         variable: VariableId,
@@ -148,7 +148,7 @@ impl Run<'_, '_, '_> {
         Some(u32::from(self.each) + equal_slots(slots, stride) as u32)
     }
 
-    /// As [`Run::constant_interval_end`], for a set.
+    /// As [`RuleExecution::constant_interval_end`], for a set.
     fn set_interval_end(&mut self, set: &Set, end: u32) -> Option<u32> {
         match set {
             Set::Empty | Set::All(_) | Set::Variable(_) | Set::Field(_) => Some(end),
@@ -168,8 +168,9 @@ mod tests {
     use super::super::{Machine, Trigger};
     use super::*;
     use crate::controller::{Controller, Event, Initial, State, Variable};
-    use crate::protocol::Right;
-    use crate::terms::{Element, Span};
+    use crate::protocol::Permission;
+    use crate::terms::Element;
+    use cohkit_diagnostics::Span;
     use proptest::prelude::*;
     use Expression as E;
 
@@ -203,7 +204,7 @@ mod tests {
             name: "home".into(),
             states: vec![State {
                 name: "home".into(),
-                right: Right::None,
+                permission: Permission::None,
                 dirty: false,
                 holds_line: false,
                 waits: Vec::new(),
@@ -284,7 +285,7 @@ mod tests {
     }
 
     /// Runs `action` on a machine with these slots.
-    fn with_run<T>(slots: &mut [u16], action: impl FnOnce(&mut Run) -> T) -> T {
+    fn with_run<T>(slots: &mut [u16], action: impl FnOnce(&mut RuleExecution) -> T) -> T {
         let controller = controller();
         let machine = Machine::new(&controller, REMOTES);
         let registers = Registers {
@@ -295,7 +296,7 @@ mod tests {
             line_slots: slots,
             registers,
         };
-        action(&mut Run {
+        action(&mut RuleExecution {
             machine: &machine,
             state: 0,
             values: &mut values,
@@ -335,7 +336,7 @@ mod tests {
         /// A condition has one value in an interval, and quantifiers give the same result as an evaluation of each
         /// remote.
         #[test]
-        fn a_condition_has_one_value_in_an_interval(
+        fn condition_is_constant_in_an_interval(
             runs in prop::collection::vec((0..1000_usize, 0..3_u16), 0..12),
             sharers in prop::collection::vec(0..REMOTES, 0..12),
             named in 0..=REMOTES,
@@ -367,10 +368,10 @@ mod tests {
 
     /// Remotes with equal values are one interval, or one on each side of a remote that the condition names.
     #[test]
-    fn remotes_with_equal_values_are_one_interval() {
+    fn equal_remotes_form_one_interval() {
         let mut slots = slots(&[], &[], 30, 0);
         let conditions = conditions();
-        let end = |run: &mut Run, condition: usize, each| {
+        let end = |run: &mut RuleExecution, condition: usize, each| {
             run.each = each;
             run.interval_end(&conditions[condition])
         };

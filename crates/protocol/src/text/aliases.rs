@@ -5,7 +5,7 @@
 
 /// Part of a file in which a keyword has its meaning.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Place {
+pub(super) enum KeywordContext {
     /// Actions of a row.
     Action,
     /// Statements of a home that is given as goals.
@@ -16,14 +16,14 @@ pub(super) enum Place {
 
 /// A keyword and its former spelling.
 pub(super) struct Alias {
-    pub place: Place,
+    pub context: KeywordContext,
     pub keyword: &'static str,
     pub former: &'static str,
 }
 
-const fn alias(place: Place, keyword: &'static str, former: &'static str) -> Alias {
+const fn alias(context: KeywordContext, keyword: &'static str, former: &'static str) -> Alias {
     Alias {
-        place,
+        context,
         keyword,
         former,
     }
@@ -31,24 +31,24 @@ const fn alias(place: Place, keyword: &'static str, former: &'static str) -> Ali
 
 /// All aliases, in the order of the table in `docs/language.md`.
 pub(super) const ALIASES: [Alias; 7] = [
-    alias(Place::Action, "stall", "leave"),
-    alias(Place::Action, "defer", "aside"),
-    alias(Place::Action, "write deferred", "write aside"),
-    alias(Place::Action, "unreachable", "never"),
-    alias(Place::Policy, "assert", "expect"),
-    alias(Place::Policy, "implies", "tells"),
-    alias(Place::System, "parent any", "memory lent"),
+    alias(KeywordContext::Action, "stall", "leave"),
+    alias(KeywordContext::Action, "defer", "aside"),
+    alias(KeywordContext::Action, "write deferred", "write aside"),
+    alias(KeywordContext::Action, "unreachable", "never"),
+    alias(KeywordContext::Policy, "assert", "expect"),
+    alias(KeywordContext::Policy, "implies", "tells"),
+    alias(KeywordContext::System, "parent any", "memory lent"),
 ];
 
-/// Former spelling of a keyword in this place, if it has one.
-pub(super) fn former(place: Place, keyword: &str) -> Option<&'static str> {
-    let is_alias = |alias: &&Alias| alias.place == place && alias.keyword == keyword;
+/// Former spelling of a keyword in this context, if it has one.
+pub(super) fn former_spelling(context: KeywordContext, keyword: &str) -> Option<&'static str> {
+    let is_alias = |alias: &&Alias| alias.context == context && alias.keyword == keyword;
     ALIASES.iter().find(is_alias).map(|alias| alias.former)
 }
 
-/// Returns the keyword for a former spelling in this place, and every other word unchanged.
-pub(super) fn current(place: Place, word: &str) -> &str {
-    let is_alias = |alias: &&Alias| alias.place == place && alias.former == word;
+/// Returns the keyword for a former spelling in this context, and every other word unchanged.
+pub(super) fn current_spelling(context: KeywordContext, word: &str) -> &str {
+    let is_alias = |alias: &&Alias| alias.context == context && alias.former == word;
     ALIASES
         .iter()
         .find(is_alias)

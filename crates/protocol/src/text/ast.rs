@@ -1,9 +1,9 @@
 //! The syntax tree: the file's structure before names are resolved.
 
-use super::Span;
 use crate::controller::Operator;
-use crate::policy::{Acceptance, Stall, UnderLock};
+use crate::policy::{Acceptance, LockConflict, Stall};
 use crate::protocol::{Carries, Class, Comparison, End, Guarantee, Type};
+use cohkit_diagnostics::Span;
 
 /// A name or another word, with its span.
 #[derive(Clone, Copy, Debug)]
@@ -47,7 +47,7 @@ pub(super) enum Item<'a> {
     Use(Use<'a>),
     /// A node's parts, each with the cache that backs it, if any.
     Node(Name<'a>, Block<(Part<'a>, Option<Part<'a>>)>),
-    Joint(Name<'a>, Block<AgentCount<'a>>),
+    JointSystem(Name<'a>, Block<AgentCount<'a>>),
     Invariant {
         name: Name<'a>,
         claim: Claim<'a>,
@@ -275,12 +275,12 @@ pub(super) enum PolicyItem<'a> {
         goals: Block<(Goal<'a>, Span)>,
     },
     Reach {
-        right: Name<'a>,
+        permission: Name<'a>,
         forward: Name<'a>,
     },
     Stall(Stall),
     Accept(Acceptance),
-    UnderLock(UnderLock),
+    UnderLock(LockConflict),
     ServePast(Vec<Name<'a>>),
     ServeUnderForwards,
     Await {
@@ -289,7 +289,7 @@ pub(super) enum PolicyItem<'a> {
     },
     Expect {
         answer: Name<'a>,
-        right: Name<'a>,
+        permission: Name<'a>,
     },
 }
 
@@ -300,7 +300,7 @@ pub(super) enum Goal<'a> {
     Write,
     /// A grant, or an answer, which gives no permission.
     Grant {
-        right: Option<Name<'a>>,
+        permission: Option<Name<'a>>,
         message: Name<'a>,
         when: Condition<'a>,
     },

@@ -1,10 +1,8 @@
 //! Diagnostics: an error of a protocol file, its place, and a remedy.
 
-use super::{Mention, Span, MAX_FILE_BYTES};
-use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
-use cohkit_base::words::did_you_mean;
+use super::{Mention, MAX_FILE_BYTES};
+use cohkit_diagnostics::{Excerpt, Report, Severity, Span};
 use rustc_hash::FxHashSet;
-use std::borrow::Cow;
 
 macro_rules! codes {
     ($($(#[$doc:meta])* $code:ident $name:literal,)*) => {
@@ -40,7 +38,7 @@ codes! {
     Syntax "syntax",
     /// A block whose closing brace is missing.
     UnclosedBlock "unclosed-block",
-    /// An expression with too many parts.
+    /// An expression with more than the maximum number of operators and operands.
     Nesting "nesting",
     /// A word of the language where a new name is needed.
     ReservedName "reserved-name",
@@ -68,7 +66,7 @@ codes! {
     NeverSent "never-sent",
     /// A message for which its receiver has no row.
     NeverReceived "never-received",
-    /// A state waits for a message that it does not take.
+    /// A state declares `waits M` but has no row for M.
     WaitsInVain "waits-in-vain",
     /// An access is pending in a state that declares no `waits`.
     UnsaidWait "unsaid-wait",
@@ -80,7 +78,7 @@ codes! {
     UnreachableRow "unreachable-row",
     /// A statement, action or event in the wrong place.
     Misplaced "misplaced",
-    /// The last cell of a row does not fit the row's actions.
+    /// The next state of a row contradicts the row's actions.
     Next "next",
     /// A message does not carry the data that its use needs.
     Carries "carries",
@@ -92,11 +90,12 @@ codes! {
     Unserved "unserved",
     /// A request policy that is incomplete or in the wrong order.
     Grants "grants",
-    /// A transient state where a permission must be named.
-    NotARight "not-a-right",
+    /// A name that does not stand for a permission: a transient state, or a state whose permission depends on
+    /// variables.
+    NotAPermission "not-a-right",
     /// A goal that no forward can achieve.
     Unreached "unreached",
-    /// A file that cannot be used.
+    /// A file named by `use` that cannot be loaded.
     Use "use",
     /// `local unlock` without a lock, or the reverse.
     Unlock "unlock",
@@ -113,7 +112,7 @@ pub struct Diagnostic {
     pub span: Span,
     /// Text beside the caret; may be empty.
     pub label: String,
-    /// Help: another span with an explanation, or general advice.
+    /// Notes: an explanation of another span, or help without a span.
     pub notes: Vec<(Option<Span>, String)>,
 }
 
@@ -140,7 +139,7 @@ impl Diagnostic {
         self
     }
     /// Adds a reference to another span.
-    pub(super) fn see(mut self, span: Span, note: impl Into<String>) -> Self {
+    pub(super) fn note_at(mut self, span: Span, note: impl Into<String>) -> Self {
         self.notes.push((Some(span), note.into()));
         self
     }
@@ -149,81 +148,16 @@ impl Diagnostic {
     ///
     /// `file` is the name to show and `text` the file's contents.
     pub fn render(&self, file: &str, text: &str, colour: bool) -> String {
-        report(
-            (Level::ERROR, self.code.name()),
-            &self.message,
-            (self.span, &self.label),
-            &self.notes,
-            (file, text),
-            colour,
-        )
+        let report = Report {
+            severity: Severity::Error,
+            code: self.code.name(),
+            message: &self.message,
+            span: self.span,
+            label: &self.label,
+            notes: &self.notes,
+        };
+        report.render(Excerpt::whole(file, text), colour)
     }
-}
-
-/// Renders a message about a span, for a terminal: level and kind, message, `file:line:column`, the source line with a
-/// caret, and notes with or without a span. `source` is the name to show and the file's contents.
-pub fn report(
-    kind: (Level<'static>, &'static str),
-    message: &str,
-    (span, label): (Span, &str),
-    notes: &[(Option<Span>, String)],
-    source: (&str, &str),
-    colour: bool,
-) -> String {
-    let (file, text) = source;
-    // A span that does not fit (a different file was passed) is cut off rather than trusted.
-    let range = |span: Span| {
-        let start = boundary(text, span.start);
-        start..boundary(text, span.end).max(start)
-    };
-    let mark = |kind: AnnotationKind, span, label: &'_ str| {
-        let annotation = kind.span(range(span));
-        if label.is_empty() {
-            annotation
-        } else {
-            annotation.label(label.to_string())
-        }
-    };
-    let source = Snippet::source(text)
-        .path(file)
-        .annotation(mark(AnnotationKind::Primary, span, label))
-        .annotations(notes.iter().filter_map(|(note_span, note)| {
-            note_span.map(|note_span| mark(AnnotationKind::Context, note_span, note))
-        }));
-    let help = notes
-        .iter()
-        .filter(|(note_span, _)| note_span.is_none())
-        .map(|(_, note)| Level::HELP.message(note.as_str()));
-    let (level, id) = kind;
-    let title = level.primary_title(message);
-    let title = if id.is_empty() { title } else { title.id(id) };
-    let report = title.element(source).elements(help);
-    let renderer = if colour {
-        Renderer::styled()
-    } else {
-        Renderer::plain()
-    };
-    renderer.render(&[report]).to_string()
-}
-
-/// Line and column, both from 1, of a byte in a text. Columns count characters.
-pub fn line_column(text: &str, offset: u32) -> (u32, u32) {
-    let preceding = &text[..boundary(text, offset)];
-    let line_start = preceding.rfind('\n').map_or(0, |newline| newline + 1);
-    let line = preceding.bytes().filter(|&byte| byte == b'\n').count() + 1;
-    (
-        line as u32,
-        preceding[line_start..].chars().count() as u32 + 1,
-    )
-}
-
-/// Returns the last character boundary at or before a byte offset.
-fn boundary(text: &str, offset: u32) -> usize {
-    let mut position = text.len().min(offset as usize);
-    while !text.is_char_boundary(position) {
-        position -= 1;
-    }
-    position
 }
 
 /// Collector of diagnostics and mentions. It keeps one diagnostic per kind and span, up to a maximum.
@@ -247,7 +181,7 @@ impl Sink {
         }
     }
     /// Returns true if a diagnostic would be shown, not only counted. Otherwise its text need not be composed.
-    pub(super) fn shows(&self, code: Code, span: Span) -> bool {
+    pub(super) fn would_show(&self, code: Code, span: Span) -> bool {
         self.list.len() < Diagnostic::MAX_COUNT && !self.reported.contains(&(code, span))
     }
     pub(super) fn count(&self) -> usize {
@@ -267,13 +201,13 @@ impl Sink {
     }
 }
 
-/// Rejects input that is not a protocol file at all, with one message.
-pub(super) fn readable(text: &str, sink: &mut Sink) -> bool {
+/// Reports input that is too long or not text, with one diagnostic. Returns true if the input can be parsed.
+pub(super) fn check_is_text(text: &str, sink: &mut Sink) -> bool {
     let span_between = |start: usize, end: usize| Span {
         start: start as u32,
         end: end as u32,
     };
-    let is_strange = |character: char| {
+    let is_not_text = |character: char| {
         (character.is_control() && !"\n\t\r\u{c}".contains(character)) || character == '\u{fffd}'
     };
     // Most files are plain ASCII, and bytes are faster to test than characters.
@@ -293,7 +227,7 @@ pub(super) fn readable(text: &str, sink: &mut Sink) -> bool {
         return true;
     } else if let Some((position, character)) = text
         .char_indices()
-        .find(|&(_, character)| is_strange(character))
+        .find(|&(_, character)| is_not_text(character))
     {
         sink.push(
             Diagnostic::new(
@@ -306,40 +240,4 @@ pub(super) fn readable(text: &str, sink: &mut Sink) -> bool {
         );
     }
     sink.count() == 0
-}
-
-/// Plural of a kind of names.
-fn plural(kind: &str) -> Cow<'_, str> {
-    match kind {
-        "variable or field" => "variables and fields".into(),
-        "variable, field or kind of remotes" => "variables, fields and kinds of remotes".into(),
-        "kind of remotes" => "kinds of remotes".into(),
-        "part of a system" => "parts of a system".into(),
-        "access with an order" => "accesses with an order".into(),
-        noun => format!("{noun}s").into(),
-    }
-}
-
-/// ``did you mean `X`? `` and the names that exist, for a name that does not.
-pub fn suggestion<'a>(
-    unknown_name: &str,
-    kind: &str,
-    names: impl Iterator<Item = &'a str> + Clone,
-) -> String {
-    const MAX_SHOWN: usize = 16;
-    let mut help = did_you_mean(unknown_name, names.clone());
-    let plural = plural(kind);
-    let number = names.clone().count();
-    match number {
-        0 => help.extend(["there are no ", &plural]),
-        1 => help.extend(["the only ", kind, " is "]),
-        _ => help.extend(["the ", &plural, " are "]),
-    }
-    for (index, name) in names.take(MAX_SHOWN).enumerate() {
-        help.extend([if index > 0 { ", `" } else { "`" }, name, "`"]);
-    }
-    if number > MAX_SHOWN {
-        help.push_str(&format!(", and {} more", number - MAX_SHOWN));
-    }
-    help
 }

@@ -75,7 +75,7 @@ impl<'t> Context<'t> {
     fn from_words(words: impl Iterator<Item = Word<'t>>) -> Context<'t> {
         let mut context = Context::default();
         // Open braces of sets and loops in a row; they do not end the statement.
-        let mut inner = 0_usize;
+        let mut row_braces = 0_usize;
         for word in words {
             let in_row = context
                 .statement
@@ -86,15 +86,15 @@ impl<'t> Context<'t> {
                     context.blocks.extend(context.statement.first());
                     context.statement.clear();
                 }
-                Token::CloseBrace if inner == 0 => {
+                Token::CloseBrace if row_braces == 0 => {
                     context.blocks.pop();
                     context.statement.clear();
                 }
-                Token::Newline | Token::Semicolon if inner == 0 => context.statement.clear(),
+                Token::Newline | Token::Semicolon if row_braces == 0 => context.statement.clear(),
                 token => {
                     match token {
-                        Token::OpenBrace => inner += 1,
-                        Token::CloseBrace => inner -= 1,
+                        Token::OpenBrace => row_braces += 1,
+                        Token::CloseBrace => row_braces -= 1,
                         _ => {}
                     }
                     context.statement.push(word);
@@ -208,7 +208,7 @@ impl<'t> Context<'t> {
             .statement
             .iter()
             .rposition(|(token, ..)| *token == Token::Bar);
-        let cell = &self.statement[last_bar.map_or(0, |at| at + 1)..];
+        let cell = &self.statement[last_bar.map_or(0, |bar| bar + 1)..];
         match (bars, first) {
             (0, None) => {
                 let blocks = ["states", "variables", "registers"];
@@ -272,6 +272,7 @@ impl<'t> Context<'t> {
     }
 }
 
+/// Completions of a type.
 fn types() -> Completions {
     completions(
         &["size", "kind of remotes"],
@@ -281,6 +282,7 @@ fn types() -> Completions {
     )
 }
 
+/// Completions of an expression.
 fn values() -> Completions {
     completions(
         &[
@@ -303,14 +305,14 @@ mod tests {
 
     /// Completions at the `^`.
     fn completions_at(text: &str) -> Option<Expected> {
-        let position = text.find('^').expect("the text marks a place");
+        let position = text.find('^').expect("position marked by `^`");
         expected_at(&text.replacen('^', "", 1), position as u32)
     }
 
     fn names(text: &str) -> Vec<&'static str> {
         completions_at(text)
             .and_then(|expected| expected.names)
-            .expect("some names fit")
+            .expect("expected names")
     }
 
     #[test]
@@ -329,7 +331,7 @@ mod tests {
             names(&row("I | load\n | send GetS, sharers := { sender }\n | I^")),
             ["state"]
         );
-        let next = completions_at(&row("I | load | send GetS | ^")).expect("something fits");
+        let next = completions_at(&row("I | load | send GetS | ^")).expect("completions");
         assert_eq!(
             (next.names, next.words),
             (Some(vec!["state"]), vec!["stay"])
@@ -339,7 +341,7 @@ mod tests {
     #[test]
     fn blocks_expect_their_own_words() {
         assert!(completions_at("^")
-            .expect("a file begins")
+            .expect("completions at the start of a file")
             .words
             .contains(&"protocol"));
         assert_eq!(
@@ -348,7 +350,7 @@ mod tests {
         );
         assert_eq!(names("remote c { states { W waits Da^ } }"), ["message"]);
         assert!(completions_at("remote c { variables { n: ^ } }")
-            .expect("a type")
+            .expect("completions of a type")
             .words
             .contains(&"bool"));
         assert_eq!(
@@ -364,12 +366,9 @@ mod tests {
     }
 
     #[test]
-    fn the_agent_is_that_of_the_block() {
+    fn expected_agent_is_the_enclosing_block() {
         let text = "remote a { states { I } }\nhome h {\n  ^\n}";
-        let home = text.find("home").expect("it is there") as u32;
-        assert_eq!(
-            completions_at(text).expect("something fits").agent,
-            Some(home)
-        );
+        let home = text.find("home").expect("home block") as u32;
+        assert_eq!(completions_at(text).expect("completions").agent, Some(home));
     }
 }

@@ -9,17 +9,18 @@
 //!   variables, and comments at the ends of adjacent lines. An entry longer than its column's limit does not widen the
 //!   column.
 
-use super::diagnostic::{readable, Sink};
+use super::diagnostic::{check_is_text, Sink};
 use super::lexer::{lex_lines, Token};
-use super::{Diagnostic, Span};
+use super::Diagnostic;
+use cohkit_diagnostics::Span;
 
-/// Width of the widest cell that widens its column, in characters, for each column. The last cell of a row has no
-/// column.
-const WIDEST_CELL: [usize; 3] = [24, 40, 72];
-/// Width of the widest first entry of a declaration that widens its column, in characters.
-const WIDEST_ENTRY: usize = 24;
-/// Length of the longest line, in characters, that affects the comment column of adjacent lines.
-const LONGEST_CODE: usize = 88;
+/// For each column of a table, the maximum width of a cell that widens the column, in characters. The last cell of a
+/// row has no column.
+const MAX_CELL_WIDTHS: [usize; 3] = [24, 40, 72];
+/// Maximum width of the first entry of a declaration that widens its column, in characters.
+const MAX_NAME_WIDTH: usize = 24;
+/// Maximum length of a line that affects the comment column of adjacent lines, in characters.
+const MAX_ALIGNED_LINE: usize = 88;
 
 /// Formats a protocol file. The result is a fixed point: formatting it again changes nothing.
 ///
@@ -29,7 +30,7 @@ const LONGEST_CODE: usize = 88;
 /// errors is formatted as far as its tokens go.
 pub fn format(text: &str) -> Result<String, Vec<Diagnostic>> {
     let mut sink = Sink::default();
-    if !readable(text, &mut sink) {
+    if !check_is_text(text, &mut sink) {
         return Err(sink.finish());
     }
     let mut lines = read_lines(text, &mut sink);
@@ -91,7 +92,7 @@ fn read_lines<'t>(text: &'t str, sink: &mut Sink) -> Vec<Line<'t>> {
     let tokens = lex_lines(text, sink);
     let mut tokens = tokens.iter().peekable();
     let mut lines = Vec::new();
-    let mut open: Vec<Block> = Vec::new();
+    let mut open_blocks: Vec<Block> = Vec::new();
     let mut start = 0;
     for line_text in text.split_inclusive('\n') {
         let end = start + line_text.len() as u32;
@@ -101,7 +102,7 @@ fn read_lines<'t>(text: &'t str, sink: &mut Sink) -> Vec<Line<'t>> {
         while let Some((token, span)) = tokens.next_if(|(_, span)| span.start < end) {
             last_end = span.end;
             first_start.get_or_insert(span.start);
-            line_tokens.push((*token, words(text, *span)));
+            line_tokens.push((*token, slice(text, *span)));
             let from = first_start.unwrap_or(span.start) as usize;
             columns.push(text[from..span.start as usize].chars().count());
         }
@@ -110,11 +111,11 @@ fn read_lines<'t>(text: &'t str, sink: &mut Sink) -> Vec<Line<'t>> {
         let leading = first_start.map_or("", |first_start| {
             &text[start as usize..first_start as usize]
         });
-        let block = open.last().copied().unwrap_or(Block::Other);
+        let block = open_blocks.last().copied().unwrap_or(Block::Other);
         for index in 0..line_tokens.len() {
             match line_tokens[index].0 {
-                Token::OpenBrace => open.push(opened_block(&line_tokens[..index], block)),
-                Token::CloseBrace => drop(open.pop()),
+                Token::OpenBrace => open_blocks.push(opened_block(&line_tokens[..index], block)),
+                Token::CloseBrace => drop(open_blocks.pop()),
                 _ => {}
             }
         }
@@ -136,7 +137,7 @@ fn read_lines<'t>(text: &'t str, sink: &mut Sink) -> Vec<Line<'t>> {
     lines
 }
 
-fn words(text: &str, span: Span) -> &str {
+fn slice(text: &str, span: Span) -> &str {
     &text[span.start as usize..span.end as usize]
 }
 
@@ -276,11 +277,11 @@ fn align_tables(lines: &mut [Line]) {
 /// Aligns the cells of the rows of one agent.
 fn align_table(lines: &mut [Line]) {
     let cells: Vec<Option<Vec<String>>> = (0..lines.len()).map(|at| cells(lines, at)).collect();
-    let mut widths = [0; WIDEST_CELL.len()];
+    let mut widths = [0; MAX_CELL_WIDTHS.len()];
     for row in cells.iter().flatten() {
         for (column, cell) in row[..row.len() - 1].iter().enumerate().take(widths.len()) {
             let width = cell.chars().count();
-            if width <= WIDEST_CELL[column] {
+            if width <= MAX_CELL_WIDTHS[column] {
                 widths[column] = widths[column].max(width);
             }
         }
@@ -288,16 +289,16 @@ fn align_table(lines: &mut [Line]) {
     for (line, row) in lines.iter_mut().zip(cells) {
         let Some(row) = row else { continue };
         let mut code = String::new();
-        let mut due = 0;
+        let mut bar_column = 0;
         for (column, cell) in row.iter().enumerate() {
             if column > 0 {
                 let width = code.chars().count();
-                code.extend(std::iter::repeat_n(' ', due_blanks(due, width)));
+                code.extend(std::iter::repeat_n(' ', blanks_before(bar_column, width)));
                 code.push_str("| ");
-                due += 2;
+                bar_column += 2;
             }
             code.push_str(cell);
-            due += widths.get(column).map_or(0, |width| width + 1);
+            bar_column += widths.get(column).map_or(0, |width| width + 1);
         }
         line.code = code.trim_end().to_string();
         if line.is_empty() {
@@ -307,11 +308,11 @@ fn align_table(lines: &mut [Line]) {
     }
 }
 
-/// Number of blanks before a bar that belongs in column `due`, after `written` characters.
-fn due_blanks(due: usize, written: usize) -> usize {
-    match written {
-        0 => due,
-        _ => due.saturating_sub(written).max(1),
+/// Returns the number of blanks before a bar that belongs in this column, after `width` characters.
+fn blanks_before(bar_column: usize, width: usize) -> usize {
+    match width {
+        0 => bar_column,
+        _ => bar_column.saturating_sub(width).max(1),
     }
 }
 
@@ -349,10 +350,7 @@ fn is_balanced(line: &Line) -> bool {
     count(Token::OpenBrace) == count(Token::CloseBrace)
 }
 
-/// Cells of a heading, `# state
-/// event
-/// actions
-/// next`.
+/// Returns the cells of a table heading in a comment, such as `# state | event | actions | next`.
 fn heading(comment: &str) -> Option<Vec<String>> {
     let cells: Vec<&str> = comment.split('|').map(str::trim).collect();
     let is_short = |cell: &&str| cell.split(' ').count() <= 2;
@@ -365,14 +363,14 @@ fn align_declarations(lines: &mut [Line]) {
     let mut start = 0;
     while start < lines.len() {
         let block = lines[start].block;
-        let size = lines[start..]
+        let line_count = lines[start..]
             .iter()
             .take_while(|line| line.block == block)
             .count();
         if matches!(block, Block::Names | Block::Typed) {
-            align_entries(&mut lines[start..start + size], block);
+            align_entries(&mut lines[start..start + line_count], block);
         }
-        start += size;
+        start += line_count;
     }
 }
 
@@ -380,10 +378,11 @@ fn align_declarations(lines: &mut [Line]) {
 fn align_entries(lines: &mut [Line], block: Block) {
     let names: Vec<Option<usize>> = lines.iter().map(|line| name_length(line, block)).collect();
     let name_of = |line: &Line, length: usize| join_tokens(&line.tokens[..length]);
-    let widths = lines.iter().zip(&names);
-    let widths = widths.filter_map(|(line, name)| Some(name_of(line, (*name)?).chars().count()));
-    let width = widths
-        .filter(|width| *width <= WIDEST_ENTRY)
+    let width = lines
+        .iter()
+        .zip(&names)
+        .filter_map(|(line, name)| Some(name_of(line, (*name)?).chars().count()))
+        .filter(|width| *width <= MAX_NAME_WIDTH)
         .max()
         .unwrap_or(0);
     let mut shift = 0;
@@ -460,7 +459,7 @@ fn comment_column(lines: &[Line], index: usize) -> usize {
     let below = lines[index..].iter().take_while(has_comment);
     let lengths = above.chain(below).map(length);
     lengths
-        .filter(|length| *length <= LONGEST_CODE)
+        .filter(|length| *length <= MAX_ALIGNED_LINE)
         .max()
         .unwrap_or(0)
         + 2
@@ -496,7 +495,7 @@ mod tests {
     }
 
     fn formatted(text: &str) -> String {
-        format(text).expect("all characters are of the language")
+        format(text).expect("file without unknown characters")
     }
 
     #[test]
@@ -513,23 +512,23 @@ mod tests {
     #[test]
     fn shipped_files_keep_their_words_and_are_stable() {
         for (name, text) in SHIPPED {
-            let once = formatted(text);
-            assert_eq!(words(text), words(&once), "{name}");
-            assert_eq!(formatted(&once), once, "{name}");
+            let result = formatted(text);
+            assert_eq!(words(text), words(&result), "{name}");
+            assert_eq!(formatted(&result), result, "{name}");
         }
     }
 
     #[test]
-    fn characters_that_are_no_tokens_are_reported() {
-        let errors =
-            format("protocol p\nremote c { I | load ? | I }").expect_err("`?` is no token");
+    fn unknown_characters_are_reported() {
+        let errors = format("protocol p\nremote c { I | load ? | I }")
+            .expect_err("error for the character `?`");
         assert_eq!(errors[0].code, super::super::Code::Character);
     }
 
     proptest! {
         /// Any number of blanks, and line breaks anywhere: the words are preserved, and formatting is idempotent.
         #[test]
-        fn any_layout_keeps_its_words(file_index in 0..SHIPPED.len(), start in 0..4000_usize, blanks in prop::collection::vec(0..9_usize, 1..40)) {
+        fn formatting_any_layout_keeps_its_words(file_index in 0..SHIPPED.len(), start in 0..4000_usize, blanks in prop::collection::vec(0..9_usize, 1..40)) {
             let text = SHIPPED[file_index].1;
             let mut blanks = blanks.into_iter().cycle();
             let rest: String = text.chars().skip(start).collect();
@@ -547,9 +546,9 @@ mod tests {
                 }
             }
             // A title split by a line break is not a token.
-            if let Ok(once) = format(&relaid) {
-                prop_assert_eq!(words(&relaid), words(&once));
-                prop_assert_eq!(format(&once).expect("it is the same tokens"), once);
+            if let Ok(result) = format(&relaid) {
+                prop_assert_eq!(words(&relaid), words(&result));
+                prop_assert_eq!(format(&result).expect("formatted file with the same tokens"), result);
             }
         }
     }

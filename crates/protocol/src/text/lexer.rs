@@ -1,7 +1,7 @@
 //! Tokens.
 
 use super::diagnostic::{Code, Diagnostic, Sink};
-use super::Span;
+use cohkit_diagnostics::Span;
 use logos::Logos;
 
 /// Kind of a token. Its characters are in the source at its span.
@@ -73,14 +73,14 @@ pub(super) enum Token {
 }
 
 /// Maximum length of a name, in bytes.
-pub(super) const LONGEST_NAME: usize = 64;
+pub(super) const MAX_NAME_BYTES: usize = 64;
 
 /// Splits a file into tokens; the last one is [`Token::End`].
 ///
 /// A newline after a comma or before a `|` is dropped: the list or row continues.
 pub(super) fn lex(text: &str, sink: &mut Sink) -> Vec<(Token, Span)> {
     let mut tokens: Vec<(Token, Span)> = Vec::with_capacity(text.len() / 4 + 1);
-    let names = tokenize(text, sink, |token, span| match (token, tokens.last()) {
+    let long_names = tokenize(text, sink, |token, span| match (token, tokens.last()) {
         (Token::Newline, Some((Token::Comma | Token::Newline, _)) | None) => {}
         (Token::Bar, Some((Token::Newline, _))) => {
             tokens.pop();
@@ -88,8 +88,8 @@ pub(super) fn lex(text: &str, sink: &mut Sink) -> Vec<(Token, Span)> {
         }
         _ => tokens.push((token, span)),
     });
-    for span in names {
-        sink.push(too_long(span));
+    for span in long_names {
+        sink.push(name_too_long(span));
     }
     let end = text.len() as u32;
     tokens.push((Token::End, Span { start: end, end }));
@@ -109,7 +109,7 @@ pub(super) fn lex_lines(text: &str, sink: &mut Sink) -> Vec<(Token, Span)> {
 
 /// Calls `visit` with every token, and reports characters that belong to none. Returns the names that are too long.
 fn tokenize(text: &str, sink: &mut Sink, mut visit: impl FnMut(Token, Span)) -> Vec<Span> {
-    let mut names = Vec::new();
+    let mut long_names = Vec::new();
     let mut bad_span: Option<Span> = None;
     let mut lexer = Token::lexer(text);
     while let Some(token) = lexer.next() {
@@ -123,24 +123,25 @@ fn tokenize(text: &str, sink: &mut Sink, mut visit: impl FnMut(Token, Span)) -> 
             match &mut bad_span {
                 Some(adjacent) if adjacent.end == span.start => adjacent.end = span.end,
                 _ => {
-                    bad_characters(text, bad_span.replace(span), sink);
+                    report_bad_characters(text, bad_span.replace(span), sink);
                 }
             }
             continue;
         };
-        if token == Token::Word && range.len() > LONGEST_NAME {
-            names.push(span);
+        if token == Token::Word && range.len() > MAX_NAME_BYTES {
+            long_names.push(span);
         }
         visit(token, span);
     }
-    bad_characters(text, bad_span, sink);
-    names
+    report_bad_characters(text, bad_span, sink);
+    long_names
 }
 
-fn too_long(name: Span) -> Diagnostic {
+/// Returns the error of a name that is too long.
+fn name_too_long(name: Span) -> Diagnostic {
     let shown_span = Span {
         start: name.start,
-        end: name.start + LONGEST_NAME as u32,
+        end: name.start + MAX_NAME_BYTES as u32,
     };
     let length = name.end - name.start;
     Diagnostic::new(
@@ -148,10 +149,11 @@ fn too_long(name: Span) -> Diagnostic {
         shown_span,
         format!("a name of {length} characters"),
     )
-    .label(format!("names have at most {LONGEST_NAME} characters"))
+    .label(format!("names have at most {MAX_NAME_BYTES} characters"))
 }
 
-fn bad_characters(text: &str, span: Option<Span>, sink: &mut Sink) {
+/// Reports adjacent characters that belong to no token.
+fn report_bad_characters(text: &str, span: Option<Span>, sink: &mut Sink) {
     let Some(span) = span else { return };
     let characters = &text[span.start as usize..span.end as usize];
     let diagnostic = if characters.starts_with('"') {

@@ -7,6 +7,7 @@
 use crate::composition::Composition;
 use crate::protocol::{Protocol, System};
 use cohkit_base::words::did_you_mean;
+use cohkit_diagnostics::Span;
 use std::sync::Arc;
 
 mod aliases;
@@ -20,10 +21,8 @@ mod resolve;
 #[cfg(test)]
 mod tests;
 
-pub use crate::terms::Span;
-pub use annotate_snippets::Level;
 use diagnostic::Sink;
-pub use diagnostic::{line_column, report, suggestion, Code, Diagnostic};
+pub use diagnostic::{Code, Diagnostic};
 pub use expected::{expected_at, Expected};
 pub use format::format;
 
@@ -34,8 +33,8 @@ pub const MAX_FILE_BYTES: usize = 4 << 20;
 ///
 /// # Errors
 ///
-/// All errors of the file, in the order of their spans; at most [`Diagnostic::MAX_COUNT`], of which the last one states how
-/// many more there are.
+/// All errors of the file, in the order of their spans; at most [`Diagnostic::MAX_COUNT`], of which the last one states
+/// how many more there are.
 pub fn parse(text: &str) -> Result<Protocol, Vec<Diagnostic>> {
     let analysis = analyse(text);
     analysis.protocol.ok_or(analysis.diagnostics)
@@ -49,7 +48,7 @@ pub fn parse(text: &str) -> Result<Protocol, Vec<Diagnostic>> {
 /// As [`parse`]; or a sentence if the file has no size of a given name, or a value is out of range.
 pub fn parse_sized(text: &str, sizes: &[(String, u16)]) -> Result<Protocol, ParameterError> {
     let mut sink = Sink::default();
-    if !diagnostic::readable(text, &mut sink) {
+    if !diagnostic::check_is_text(text, &mut sink) {
         return Err(ParameterError::Text(sink.finish()));
     }
     let tokens = lexer::lex(text, &mut sink);
@@ -146,7 +145,7 @@ pub fn analyse_composing(
     let mut sink = Sink::default();
     let mut analysis = Analysis::default();
     let mut composition = None;
-    if diagnostic::readable(text, &mut sink) {
+    if diagnostic::check_is_text(text, &mut sink) {
         let tokens = lexer::lex(text, &mut sink);
         let file = parser::Parser::new(text, &tokens, &mut sink).file();
         composition = resolve::composition::compose(&file, load, &mut sink);
@@ -204,8 +203,8 @@ impl Analysis {
     }
 }
 
-/// Resolves a file with the sizes of a system.
-fn sized(
+/// Resolves a file with the sizes that a system states; reports its errors at the system.
+fn resolve_with_sizes(
     text: &str,
     tokens: &[(lexer::Token, Span)],
     system: &System,
@@ -215,7 +214,7 @@ fn sized(
     let file = parser::Parser::with_sizes(text, tokens, &system.sizes, &mut inner_sink).file();
     let protocol = resolve::resolve(&file, &mut inner_sink);
     for diagnostic in inner_sink.finish() {
-        sink.push(diagnostic.see(system.span, "with the sizes of this system"));
+        sink.push(diagnostic.note_at(system.span, "with the sizes of this system"));
     }
     protocol
 }
@@ -224,7 +223,7 @@ fn sized(
 pub fn analyse(text: &str) -> Analysis {
     let mut sink = Sink::default();
     let mut analysis = Analysis::default();
-    if diagnostic::readable(text, &mut sink) {
+    if diagnostic::check_is_text(text, &mut sink) {
         let tokens = lexer::lex(text, &mut sink);
         if let Some(unrecognised_input) = parser::unrecognised_input(text, &tokens) {
             analysis.diagnostics = vec![unrecognised_input];
@@ -236,7 +235,8 @@ pub fn analyse(text: &str) -> Analysis {
         if let (Some(protocol), 0) = (&mut analysis.protocol, sink.count()) {
             for system in &mut protocol.systems {
                 if !system.sizes.is_empty() {
-                    system.sized = sized(text, &tokens, system, &mut sink).map(Arc::new);
+                    system.resized_protocol =
+                        resolve_with_sizes(text, &tokens, system, &mut sink).map(Arc::new);
                 }
             }
         }

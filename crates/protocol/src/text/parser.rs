@@ -4,17 +4,18 @@
 //! that a test can compare the two. After an error the parser continues with the next statement. A row ends with its
 //! line; other statements may contain a block.
 
-use super::aliases::{current, former, Place};
+use super::aliases::{current_spelling, former_spelling, KeywordContext};
 use super::ast::*;
-use super::diagnostic::{suggestion, Code, Diagnostic, Sink};
+use super::diagnostic::{Code, Diagnostic, Sink};
 use super::lexer::Token;
-use super::{Mention, Span};
+use super::Mention;
 use crate::controller::{Access, Operator};
 use crate::orders::Model;
-use crate::policy::{Acceptance, Stall, UnderLock};
+use crate::policy::{Acceptance, LockConflict, Stall};
 use crate::protocol::{Carries, Class, Comparison, End, Guarantee, Type};
 use crate::terms::{Element, IndexDomain};
 use cohkit_base::words::nearest;
+use cohkit_diagnostics::{suggestion, Span};
 
 mod agent;
 mod composition;
@@ -87,8 +88,8 @@ pub(super) const RESERVED: [&str; 32] = [
 
 /// Returns true for a word that no state, message, variable or field may have as its name. Former spellings of reserved
 /// words are reserved too.
-fn reserved(word: &str) -> bool {
-    RESERVED.contains(&current(Place::Action, word))
+fn is_reserved(word: &str) -> bool {
+    RESERVED.contains(&current_spelling(KeywordContext::Action, word))
 }
 
 /// Returns one diagnostic for input in which no line begins a block. A file of another language would otherwise give an
@@ -160,8 +161,8 @@ pub(super) struct Parser<'a, 's> {
     position: usize,
     /// Number of open parentheses; inside them newlines are ignored.
     parentheses: u32,
-    /// Number of parts of the current expression, see [`Parser::part`].
-    parts: u32,
+    /// Number of parts of the current expression; see [`Parser::count_part`].
+    part_count: u32,
     /// True after a `use`: systems then count parts of several files.
     composes: bool,
     /// True if the last lines were outside any block.
@@ -199,7 +200,7 @@ impl<'a, 's> Parser<'a, 's> {
             tokens,
             position: 0,
             parentheses: 0,
-            parts: 0,
+            part_count: 0,
             composes: false,
             outside_blocks: false,
             memory_writes: false,
@@ -213,6 +214,7 @@ impl<'a, 's> Parser<'a, 's> {
         }
     }
 
+    /// Records that a production is entered, in tests.
     fn production(&mut self, _name: &'static str) {
         #[cfg(test)]
         self.productions.insert(_name);
@@ -221,20 +223,20 @@ impl<'a, 's> Parser<'a, 's> {
     // ---- Tokens ----
 
     /// Token `ahead` places after the current one, including newlines.
-    fn raw(&self, ahead: usize) -> (Token, Span) {
+    fn token_at(&self, ahead: usize) -> (Token, Span) {
         self.tokens[(self.position + ahead).min(self.tokens.len() - 1)]
     }
 
     fn peek(&mut self) -> Token {
-        while self.parentheses > 0 && self.raw(0).0 == Token::Newline {
+        while self.parentheses > 0 && self.token_at(0).0 == Token::Newline {
             self.position += 1;
         }
-        self.raw(0).0
+        self.token_at(0).0
     }
 
     fn span(&mut self) -> Span {
         self.peek();
-        self.raw(0).1
+        self.token_at(0).1
     }
 
     /// Span of the last token taken.
@@ -261,26 +263,26 @@ impl<'a, 's> Parser<'a, 's> {
     /// The current word, or the empty string.
     fn word(&mut self) -> &'a str {
         if self.peek() == Token::Word {
-            self.slice(self.raw(0).1)
+            self.slice(self.token_at(0).1)
         } else {
             ""
         }
     }
 
-    /// The current word; the keyword if the word is its former spelling in this place.
-    fn keyword(&mut self, place: Place) -> &'a str {
-        current(place, self.word())
+    /// The current word; the keyword if the word is its former spelling in this context.
+    fn keyword(&mut self, context: KeywordContext) -> &'a str {
+        current_spelling(context, self.word())
     }
 
     /// Takes all words of a keyword, or of its former spelling.
-    fn eat_keyword(&mut self, place: Place, keyword: &str) -> bool {
-        for spelling in [Some(keyword), former(place, keyword)]
+    fn eat_keyword(&mut self, context: KeywordContext, keyword: &str) -> bool {
+        for spelling in [Some(keyword), former_spelling(context, keyword)]
             .into_iter()
             .flatten()
         {
             self.peek();
             let mut words = spelling.split(' ').enumerate();
-            let follows = words.all(|(ahead, word)| self.slice(self.raw(ahead).1) == word);
+            let follows = words.all(|(ahead, word)| self.slice(self.token_at(ahead).1) == word);
             if follows {
                 spelling.split(' ').for_each(|_| self.advance());
                 return true;
@@ -298,13 +300,14 @@ impl<'a, 's> Parser<'a, 's> {
     }
 
     fn skip_newlines(&mut self) {
-        while matches!(self.raw(0).0, Token::Newline) {
+        while matches!(self.token_at(0).0, Token::Newline) {
             self.advance();
         }
     }
 
     // ---- Errors ----
 
+    /// Reports an unexpected token. Always returns an error, for use as `return self.expected(..)`.
     fn expected<T>(&mut self, description: &str) -> Parse<T> {
         let token = self.peek();
         let span = self.span();
@@ -392,12 +395,12 @@ impl<'a, 's> Parser<'a, 's> {
     /// Returns true if a block of the file begins here. Lines inside a block never look like this.
     fn at_block(&mut self) -> bool {
         let line_start = self.position == 0
-            || matches!(self.raw(0).0, Token::Word)
+            || matches!(self.token_at(0).0, Token::Word)
                 && self.tokens[self.position - 1].0 == Token::Newline;
         line_start
             && BLOCKS.contains(&self.word())
-            && (self.raw(1).0 == Token::OpenBrace
-                || self.raw(1).0 == Token::Word && self.raw(2).0 == Token::OpenBrace)
+            && (self.token_at(1).0 == Token::OpenBrace
+                || self.token_at(1).0 == Token::Word && self.token_at(2).0 == Token::OpenBrace)
     }
 
     // ---- Words, names, numbers ----
@@ -417,7 +420,7 @@ impl<'a, 's> Parser<'a, 's> {
     /// Parses a name that is declared here.
     fn new_name(&mut self, description: &str) -> Parse<Name<'a>> {
         let name = self.name(description)?;
-        if reserved(name.text) || Access::ALL.iter().any(|(_, access)| *access == name.text) {
+        if is_reserved(name.text) || Access::ALL.iter().any(|(_, access)| *access == name.text) {
             self.sink.push(
                 Diagnostic::new(
                     Code::ReservedName,
@@ -431,7 +434,7 @@ impl<'a, 's> Parser<'a, 's> {
             let message = format!("`{}` is a size", name.text);
             let diagnostic = Diagnostic::new(Code::DuplicateName, name.span, message)
                 .label("declared again")
-                .see(size.span, "declared here");
+                .note_at(size.span, "declared here");
             self.sink.push(diagnostic);
         }
         Ok(name)
@@ -473,6 +476,7 @@ impl<'a, 's> Parser<'a, 's> {
         })
     }
 
+    /// Parses the items of a block, up to its closing brace.
     fn items<T>(
         &mut self,
         description: &str,
@@ -524,6 +528,7 @@ impl<'a, 's> Parser<'a, 's> {
         }
     }
 
+    /// Parses a whole file.
     pub(super) fn file(&mut self) -> File<'a> {
         self.production("file");
         let mut file = File::default();
@@ -536,16 +541,16 @@ impl<'a, 's> Parser<'a, 's> {
             let result = if self.word() == "protocol" {
                 self.header(&mut file)
             } else if self.eat_word("size") {
-                self.declared_size()
+                self.size_declaration()
             } else {
                 self.item().map(|item| file.items.push(item))
             };
-            let ended = matches!(self.peek(), Token::Newline | Token::Semicolon | Token::End)
+            let is_complete = matches!(self.peek(), Token::Newline | Token::Semicolon | Token::End)
                 || self.at_block();
-            if result.is_ok() && !ended {
+            if result.is_ok() && !is_complete {
                 let _: Parse<()> = self.expected("the end of the line");
             }
-            if result.is_err() || !ended {
+            if result.is_err() || !is_complete {
                 let start = self.position;
                 self.recover(false);
                 if self.position == start || self.peek() == Token::CloseBrace {
@@ -560,10 +565,11 @@ impl<'a, 's> Parser<'a, 's> {
         file.end = self.span();
         file.sizes = self.sizes.iter().map(|(name, _)| *name).collect();
         let declared = file.sizes.iter().any(|name| name.text == HOMES);
-        file.homes = declared.then(|| self.homes());
+        file.homes = declared.then(|| self.home_count());
         file
     }
 
+    /// Parses `protocol NAME "TITLE"`.
     fn header(&mut self, file: &mut File<'a>) -> Parse<()> {
         self.production("header");
         let keyword = self.span();
@@ -580,7 +586,7 @@ impl<'a, 's> Parser<'a, 's> {
                 let first = first.span;
                 self.sink.push(
                     Diagnostic::new(Code::Duplicate, keyword, "a second `protocol`")
-                        .see(first, "the first one"),
+                        .note_at(first, "the first one"),
                 );
             }
             (None, false) => self.sink.push(
@@ -604,7 +610,7 @@ impl<'a, 's> Parser<'a, 's> {
             {
                 return Err(ParseError);
             }
-            let help = if self.sink.shows(Code::Syntax, keyword) {
+            let help = if self.sink.would_show(Code::Syntax, keyword) {
                 suggestion(word, "block", BLOCKS.into_iter())
             } else {
                 String::new()
@@ -641,7 +647,7 @@ impl<'a, 's> Parser<'a, 's> {
                 let bound = |p: &mut Self| {
                     Ok((
                         p.name("a message or `in_flight`")?,
-                        p.sized("the largest number in flight")?,
+                        p.number_or_size("the largest number in flight")?,
                     ))
                 };
                 Item::Bounds(self.block(keyword, "`bounds`", bound)?)
@@ -650,13 +656,13 @@ impl<'a, 's> Parser<'a, 's> {
             "home" => Item::Home(self.agent(keyword, false)?),
             "use" => self.use_item()?,
             "node" => self.node(keyword)?,
-            "system" if self.composes => self.joint(keyword)?,
+            "system" if self.composes => self.joint_system(keyword)?,
             "system" => {
                 self.production("system");
                 let name = self.name("the name of the system")?;
                 let part = |p: &mut Self| {
                     let begin = p.span();
-                    if p.eat_keyword(Place::System, "parent any") {
+                    if p.eat_keyword(KeywordContext::System, "parent any") {
                         return Ok(SystemItem::ParentAny(begin.to(p.last_span())));
                     }
                     let description = "an element of a system (`remotes`, `lines`, `parent any`, or a kind of remotes)";
@@ -677,7 +683,7 @@ impl<'a, 's> Parser<'a, 's> {
                 self.production("invariant");
                 let name = self.name("the name of the invariant")?;
                 self.expect(Token::Colon, "`:`")?;
-                self.parts = 0;
+                self.part_count = 0;
                 let claim = self.claim()?;
                 Item::Invariant {
                     name,
@@ -754,8 +760,10 @@ const COMPARISONS: [(Token, Comparison, Operator); 6] = [
 ];
 
 const STALLS: [(&str, Stall); 2] = [("proven", Stall::Proven), ("possible", Stall::Possible)];
-const UNDER_LOCK: [(&str, UnderLock); 2] =
-    [("refuse", UnderLock::Refuse), ("wait", UnderLock::Wait)];
+const LOCK_CONFLICTS: [(&str, LockConflict); 2] = [
+    ("refuse", LockConflict::Refuse),
+    ("wait", LockConflict::Wait),
+];
 const ACCEPTANCES: [(&str, Acceptance); 3] = [
     ("always", Acceptance::Always),
     ("between", Acceptance::BetweenRequests),

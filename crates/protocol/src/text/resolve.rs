@@ -1,9 +1,9 @@
 //! Resolution of the syntax tree to a [`Protocol`]: names, types, and consistency across the file.
 
 use super::ast::*;
-use super::diagnostic::{suggestion, Code, Diagnostic, Sink};
+use super::diagnostic::{Code, Diagnostic, Sink};
 use super::parser::{class_named, HOMES, MAX_HOMES};
-use super::{Mention, Span};
+use super::Mention;
 use crate::controller::MEMORY_WRITES;
 use crate::orders::{Issue, Orders};
 use crate::protocol as p;
@@ -11,21 +11,22 @@ use crate::protocol::{
     Bound, Bounds, ChannelId, Class, End, Guarantee, Home, MessageId, PointOrder, Protocol, StateId,
 };
 use crate::remotes::{Kind, KindId, Remotes, MAX_KINDS};
+use cohkit_diagnostics::{suggestion, Span};
 use rustc_hash::FxHashMap;
 
 mod backing_permission;
 mod bulk_transition;
+mod completions;
 pub(super) mod composition;
 mod controller;
-mod endings;
 mod expression;
 mod guarantee;
 mod input_queues;
 mod lineless_messages;
 mod loops;
 mod pending;
+mod permissions;
 mod policy;
-mod rights;
 mod scope;
 mod senders;
 mod systems;
@@ -67,7 +68,7 @@ impl<'a> Names<'a> {
                     format!("a second {} `{}`", self.kind, name.text),
                 )
                 .label("declared again")
-                .see(self.list[usize::from(index)].span, "declared here"),
+                .note_at(self.list[usize::from(index)].span, "declared here"),
             );
             return None;
         }
@@ -96,6 +97,7 @@ impl<'a> Names<'a> {
         });
     }
 
+    /// As [`Names::get`]; reports a name that is not declared.
     fn find(&self, name: Name<'a>, sink: &mut Sink) -> Option<u16> {
         let index = self.get(name, sink);
         if index.is_none() && !self.partial {
@@ -110,6 +112,7 @@ impl<'a> Names<'a> {
     }
 }
 
+/// Reports a name that is not declared, with the known names of its kind.
 fn report_unknown<'n>(
     kind: &str,
     name: Name<'_>,
@@ -117,7 +120,7 @@ fn report_unknown<'n>(
     sink: &mut Sink,
 ) {
     // The known names are searched only for a diagnostic that will be shown.
-    if !sink.shows(Code::UnknownName, name.span) {
+    if !sink.would_show(Code::UnknownName, name.span) {
         return sink.push(Diagnostic::new(Code::UnknownName, name.span, ""));
     }
     let mut help = suggestion(name.text, kind, known);
@@ -164,7 +167,7 @@ fn number_in_range(
     in_range.then_some(number.value)
 }
 
-/// Everything that rows and policies refer to.
+/// Resolver of a file: the declarations that rows and policies refer to.
 struct Resolver<'a, 's> {
     sink: &'s mut Sink,
     /// Kinds of remotes, and for each the index of the block that declares it.
@@ -175,15 +178,15 @@ struct Resolver<'a, 's> {
     messages: Vec<p::Message>,
     message_names: Names<'a>,
     /// For each message, true if an agent sends it, and true if its receiver takes it in some state.
-    sent: Vec<bool>,
-    taken: Vec<bool>,
+    is_sent: Vec<bool>,
+    is_taken: Vec<bool>,
     /// For each message, true if the home sends it.
-    sent_by_home: Vec<bool>,
+    is_sent_by_home: Vec<bool>,
     /// Number of homes, and true if the file declares it.
     homes: u16,
     homes_declared: bool,
     /// For each message, true if the rows that take it are about no line, with the span of the first such row's event.
-    rows: Vec<Option<(bool, Span)>>,
+    taking_rows: Vec<Option<(bool, Span)>>,
     /// Sends of messages about no line, with their spans.
     lineless_sends: Vec<(MessageId, Span)>,
     /// Spans of targets in the remote's rows that are the sender of the current message.
@@ -220,7 +223,7 @@ fn set_once<T>(
                 format!("a second {description}"),
             )
             .label("may occur only once")
-            .see(span(first), "the first one"),
+            .note_at(span(first), "the first one"),
         ),
     }
 }
@@ -282,7 +285,7 @@ fn collect_blocks<'f, 'a>(file: &'f File<'a>, sink: &mut Sink) -> Blocks<'f, 'a>
             ),
             Item::System(..) | Item::Invariant { .. } => {}
             // Such a file is handled by `compose`.
-            Item::Use(_) | Item::Node(..) | Item::Joint(..) => {}
+            Item::Use(_) | Item::Node(..) | Item::JointSystem(..) => {}
         }
     }
     report_missing_blocks(file, &blocks, sink);
@@ -319,6 +322,7 @@ fn report_missing_blocks(file: &File, blocks: &Blocks, sink: &mut Sink) {
     }
 }
 
+/// Resolves a file; returns the protocol if it could be built. Errors go to `sink`.
 pub(super) fn resolve(file: &File, sink: &mut Sink) -> Option<Protocol> {
     if let Some(Item::Use(used)) = file.items.iter().find(|item| matches!(item, Item::Use(_))) {
         let text = "a file that composes others is no protocol of its own";
@@ -345,12 +349,12 @@ pub(super) fn resolve(file: &File, sink: &mut Sink) -> Option<Protocol> {
         channel_names: Names::new("channel", blocks.channels.is_none_or(|block| block.broken)),
         messages: Vec::new(),
         message_names: Names::new("message", blocks.messages.is_none_or(|block| block.broken)),
-        sent: Vec::new(),
-        taken: Vec::new(),
-        sent_by_home: Vec::new(),
+        is_sent: Vec::new(),
+        is_taken: Vec::new(),
+        is_sent_by_home: Vec::new(),
         homes: file.homes.unwrap_or(1),
         homes_declared: file.homes.is_some(),
-        rows: Vec::new(),
+        taking_rows: Vec::new(),
         lineless_sends: Vec::new(),
         sender_targets: Vec::new(),
     };
@@ -388,7 +392,7 @@ pub(super) fn resolve(file: &File, sink: &mut Sink) -> Option<Protocol> {
             let text = "a home written as goals, and remotes with several tables";
             let diagnostic = Diagnostic::new(Code::Misplaced, agent.body.keyword, text)
                 .label("goals speak of one table")
-                .see(second.body.keyword, "the second table")
+                .note_at(second.body.keyword, "the second table")
                 .note("write the home as rows, or the remotes as one table: `remote A B { ... }`");
             resolver.sink.push(diagnostic);
         }
@@ -466,6 +470,7 @@ pub(super) fn resolve(file: &File, sink: &mut Sink) -> Option<Protocol> {
 }
 
 impl<'a> Resolver<'a, '_> {
+    /// Checks the size of a line, in bytes.
     fn line_bytes(&mut self, number: Number) -> Option<u32> {
         let bytes = number_in_range(number, 8, 4096, "the line size is", self.sink)?;
         if !bytes.is_power_of_two() {
@@ -571,15 +576,15 @@ impl<'a> Resolver<'a, '_> {
             if first.span == state.span {
                 continue;
             }
-            if first.right != state.right && first.stable() && state.stable() {
+            if first.permission != state.permission && first.is_stable() && state.is_stable() {
                 let text = format!(
                     "`{}` gives a different permission in another kind",
                     name.text
                 );
                 self.sink.push(
-                    Diagnostic::new(Code::NotARight, name.span, text)
+                    Diagnostic::new(Code::NotAPermission, name.span, text)
                         .label("a permission is named by the states that give it")
-                        .see(first.span, "the other one"),
+                        .note_at(first.span, "the other one"),
                 );
             }
         }
@@ -616,7 +621,7 @@ impl<'a> Resolver<'a, '_> {
                     self.sink.push(
                         Diagnostic::new(Code::Duplicate, earlier_name.span, text)
                             .label("may go before one message only")
-                            .see(first, "goes before one here"),
+                            .note_at(first, "goes before one here"),
                     );
                     continue;
                 }
@@ -757,7 +762,7 @@ impl<'a> Resolver<'a, '_> {
                             format!("`{}` is ordered twice", name.text),
                         )
                         .label("a channel can be in only one order")
-                        .see(first, "ordered here"),
+                        .note_at(first, "ordered here"),
                     ),
                 }
             }
@@ -767,6 +772,7 @@ impl<'a> Resolver<'a, '_> {
         (orders, per_line, networks)
     }
 
+    /// Declares the messages, with their fields.
     fn declare_messages(&mut self, block: &Block<Group<'a>>) {
         for group in &block.items {
             let channel = self.channel_names.find(group.channel, self.sink);
@@ -778,7 +784,7 @@ impl<'a> Resolver<'a, '_> {
                         report_too_many("field", name.span, fields.len(), self.sink);
                         break;
                     }
-                    if ty.set_of_homes() {
+                    if ty.is_home_set() {
                         let text = "a field with a set of homes";
                         let diagnostic = Diagnostic::new(Code::Type, name.span, text);
                         self.sink.push(diagnostic.label("fields are single values"));
@@ -809,10 +815,10 @@ impl<'a> Resolver<'a, '_> {
                 }
             }
         }
-        self.sent = vec![false; self.messages.len()];
-        self.sent_by_home = vec![false; self.messages.len()];
-        self.taken = vec![false; self.messages.len()];
-        self.rows = vec![None; self.messages.len()];
+        self.is_sent = vec![false; self.messages.len()];
+        self.is_sent_by_home = vec![false; self.messages.len()];
+        self.is_taken = vec![false; self.messages.len()];
+        self.taking_rows = vec![None; self.messages.len()];
     }
 
     fn message_named(&mut self, name: Name<'a>) -> Option<MessageId> {
@@ -835,7 +841,7 @@ impl<'a> Resolver<'a, '_> {
                 let message = format!("a second bound for `{}`", name.text);
                 self.sink.push(
                     Diagnostic::new(Code::Duplicate, name.span, message)
-                        .see(first, "the first one"),
+                        .note_at(first, "the first one"),
                 );
                 continue;
             }
@@ -877,7 +883,7 @@ impl<'a> Resolver<'a, '_> {
             format!("`{}` is no {word}", name.text),
         )
         .label(reason)
-        .see(channel.span, format!("it travels on `{}`", channel.name));
+        .note_at(channel.span, format!("it travels on `{}`", channel.name));
         self.sink.push(diagnostic);
     }
 
@@ -885,7 +891,7 @@ impl<'a> Resolver<'a, '_> {
     fn report_unused_messages(&mut self, policy: bool) {
         for (index, message) in self.messages.iter().enumerate() {
             let channel = &self.channels[message.channel.index()];
-            if !self.sent[index] {
+            if !self.is_sent[index] {
                 let help = match (policy, channel.class) {
                     (true, Some(Class::Forward)) => {
                         "state its purpose with `reach STATE with ...`, or remove it"
@@ -905,7 +911,7 @@ impl<'a> Resolver<'a, '_> {
             }
             // A constructed home takes every message that can be sent to it.
             let constructed = policy && channel.to == End::Home;
-            if self.sent[index] && !self.taken[index] && !constructed {
+            if self.is_sent[index] && !self.is_taken[index] && !constructed {
                 let receiver = match channel.to {
                     End::Remote => "the remote takes",
                     End::Home => "the home takes",

@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::controller::{Effect, Event, Expression, Set, Statement, Target, Value};
-use crate::policy::When;
-use crate::protocol::{Carries, Class, Home, Right, Type};
+use crate::policy::GrantCondition;
+use crate::protocol::{Carries, Class, Home, Permission, Type};
 
 mod aliases;
 mod analysis;
@@ -25,7 +25,7 @@ fn parse_valid(text: &str) -> Protocol {
 }
 
 #[test]
-fn eci_is_read_completely() {
+fn eci_is_parsed_completely() {
     let eci = parse_valid(ECI);
     assert_eq!(
         (eci.name.as_str(), eci.line_bytes, eci.orders.len()),
@@ -40,8 +40,8 @@ fn eci_is_read_completely() {
         4
     );
     assert_eq!(eci.remote.states.len(), 11);
-    assert_eq!(eci.remote.states[6].right, Right::Read);
-    assert!(!eci.remote.states[6].stable());
+    assert_eq!(eci.remote.states[6].permission, Permission::Read);
+    assert!(!eci.remote.states[6].is_stable());
     let Home::Policy(policy) = &eci.home else {
         panic!("a policy")
     };
@@ -54,13 +54,16 @@ fn eci_is_read_completely() {
     assert_eq!(
         locals,
         [
-            ("clean", Right::Read, false),
-            ("clean_lock", Right::Read, true),
-            ("clean_invalidate", Right::None, false),
-            ("clean_invalidate_lock", Right::None, true)
+            ("clean", Permission::Read, false),
+            ("clean_lock", Permission::Read, true),
+            ("clean_invalidate", Permission::None, false),
+            ("clean_invalidate_lock", Permission::None, true)
         ]
     );
-    assert!(policy.requests[4].write && policy.requests[4].grants[0].when == When::Always);
+    assert!(
+        policy.requests[4].write
+            && policy.requests[4].grants[0].condition == GrantCondition::Always
+    );
     assert_eq!(
         eci.systems
             .iter()
@@ -75,16 +78,16 @@ const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../protocols");
 /// Loads a shipped protocol file for one that uses it.
 fn load_shipped(file: &str) -> Result<Protocol, String> {
     let text = std::fs::read_to_string(format!("{FOLDER}/{file}"));
-    let elsewhere = format!("{FOLDER}/../tests/homes/{file}");
-    let text = text.or_else(|_| std::fs::read_to_string(elsewhere));
+    let test_path = format!("{FOLDER}/../tests/homes/{file}");
+    let text = text.or_else(|_| std::fs::read_to_string(test_path));
     let text = text.map_err(|_| "there is no such file".to_string())?;
     parse(&text).map_err(|errors| errors[0].message.clone())
 }
 
 #[test]
-fn a_text_that_composes_others_counts_the_parts_of_each() {
-    let text = std::fs::read_to_string(format!("{FOLDER}/eci-both.coh")).expect("it ships");
-    let composition = compose(&text, &mut load_shipped).expect("it is good");
+fn composition_counts_the_parts_of_each_space() {
+    let text = std::fs::read_to_string(format!("{FOLDER}/eci-both.coh")).expect("shipped file");
+    let composition = compose(&text, &mut load_shipped).expect("composition without errors");
     let names: Vec<&str> = composition
         .spaces
         .iter()
@@ -108,15 +111,19 @@ fn a_text_that_composes_others_counts_the_parts_of_each() {
 }
 
 #[test]
-fn every_shipped_text_is_read() {
+fn every_shipped_file_is_parsed() {
     let folder = FOLDER;
     let mut number = 0;
-    for entry in std::fs::read_dir(folder).expect("the folder is there") {
+    for entry in std::fs::read_dir(folder).expect("folder of shipped protocols") {
         let path = entry.expect("a folder can be listed").path();
         if path.extension().is_some_and(|extension| extension == "coh") {
-            let text = std::fs::read_to_string(&path).expect("a text");
+            let text = std::fs::read_to_string(&path).expect("protocol file");
             let name = match composes(&text) {
-                true => compose(&text, &mut load_shipped).expect("good").name,
+                true => {
+                    compose(&text, &mut load_shipped)
+                        .expect("composition without errors")
+                        .name
+                }
                 false => parse_valid(&text).name,
             };
             assert_eq!(
@@ -126,7 +133,7 @@ fn every_shipped_text_is_read() {
             number += 1;
         }
     }
-    assert!(number >= 5, "{number} texts");
+    assert!(number >= 5, "{number} files");
 }
 
 #[test]
@@ -146,16 +153,16 @@ fn rows_of_a_directory_protocol_become_rules() {
     let get_m = msi
         .message_ids()
         .find(|&id| msi.message(id).name == "GetM")
-        .expect("declared");
+        .expect("message GetM");
     let rule = home
         .rules
         .iter()
         .find(|rule| {
             rule.event == Event::Message(get_m) && home.states[rule.state.index()].name == "S"
         })
-        .expect("a row");
+        .expect("row of GetM in S");
     let Effect::Take { body, next } = &rule.effect else {
-        panic!("taken")
+        panic!("the row takes GetM")
     };
     assert_eq!(
         next.map(|state| home.states[state.index()].name.as_str()),
@@ -183,7 +190,7 @@ fn rows_of_a_directory_protocol_become_rules() {
     let stalls = home
         .rules
         .iter()
-        .filter(|rule| rule.effect == Effect::Leave)
+        .filter(|rule| rule.effect == Effect::Stall)
         .count();
     assert_eq!(stalls, 2);
 }

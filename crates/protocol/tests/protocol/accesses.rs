@@ -4,7 +4,8 @@
 //! led through a state without write permission was never performed, and no check noticed. So was a read that completed
 //! without bytes.
 
-use cohkit_protocol::text::{line_column, parse};
+use cohkit_diagnostics::line_column;
+use cohkit_protocol::text::parse;
 
 /// Returns a shipped file with one change, and the line of the change.
 fn changed_file(name: &str, from: &str, to: &str) -> (String, u32) {
@@ -46,7 +47,7 @@ fn assert_lost_access(name: &str, from: &str, to: &str, access: &str, line: i64)
 }
 
 #[test]
-fn a_store_in_a_state_that_may_not_write_is_not_lost() {
+fn store_in_a_state_without_write_permission_is_reported() {
     let row = "  E              | store                   |                                                | M        # silent";
     let replacement = format!("  S | store | | stay\n{row}");
     let get = "  S              | store                   | send GetM                                      | SM_AD\n";
@@ -76,7 +77,7 @@ fn store_in_a_state_without_writes_suggests_the_attribute() {
 /// Only the row that starts a write can post it. A later row that sends the bytes and waits for nothing abandons the
 /// write.
 #[test]
-fn a_later_row_does_not_post_a_store() {
+fn later_row_does_not_post_a_store() {
     let text = |row: &str| {
         let text = include_str!("../../../cohkit/tests/command/verdicts/posted_from_copy.coh");
         let old_row = "  V      | store if room > 0 | send Write, room -= 1 | I\n";
@@ -95,7 +96,7 @@ fn a_later_row_does_not_post_a_store() {
 
 /// The diagnostic for `order response` suggests the statement `ordered` rather than reporting a missing arrow.
 #[test]
-fn a_statement_about_channels_that_is_nearly_right_is_named() {
+fn misspelt_channel_statement_gets_a_suggestion() {
     for (misspelt, meant) in [
         ("order forward", "ordered"),
         ("networks n { forward }", "network"),
@@ -107,7 +108,7 @@ fn a_statement_about_channels_that_is_nearly_right_is_named() {
 }
 
 #[test]
-fn a_store_that_loses_the_right_is_not_lost() {
+fn store_that_loses_write_permission_is_reported() {
     let row = "  E                         | store                    |                      | M     # silent";
     assert_lost_access(
         "back-invalidate",
@@ -119,14 +120,14 @@ fn a_store_that_loses_the_right_is_not_lost() {
 }
 
 #[test]
-fn writes_without_caching_are_not_lost() {
+fn lost_noncaching_writes_are_reported() {
     let row = "  S              | evict                   | send PutS                                      | SI_A\n";
     let replacement = format!("{row}  I | write_line write_partial | | stay\n");
     assert_lost_access("msi", row, &replacement, "a write_line in `I`", 1);
 }
 
 #[test]
-fn stores_that_enter_a_state_that_does_not_write_are_not_lost() {
+fn stores_into_a_state_without_write_permission_are_reported() {
     let state = "    M   reads writes dirty\n";
     assert_lost_access("eci", state, "    M   reads dirty\n", "a store in `E`", 14);
     assert_lost_access(
@@ -139,7 +140,7 @@ fn stores_that_enter_a_state_that_does_not_write_are_not_lost() {
 }
 
 #[test]
-fn reads_in_a_state_that_may_not_read_are_not_lost() {
+fn reads_in_a_state_without_read_permission_are_reported() {
     let row = "  S              | evict                   | send PutS                                      | SI_A\n";
     let replacement = format!("{row}  I | read_once | | stay\n");
     assert_lost_access("msi", row, &replacement, "a read_once in `I`", 1);
@@ -158,7 +159,7 @@ fn rows_may_retry_an_access() {
 /// Errors that follow from a row that was not understood are not reported. Earlier versions reported that its state
 /// waits in vain.
 #[test]
-fn a_row_with_an_error_makes_no_others() {
+fn row_error_causes_no_further_errors() {
     let row =
         "  IS_D           | Data                    |                                                | S\n";
     let replacement = "  IS_D | Data | awed := 1 | S\n";
@@ -262,7 +263,7 @@ fn completed_access_is_unique_per_row() {
     let errors = remote_errors(STORE, states, rows);
     assert_eq!(
         errors,
-        ["`done` in `W` may end a store whose bytes were sent or a write_partial in the copy"]
+        ["`done` in `W` may complete a store whose bytes were sent or a write_partial in the copy"]
     );
     let rows = "I | load  | send Ask   | G
   G | Data  | done       | I
@@ -327,7 +328,7 @@ fn deferred_stores_are_committed_and_vice_versa() {
 
 /// Permissions and copies of a home's states were accepted, and had no effect.
 #[test]
-fn a_home_has_no_rights() {
+fn home_states_have_no_permissions() {
     let state =
         "    S_D    waits Data                      # the former owner is sending its line\n";
     for attribute in ["reads", "writes", "holds", "holds dirty"] {

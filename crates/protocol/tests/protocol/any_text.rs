@@ -18,8 +18,8 @@ proptest! {
     }
 
     #[test]
-    fn changed_protocols(number: u64) {
-        let text = mutate_text::Corpus::load().text(number);
+    fn mutated_protocols_do_not_crash(number: u64) {
+        let text = mutate_text::Corpus::load().input(number);
         prop_assert_eq!(mutate_text::check(&text, true).err(), None);
     }
 }
@@ -30,7 +30,7 @@ fn fixed_mutated_protocols_do_not_crash() {
     let corpus = mutate_text::Corpus::load();
     let mut accepted = 0;
     for number in 0..20_000 {
-        let text = corpus.text(number);
+        let text = corpus.input(number);
         accepted += usize::from(
             mutate_text::check(&text, true)
                 .unwrap_or_else(|reason| panic!("text {number}: {reason}\n{text}")),

@@ -17,10 +17,12 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
+/// Folder of the variations.
 fn construction_folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/construction")
 }
 
+/// Returns the expected results from the first lines of a file.
 fn expectations(text: &str) -> BTreeMap<String, String> {
     text.lines()
         .filter_map(|line| line.strip_prefix("#! "))
@@ -31,7 +33,7 @@ fn expectations(text: &str) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// Results of the construction, under the keys of the files.
+/// Returns the results of the construction, under the keys of the files.
 fn construction_results(text: &str) -> BTreeMap<String, String> {
     let protocol = text::parse(text).unwrap_or_else(|errors| {
         panic!(
@@ -47,8 +49,8 @@ fn construction_results(text: &str) -> BTreeMap<String, String> {
     match construct_to(
         &protocol,
         Extent {
-            explored: 3,
-            drained: 2,
+            max_explored_remotes: 3,
+            max_drained_remotes: 2,
         },
     ) {
         Err(ConstructionError::Refused(refusal)) => panic!("refused: {}", refusal.obstacle),
@@ -79,9 +81,9 @@ fn construction_results(text: &str) -> BTreeMap<String, String> {
                 }
                 .to_string(),
             );
-            if let Some(joint) = &construction.joint {
-                record("joint states", joint.states.len().to_string());
-                record("joint transitions", joint.transitions().to_string());
+            if let Some(graph) = &construction.multi_remote_graph {
+                record("joint states", graph.states.len().to_string());
+                record("joint transitions", graph.transitions().to_string());
             }
             let verdict = construction
                 .fault()
@@ -114,10 +116,10 @@ fn variations_have_the_sizes_and_verdicts_of_the_study() {
             if key.contains("product") || key == "undrained" || key == "difference" {
                 continue;
             }
-            let got = results.get(&key).map_or("nothing", String::as_str);
-            if got != expected {
+            let actual = results.get(&key).map_or("nothing", String::as_str);
+            if actual != expected {
                 mismatches.push(format!(
-                    "{}: {key}: expected {expected}, found {got}",
+                    "{}: {key}: expected {expected}, found {actual}",
                     path.file_name().unwrap().to_string_lossy()
                 ));
             }
@@ -127,7 +129,7 @@ fn variations_have_the_sizes_and_verdicts_of_the_study() {
 }
 
 #[test]
-fn a_construction_is_given_up_when_a_flag_is_set() {
+fn construction_is_cancelled_by_its_flag() {
     let protocol = text::parse(&read_file("base")).unwrap();
     let construct_with_flag =
         |flag| construct_until(&protocol, Extent::default(), &AtomicBool::new(flag));
@@ -210,10 +212,10 @@ fn assert_same_behaviour(
     remotes: u16,
 ) {
     let machine = Machine::new(controller, remotes);
-    let mut image = vec![None; graph.states.len()];
-    image[0] = Some(start);
+    let mut configurations = vec![None; graph.states.len()];
+    configurations[0] = Some(start);
     for (state, cells) in graph.cells.iter().enumerate() {
-        let configuration: Configuration = image[state]
+        let configuration: Configuration = configurations[state]
             .clone()
             .expect("states come in breadth-first order");
         for ((event, sender), cell) in cells {
@@ -227,12 +229,12 @@ fn assert_same_behaviour(
             };
             let outcome = machine.step(&mut next, trigger, &mut &*controller).unwrap();
             match (outcome, cell) {
-                (Outcome::Leave, Cell::Leave) | (Outcome::Refuse, Cell::Refuse) => {}
+                (Outcome::Stall, Cell::Leave) | (Outcome::Refuse, Cell::Refuse) => {}
                 (Outcome::Taken { acts, .. }, Cell::Take { acts: expected, to }) => {
                     assert_eq!(&acts, expected);
-                    match &image[*to as usize] {
-                        Some(image_state) => assert_eq!(image_state, &next),
-                        None => image[*to as usize] = Some(next),
+                    match &configurations[*to as usize] {
+                        Some(reached) => assert_eq!(reached, &next),
+                        None => configurations[*to as usize] = Some(next),
                     }
                 }
                 (outcome, cell) => {
@@ -256,8 +258,14 @@ fn factored_and_flat_controllers_match_the_graph() {
         let construction = construct(&protocol).ok().unwrap();
         for merge in [false, true] {
             let factored = construction.factored(merge);
-            let remotes = construction.joint.as_ref().map_or(1, |joint| joint.remotes);
-            let graph = construction.joint.as_ref().unwrap_or(&construction.graph);
+            let remotes = construction
+                .multi_remote_graph
+                .as_ref()
+                .map_or(1, |graph| graph.remotes);
+            let graph = construction
+                .multi_remote_graph
+                .as_ref()
+                .unwrap_or(&construction.graph);
             assert_same_behaviour(
                 &factored,
                 graph,
@@ -347,15 +355,15 @@ fn construction_fault_sequences_replay() {
 }
 
 #[test]
-fn three_remotes_know_no_more_than_two() {
+fn three_remotes_have_the_knowledge_sets_of_two() {
     for name in ["three", "three-no-device"] {
         let protocol = text::parse(&read_file(name)).unwrap();
         let sets = |explored| {
             construct_to(
                 &protocol,
                 Extent {
-                    explored,
-                    drained: 1,
+                    max_explored_remotes: explored,
+                    max_drained_remotes: 1,
                 },
             )
             .ok()
@@ -379,7 +387,7 @@ fn eci_with_operations_that_always_lock() {
 }
 
 #[test]
-fn every_transition_of_the_shipped_homes_happens() {
+fn every_transition_of_the_shipped_homes_is_exercised() {
     for (name, remotes) in [("eci", 2), ("msi-policy", 3), ("back-invalidate", 2)] {
         let path = construction_folder().join(format!("../../protocols/{name}.coh"));
         let text = fs::read_to_string(path).unwrap();
@@ -387,8 +395,8 @@ fn every_transition_of_the_shipped_homes_happens() {
         let construction = construct_to(
             &protocol,
             Extent {
-                explored: remotes,
-                drained: remotes,
+                max_explored_remotes: remotes,
+                max_drained_remotes: remotes,
             },
         );
         let construction = construction.ok().unwrap();
@@ -416,7 +424,7 @@ fn answer_assertions_are_proved_or_refuted() {
     // The answer "no copy" may have been sent while a grant was in flight.
     let fault = fault_with("assert AckNone implies I").unwrap();
     assert_eq!(fault.kind, FaultKind::WrongExpectation);
-    let [as_expected, otherwise] = &fault.explanations[..] else {
+    let [consistent_run, contradicting_run] = &fault.explanations[..] else {
         panic!("two explanations")
     };
     // The home observes the same in both.
@@ -434,24 +442,24 @@ fn answer_assertions_are_proved_or_refuted() {
             .map(words)
             .collect::<Vec<_>>()
     };
-    assert_eq!(home_view(as_expected), home_view(otherwise));
-    assert_ne!(as_expected, otherwise);
+    assert_eq!(home_view(consistent_run), home_view(contradicting_run));
+    assert_ne!(consistent_run, contradicting_run);
 }
 
 /// A single remote without a device is never sent a forward. The fairness assumption is noted nevertheless.
 #[test]
 fn fairness_assumption_is_stated_when_needed() {
-    for (name, assumed) in [
+    for (name, is_assumed) in [
         ("two-no-device", true),
         ("silent-eviction-ordered-down", false),
     ] {
         let text = fs::read_to_string(construction_folder().join(format!("{name}.coh")))
-            .expect("it is there");
-        let protocol = text::parse(&text).expect("it parses");
-        let construction = construct(&protocol).expect("it has a home");
-        let stated = construction
+            .expect("file of the variation");
+        let protocol = text::parse(&text).expect("file without errors");
+        let construction = construct(&protocol).expect("constructed home");
+        let is_stated = construction
             .notes()
             .any(|note| note.text.contains("assumes fairness"));
-        assert_eq!(stated, assumed, "{name}");
+        assert_eq!(is_stated, is_assumed, "{name}");
     }
 }

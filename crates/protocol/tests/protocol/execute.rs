@@ -32,7 +32,7 @@ fn message(protocol: &Protocol, name: &str) -> MessageId {
 }
 
 #[test]
-fn sets_and_amounts() {
+fn sets_and_numbers_follow_the_rows() {
     let protocol = text::parse(TEXT).unwrap_or_else(|errors| {
         let rendered: String = errors
             .iter()
@@ -41,7 +41,7 @@ fn sets_and_amounts() {
         panic!("{rendered}")
     });
     let Home::Controller(home) = &protocol.home else {
-        panic!("a home by hand")
+        panic!("hand-written home")
     };
     let machine = Machine::new(home, 3);
     let mut configuration = machine.initial();
@@ -167,12 +167,13 @@ system three {{ remotes 3; lines 1 }}
 "
                 )
             });
-            let [short, long] = texts.map(|text| text::parse(&text).expect("a sound text"));
+            let [short, long] =
+                texts.map(|text| text::parse(&text).expect("protocol without errors"));
             for x in 0..values {
                 for y in 0..values {
                     let [short, long] = [&short, &long].map(|protocol| {
                         let Home::Controller(home) = &protocol.home else {
-                            panic!("a home by hand")
+                            panic!("hand-written home")
                         };
                         let machine = Machine::new(home, 3);
                         let mut configuration = machine.initial();
@@ -201,9 +202,9 @@ system three {{ remotes 3; lines 1 }}
 }
 
 /// Result of an operator on two values.
-type Meaning = fn(i32, i32) -> i32;
+type Operation = fn(i32, i32) -> i32;
 
-/// A home with one action on `x` and `y` for a request.
+/// Returns a protocol whose home executes one action on `x` and `y` on a request.
 fn home_with_action(ty: &str, result_type: &str, action: &str) -> Protocol {
     let text = format!(
         "protocol p\nline 64 bytes\nchannels {{ request remote -> home; grant home -> remote }}
@@ -226,10 +227,10 @@ system three {{ remotes 3; lines 1 }}
     })
 }
 
-/// Values of `x` and `r` after the action, and the fields of the message it sent.
+/// Returns the values of `x` and `r` after the action, and the fields of the message it sent.
 fn run_action(protocol: &Protocol, x: u16, y: u16) -> Result<(u16, u16, Vec<u16>), Fault> {
     let Home::Controller(home) = &protocol.home else {
-        panic!("a home by hand")
+        panic!("hand-written home")
     };
     let machine = Machine::new(home, 3);
     let mut configuration = machine.initial();
@@ -262,7 +263,7 @@ fn run_action(protocol: &Protocol, x: u16, y: u16) -> Result<(u16, u16, Vec<u16>
 /// Compares every operator with plain arithmetic.
 #[test]
 fn operators_match_plain_arithmetic() {
-    let compared: [(&str, Meaning); 6] = [
+    let comparisons: [(&str, Operation); 6] = [
         ("x == y", |x, y| i32::from(x == y)),
         ("x != y", |x, y| i32::from(x != y)),
         ("x < y", |x, y| i32::from(x < y)),
@@ -270,59 +271,63 @@ fn operators_match_plain_arithmetic() {
         ("x > y", |x, y| i32::from(x > y)),
         ("x >= y", |x, y| i32::from(x >= y)),
     ];
-    let amounts: [(&str, Meaning); 3] = [
+    let sums: [(&str, Operation); 3] = [
         ("x + y", |x, y| x + y),
         ("x - y + 3", |x, y| x - y + 3),
         ("3 - (y - x)", |x, y| 3 - (y - x)),
     ];
-    let truths: [(&str, Meaning); 4] = [
+    let truth_expressions: [(&str, Operation); 4] = [
         ("x and y", |x, y| x & y),
         ("x or y", |x, y| x | y),
         ("not x", |x, _| 1 - x),
         ("x and not y or not x and y", |x, y| x ^ y),
     ];
-    let sets: [(&str, Meaning); 3] = [
+    let set_expressions: [(&str, Operation); 3] = [
         ("x + y", |x, y| x | y),
         ("x - y", |x, y| x & !y),
         ("x - (y - x) + { sender }", |x, _| x | 1),
     ];
-    let set_queries: [(&str, &str, Meaning); 4] = [
+    let set_queries: [(&str, &str, Operation); 4] = [
         ("count(x)", "count", |x, _| x.count_ones() as i32),
         ("count(x - y)", "count", |x, y| (x & !y).count_ones() as i32),
         ("sender in x", "bool", |x, _| x & 1),
         ("none in x", "bool", |_, _| 0),
     ];
-    let remote_expressions: [(&str, &str, Meaning); 4] = [
+    let remote_expressions: [(&str, &str, Operation); 4] = [
         ("x == none", "bool", |x, _| i32::from(x == 0)),
         ("x in { y }", "bool", |x, y| i32::from(x != 0 && x == y)),
         ("x == sender", "bool", |x, _| i32::from(x == 1)),
         // The member of this set is the remote's bit; `none` has none.
         ("{ x }", "set of remote", |x, _| (1 << x) >> 1),
     ];
-    let mut cases: Vec<(&str, i32, &str, &str, Meaning)> = Vec::new();
+    let mut cases: Vec<(&str, i32, &str, &str, Operation)> = Vec::new();
     for ty in ["0..3", "count"] {
-        cases.extend(compared.map(|(e, meaning)| (ty, 4, e, "bool", meaning)));
-        cases.extend(amounts.map(|(e, meaning)| (ty, 4, e, "0..6", meaning)));
+        cases.extend(comparisons.map(|(e, operation)| (ty, 4, e, "bool", operation)));
+        cases.extend(sums.map(|(e, operation)| (ty, 4, e, "0..6", operation)));
     }
     for (ty, values) in [("bool", 2), ("remote", 4), ("set of remote", 8)] {
-        let equal = compared.into_iter().take(2);
-        cases.extend(equal.map(|(e, meaning)| (ty, values, e, "bool", meaning)));
-        let identity: Meaning = |x, _| x;
+        let equal = comparisons.into_iter().take(2);
+        cases.extend(equal.map(|(e, operation)| (ty, values, e, "bool", operation)));
+        let identity: Operation = |x, _| x;
         cases.push((ty, values, "x", ty, identity));
     }
-    cases.extend(truths.map(|(e, meaning)| ("bool", 2, e, "bool", meaning)));
-    cases.extend(sets.map(|(e, meaning)| ("set of remote", 8, e, "set of remote", meaning)));
+    cases.extend(truth_expressions.map(|(e, operation)| ("bool", 2, e, "bool", operation)));
     cases.extend(
-        set_queries.map(|(e, result_type, meaning)| ("set of remote", 8, e, result_type, meaning)),
+        set_expressions.map(|(e, operation)| ("set of remote", 8, e, "set of remote", operation)),
     );
     cases.extend(
-        remote_expressions.map(|(e, result_type, meaning)| ("remote", 4, e, result_type, meaning)),
+        set_queries
+            .map(|(e, result_type, operation)| ("set of remote", 8, e, result_type, operation)),
     );
-    for (ty, values, expression, result_type, meaning) in cases {
+    cases.extend(
+        remote_expressions
+            .map(|(e, result_type, operation)| ("remote", 4, e, result_type, operation)),
+    );
+    for (ty, values, expression, result_type, operation) in cases {
         let protocol = home_with_action(ty, result_type, &format!("r := {expression}"));
         for (x, y) in (0..values).flat_map(|x| (0..values).map(move |y| (x, y))) {
             let actual = run_action(&protocol, x as u16, y as u16).map(|(_, r, _)| i32::from(r));
-            assert_eq!(actual, Ok(meaning(x, y)), "{ty}: {expression}, {x} {y}");
+            assert_eq!(actual, Ok(operation(x, y)), "{ty}: {expression}, {x} {y}");
         }
     }
 }
@@ -341,9 +346,9 @@ fn out_of_range_numbers_are_faults() {
             };
             let (sent, assigned) = (run_action(&sent, x, y), run_action(&assigned, x, y));
             match u16::try_from(value) {
-                Ok(fits) if fits <= 3 => {
-                    assert_eq!(sent, Ok((x, 0, vec![fits])));
-                    assert_eq!(assigned, Ok((fits, 0, vec![])));
+                Ok(in_range) if in_range <= 3 => {
+                    assert_eq!(sent, Ok((x, 0, vec![in_range])));
+                    assert_eq!(assigned, Ok((in_range, 0, vec![])));
                 }
                 _ => {
                     let fault = Fault::FieldOutOfRange {
@@ -365,7 +370,7 @@ fn large_remote_sets_keep_their_members() {
     let source = include_str!("../../../../protocols/msi.coh");
     let protocol = text::parse(source).unwrap_or_else(|_| panic!("the text is right"));
     let Home::Controller(home) = &protocol.home else {
-        panic!("a home by hand")
+        panic!("hand-written home")
     };
     const REMOTES: u16 = 4096;
     let machine = Machine::new(home, REMOTES);
@@ -392,7 +397,7 @@ fn large_remote_sets_keep_their_members() {
     for _ in 0..3000 {
         random = random.wrapping_mul(6364136223846793005).wrapping_add(1);
         let sender = (random >> 33) as u16 % REMOTES;
-        // Some remotes return, and some of the present ones leave.
+        // Remotes join the sharers, join again, or leave.
         match random >> 61 {
             0 => {
                 react(1, sender);
@@ -436,7 +441,7 @@ fn separate_registers_are_undone_and_redone() {
     let source = include_str!("../../../../ordering/cord.coh");
     let protocol = text::parse(source).unwrap_or_else(|_| panic!("the text is right"));
     let Home::Controller(home) = &protocol.home else {
-        panic!("a home by hand")
+        panic!("hand-written home")
     };
     const REMOTES: u16 = 40;
     let (mut seed, mut changed) = (0u64, 0);

@@ -5,4 +5,4 @@ mod any_text;
 mod construction;
 mod execute;
 mod rows;
-mod written_out;
+mod unroll;

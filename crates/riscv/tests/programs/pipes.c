@@ -2,7 +2,7 @@
 
 #include "nearmemory/pipe.h"
 
-enum kind { BATCHES, BY_TRYING, REGISTERS };
+enum kind { BATCHES, POLLED, REGISTERS };
 
 __attribute__((naked)) void _start(void) {
   // Arguments: core, kind, words and lines in a0 to a3. Each core has a stack of 4 KiB.

@@ -1,13 +1,13 @@
-//! Verification of channel programs: valid programs pass, hostile ones are rejected with address and reason, and no
-//! file causes a crash.
+//! Tests of the verifier of channel programs: valid programs pass, invalid ones are rejected with address and reason,
+//! and no input causes a panic.
 
 use cohkit_testing::require;
 use cohkit_testing::riscv_oracle;
 
 use cohkit_riscv::channel::{strip, verify, Grant};
 use cohkit_riscv::elf::{line as line_of, Image};
-use cohkit_riscv::{Exception, Extensions, Fast, Flat, Hart, Sandbox, Stop};
-use riscv_oracle::{b_type, bits, i_type, Random};
+use cohkit_riscv::{Exception, Extensions, FastInterpreter, FlatMemory, Hart, Sandbox, Stop};
+use riscv_oracle::{b_type, encode, i_type, Random};
 use std::path::Path;
 use std::process::Command;
 
@@ -40,10 +40,10 @@ fn valid_channel() -> Channel {
         i_type("addi", 2, 2, -64),
         i_type("addi", 12, 0, 8),
         i_type("ld", 10, 11, 0),
-        bits("c.add", 13 << 7 | 10 << 2),
+        encode("c.add", 13 << 7 | 10 << 2),
         i_type("addi", 12, 12, -1),
         b_type("bne", 12, 0, -10),
-        bits("jal", 0),
+        encode("jal", 0),
     ];
     Channel {
         entry: 0x1000,
@@ -125,23 +125,23 @@ impl Channel {
 #[test]
 fn program_within_its_grant_passes() {
     let elf = valid_channel().elf();
-    let (image, manifest) = verify(&elf, &grant()).expect("it is good");
+    let (image, manifest) = verify(&elf, &grant()).expect("a valid program passes");
     assert_eq!(
-        (image.entry, image.name(0x1004)),
+        (image.entry, image.symbol_at(0x1004)),
         (0x1000, Some(("main", 4)))
     );
     assert_eq!((manifest.stack, manifest.pipes), (0x400, vec![3]));
     assert_eq!(manifest.far.first(), Some(&(0x10_0000..0x10_1000)));
 }
 
-/// Each case changes one thing of the valid program.
+/// Each case makes one change to a valid program.
 #[test]
-fn hostile_programs_are_refused_with_address_and_reason() {
-    let check_refusal = |change: &dyn Fn(&mut Channel), reason: &str| {
+fn invalid_programs_are_rejected_with_address_and_reason() {
+    let check_rejection = |change: &dyn Fn(&mut Channel), reason: &str| {
         let mut channel = valid_channel();
         change(&mut channel);
-        let refusal = verify(&channel.elf(), &grant()).expect_err(reason);
-        assert_eq!(refusal.to_string(), reason);
+        let rejection = verify(&channel.elf(), &grant()).expect_err(reason);
+        assert_eq!(rejection.to_string(), reason);
     };
     let put_word = |offset: usize, word: u32| {
         move |channel: &mut Channel| {
@@ -149,69 +149,69 @@ fn hostile_programs_are_refused_with_address_and_reason() {
             channel.segments[0].2[offset..offset + bytes.len()].copy_from_slice(&bytes);
         }
     };
-    check_refusal(
-        &put_word(4, bits("fadd.d", 7 << 12)),
-        "0x1004 (main + 4): fadd.d ft0, ft0, ft0 is no instruction of this core",
+    check_rejection(
+        &put_word(4, encode("fadd.d", 7 << 12)),
+        "0x1004 (main + 4): fadd.d ft0, ft0, ft0 is not an instruction of this core",
     );
-    check_refusal(
-        &put_word(4, bits("amoadd.d", 10 << 7)),
-        "0x1004 (main + 4): amoadd.d a0, zero, (zero) is no instruction of this core",
+    check_rejection(
+        &put_word(4, encode("amoadd.d", 10 << 7)),
+        "0x1004 (main + 4): amoadd.d a0, zero, (zero) is not an instruction of this core",
     );
-    check_refusal(
-        &put_word(8, bits("mret", 0)),
-        "0x1008 (main + 8): mret is no instruction of this core",
+    check_rejection(
+        &put_word(8, encode("mret", 0)),
+        "0x1008 (main + 8): mret is not an instruction of this core",
     );
-    check_refusal(
-        &put_word(8, bits("csrrw", 0x305 << 20)),
+    check_rejection(
+        &put_word(8, encode("csrrw", 0x305 << 20)),
         "0x1008 (main + 8): csrrw zero, 0x305, zero uses a register that is reserved for the system",
     );
-    check_refusal(
+    check_rejection(
         &put_word(0, i_type("addi", 2, 2, -2048)),
         "0x1000 (main + 0): addi sp, sp, -2048 makes a frame of 0x800 bytes, and the stack has 0x400",
     );
-    check_refusal(
+    check_rejection(
         &|channel| channel.segments[0].1 = 7,
         "0x1000 (main + 0): this segment is both written and executed",
     );
-    check_refusal(
+    check_rejection(
         &|channel| channel.segments[2].0 = 0x1_0000,
         "0x10000: the segment from 0x10000 to 0x10074 is not in private memory, which is 0x1000 to 0x8000",
     );
-    check_refusal(
+    check_rejection(
         &|channel| channel.segments[2].3 = 0x4bff,
         "0x7c00: a segment reaches into the stack, which begins at 0x7c00",
     );
     // Writable data overlap instructions.
-    check_refusal(
+    check_rejection(
         &|channel| channel.segments[2].0 = 0x1004,
         "0x1004 (main + 4): this segment and the one at 0x1000 overlap",
     );
-    check_refusal(
+    check_rejection(
         &|channel| channel.entry = 0x2000,
         "0x2000: the program's entry point is not an instruction boundary",
     );
     // The upper half of an instruction may encode another instruction.
-    check_refusal(
+    check_rejection(
         &put_word(18, b_type("bne", 12, 0, -8)),
-        "0x1012 (main + 18): it goes to 0x100a, which is not an instruction boundary",
+        "0x1012 (main + 18): its target 0x100a is not an instruction boundary",
     );
-    check_refusal(
+    check_rejection(
         &|channel| channel.segments[0].3 = 4,
         "0x101a (main + 26): the instructions executed here are not in the file",
     );
-    check_refusal(
+    check_rejection(
         &|channel| channel.manifest[2] = 4,
         "the manifest requests pipe 4, which is not granted",
     );
-    check_refusal(
+    check_rejection(
         &|channel| channel.manifest[6] = 0x10_0001,
         "0x100000: the manifest requests far memory here that is not granted",
     );
-    check_refusal(
+    check_rejection(
         &|channel| channel.manifest[0] = 0x7001,
         "the manifest requests a stack of 0x7001 bytes, and private memory is 0x1000 to 0x8000",
     );
-    check_refusal(
+    check_rejection(
         &|channel| channel.manifest[6] = u64::MAX,
         "the manifest requests far memory from 0x100000 on that is 0xffffffffffffffff bytes long, which ends beyond the last address",
     );
@@ -219,7 +219,7 @@ fn hostile_programs_are_refused_with_address_and_reason() {
 
 /// Compiles a program of the directory of this file for private memory from 0x1_0000 on.
 fn compile(name: &str, machine_options: &str) -> Vec<u8> {
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir().expect("a temporary folder");
     let program = folder.path().join("channel");
     let programs = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs");
     let output = Command::new("riscv64-unknown-elf-gcc")
@@ -231,10 +231,10 @@ fn compile(name: &str, machine_options: &str) -> Vec<u8> {
         .arg("-o")
         .arg(&program)
         .output()
-        .expect("it starts");
+        .expect("the command starts");
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{stderr}");
-    std::fs::read(program).expect("it is there")
+    std::fs::read(program).expect("the file can be read")
 }
 
 /// Indirect jumps and pointers are only known at run time. A violation stops the program, with the address and the
@@ -249,8 +249,8 @@ fn stray_access_stops_the_program_at_its_position() {
         private: 0x1_0000..0x4_0000,
         ..grant()
     };
-    let (image, manifest) = verify(&elf, &grant).unwrap_or_else(|refusal| panic!("{refusal}"));
-    let address = |name| image.address(name).expect("it is there");
+    let (image, manifest) = verify(&elf, &grant).unwrap_or_else(|rejection| panic!("{rejection}"));
+    let address = |name| image.symbol_address(name).expect("the symbol exists");
     let store_fault = |address| Exception::StoreFault(address);
     let expected = [
         (1, store_fault(0x10_1000), "case 1:"),
@@ -262,10 +262,12 @@ fn stray_access_stops_the_program_at_its_position() {
         (8, Exception::LoadFault(0x10_0ffe), "case 8:"),
     ];
     let run = |case: u64| {
-        let mut memory = Flat::new(0x1_0000, 0x20_0000);
+        let mut memory = FlatMemory::new(0x1_0000, 0x20_0000);
         for segment in &image.segments {
             let destination = memory.bytes_mut(segment.address, segment.bytes.len());
-            destination.expect("it fits").copy_from_slice(segment.bytes);
+            destination
+                .expect("the segment is within memory")
+                .copy_from_slice(segment.bytes);
         }
         let mut sandbox = Sandbox::new(
             memory,
@@ -278,7 +280,10 @@ fn stray_access_stops_the_program_at_its_position() {
         hart.pc = image.entry;
         hart.set_x(2, grant.private.end);
         hart.set_x(10, case);
-        match Fast::default().run(&mut hart, &mut sandbox, 1_000_000).1 {
+        match FastInterpreter::default()
+            .run(&mut hart, &mut sandbox, 1_000_000)
+            .1
+        {
             Err(Stop::Exception(exception)) => (exception, hart.pc, sandbox.memory),
             result => panic!("case {case}: {result:?}"),
         }
@@ -291,15 +296,17 @@ fn stray_access_stops_the_program_at_its_position() {
         let (exception, pc, memory) = run(case);
         assert_eq!(exception, fault, "case {case}");
         if !line.is_empty() {
-            let (_, number) = line_of(&elf, pc).expect("it is told");
+            let (_, number) = line_of(&elf, pc).expect("the address has line information");
             let source_line = source.lines().nth(number as usize - 1);
             assert!(
-                source_line.expect("there is one").contains(line),
+                source_line
+                    .expect("the source has this line")
+                    .contains(line),
                 "case {case}: line {number}"
             );
         }
         let code = image.segments.iter().find(|segment| segment.executable);
-        let code = code.expect("there is one");
+        let code = code.expect("an executable segment");
         assert_eq!(
             memory.bytes(code.address, code.bytes.len()),
             Some(code.bytes)
@@ -309,7 +316,9 @@ fn stray_access_stops_the_program_at_its_position() {
             (0x4_0000, 0x10_0000),
             (0x10_1000, 0x21_0000),
         ] {
-            let bytes = memory.bytes(from, to - from as usize).expect("it is there");
+            let bytes = memory
+                .bytes(from, to - from as usize)
+                .expect("the range is in memory");
             assert!(
                 bytes.iter().all(|byte| *byte == 0),
                 "case {case}: from {from:#x} on"
@@ -323,12 +332,15 @@ fn stray_access_stops_the_program_at_its_position() {
         matches!(exception, Exception::StoreFault(address) if address < end && address >= end - 0x200),
         "{exception:?}"
     );
-    assert_eq!(image.name(pc).expect("it is named").0, "deep");
+    assert_eq!(
+        image.symbol_at(pc).expect("the address has a symbol").0,
+        "deep"
+    );
 }
 
 /// Compilers link code and data into disjoint segments, which pass verification.
 #[test]
-fn a_compiled_program_passes_and_with_double_precision_does_not() {
+fn compiled_program_passes_and_double_precision_is_rejected() {
     if !require::require("riscv-gcc") {
         return;
     }
@@ -337,13 +349,13 @@ fn a_compiled_program_passes_and_with_double_precision_does_not() {
         ..grant()
     };
     let elf = compile("channel.c", "-march=rv64imfc_zba_zbb_zbs -mabi=lp64f");
-    let (image, manifest) = verify(&elf, &grant).unwrap_or_else(|refusal| panic!("{refusal}"));
-    assert_eq!(image.address("_start"), Some(image.entry));
+    let (image, manifest) = verify(&elf, &grant).unwrap_or_else(|rejection| panic!("{rejection}"));
+    assert_eq!(image.symbol_address("_start"), Some(image.entry));
     assert_eq!((manifest.stack, &manifest.pipes), (4096, &vec![2]));
     // A stripped file contains the same program without symbols.
-    let stripped_elf = strip(&elf).expect("it can be read");
+    let stripped_elf = strip(&elf).expect("the file can be read");
     let (stripped_image, stripped_manifest) =
-        verify(&stripped_elf, &grant).unwrap_or_else(|refusal| panic!("{refusal}"));
+        verify(&stripped_elf, &grant).unwrap_or_else(|rejection| panic!("{rejection}"));
     assert_eq!(
         (stripped_image.entry, stripped_image.segments),
         (image.entry, image.segments)
@@ -354,21 +366,21 @@ fn a_compiled_program_passes_and_with_double_precision_does_not() {
     );
     assert!(stripped_elf.len() < elf.len() / 2);
 
-    let refusal = verify(
+    let rejection = verify(
         &compile("channel.c", "-march=rv64imafdc -mabi=lp64d"),
         &grant,
     )
-    .expect_err("doubles");
-    assert_eq!(refusal.name.expect("it has one").0, "mean");
+    .expect_err("double precision is rejected");
+    assert_eq!(rejection.name.expect("the address has a symbol").0, "mean");
     assert!(
-        refusal.reason.contains("no instruction"),
+        rejection.reason.contains("not an instruction"),
         "{}",
-        refusal.reason
+        rejection.reason
     );
 }
 
-/// Random mutations of a valid file are read or rejected, and programs that pass stay within their grants. COHKIT_SEEDS
-/// is the number of files in thousands, and COHKIT_SEED the first seed.
+/// Randomly mutated ELF files are read or rejected, and programs that pass stay within their grants. COHKIT_SEEDS is
+/// the number of files in thousands; COHKIT_SEED runs the thousand files of one seed.
 #[test]
 fn mutated_programs_stay_within_their_grants() {
     let valid = valid_channel().elf();
@@ -392,9 +404,10 @@ fn mutated_programs_stay_within_their_grants() {
                 let is_in_bounds = segment.bytes.len() as u64 <= segment.length && end.is_some();
                 assert!(is_in_bounds, "COHKIT_SEED={seed}: {segment:?}");
             }
-            let _ = image.name(random.next_u64());
+            let _ = image.symbol_at(random.next_u64());
             if let Ok(stripped) = strip(&elf) {
-                let stripped_image = Image::read(&stripped).expect("what was read is read again");
+                let stripped_image =
+                    Image::read(&stripped).expect("a stripped program can be read");
                 assert_eq!(
                     (stripped_image.entry, &stripped_image.segments),
                     (image.entry, &image.segments)

@@ -3,19 +3,19 @@
 use cohkit_testing::riscv_oracle;
 
 use cohkit_riscv::{
-    Amo, Cbo, Extensions, Fast, Fence, Flat, Hart, Latencies, Memory, Op, Prefetch, Reply, Size,
-    Stop, Timed, TimedMemory,
+    Amo, Cbo, Extensions, FastInterpreter, Fence, FlatMemory, Hart, Latencies, Memory, Op,
+    Prefetch, Reply, Size, Stop, TimedInterpreter, TimedMemory,
 };
-use riscv_oracle::{b_type, bits, i_type, r_type, random, s_type, Random};
+use riscv_oracle::{b_type, encode, i_type, r_type, random, s_type, Random};
 
 const CODE: u64 = 0x1000;
 
-fn core(words: &[u32]) -> (Hart, Flat) {
-    let mut memory = Flat::new(CODE, 0x1000);
+fn core(words: &[u32]) -> (Hart, FlatMemory) {
+    let mut memory = FlatMemory::new(CODE, 0x1000);
     for (n, word) in words.iter().enumerate() {
         let place = memory
             .bytes_mut(CODE + 4 * n as u64, 4)
-            .expect("it is there");
+            .expect("the range is in memory");
         place.copy_from_slice(&word.to_le_bytes());
     }
     let mut hart = Hart::new(0, Extensions::HOST);
@@ -25,12 +25,12 @@ fn core(words: &[u32]) -> (Hart, Flat) {
 }
 
 #[test]
-fn random_programs_end_alike_by_every_engine() {
+fn random_programs_end_alike_on_every_engine() {
     let program = random::programs(77, 60, 300);
     let step_output = program.output_in_single_steps();
     assert!(step_output.len() > 60 * 4000);
     let mut random = Random(1);
-    let mut fast = Fast::default();
+    let mut fast = FastInterpreter::default();
     let fast_output = program.output_by(|hart, memory| {
         let max_instructions = random.below(50);
         let (executed, result) = fast.run(hart, memory, max_instructions);
@@ -42,7 +42,7 @@ fn random_programs_end_alike_by_every_engine() {
     let latencies = Latencies::default()
         .with(&costs, 7, 3)
         .with_wide(&costs, 9, 4);
-    let mut timed = Timed::new(latencies);
+    let mut timed = TimedInterpreter::new(latencies);
     let timed_output = program.output_by(|hart, memory| {
         let until = timed.now + random.below(50);
         timed.run(hart, memory, until).1
@@ -51,16 +51,16 @@ fn random_programs_end_alike_by_every_engine() {
 }
 
 #[test]
-fn code_that_changes_is_seen_behind_fence_i() {
+fn changed_code_is_visible_after_fence_i() {
     // Execute twice: the second pass runs a different first instruction.
     let words = [
         i_type("addi", 5, 0, 1),
         r_type("add", 6, 6, 5),
         s_type("sw", 7, 8, 0),
-        bits("fence.i", 0),
+        encode("fence.i", 0),
         i_type("addi", 9, 9, -1),
         b_type("bne", 9, 0, -20),
-        bits("ebreak", 0),
+        encode("ebreak", 0),
     ];
     let mut sums = Vec::new();
     for engine in 0..3 {
@@ -75,9 +75,13 @@ fn code_that_changes_is_seen_behind_fence_i() {
                     break result;
                 }
             },
-            1 => Fast::default().run(&mut hart, &mut memory, 1000).1,
+            1 => {
+                FastInterpreter::default()
+                    .run(&mut hart, &mut memory, 1000)
+                    .1
+            }
             _ => {
-                Timed::new(Latencies::default())
+                TimedInterpreter::new(Latencies::default())
                     .run(&mut hart, &mut memory, 1000)
                     .1
             }
@@ -90,7 +94,7 @@ fn code_that_changes_is_seen_behind_fence_i() {
 
 #[test]
 fn instret_counts_earlier_instructions() {
-    let instret = |rd: u32| bits("csrrs", rd << 7 | 0xc02 << 20);
+    let instret = |rd: u32| encode("csrrs", rd << 7 | 0xc02 << 20);
     let words = [
         i_type("addi", 0, 0, 0),
         instret(5),
@@ -102,9 +106,12 @@ fn instret_counts_earlier_instructions() {
     for engine in 0..2 {
         let (mut hart, mut memory) = core(&words);
         match engine {
-            0 => assert_eq!(Fast::default().run(&mut hart, &mut memory, 6), (6, Ok(()))),
+            0 => assert_eq!(
+                FastInterpreter::default().run(&mut hart, &mut memory, 6),
+                (6, Ok(()))
+            ),
             _ => assert_eq!(
-                Timed::new(Latencies::default()).run(&mut hart, &mut memory, 6),
+                TimedInterpreter::new(Latencies::default()).run(&mut hart, &mut memory, 6),
                 (6, Ok(()))
             ),
         }
@@ -115,10 +122,10 @@ fn instret_counts_earlier_instructions() {
 /// Cycles taken by a program, which ends with `csrr x31, cycle`.
 fn cycles(latencies: Latencies, words: &[u32]) -> u64 {
     let mut words = words.to_vec();
-    words.push(bits("csrrs", 31 << 7 | 0xc00 << 20));
-    words.push(bits("ebreak", 0));
+    words.push(encode("csrrs", 31 << 7 | 0xc00 << 20));
+    words.push(encode("ebreak", 0));
     let (mut hart, mut memory) = core(&words);
-    let mut timed = Timed::new(latencies);
+    let mut timed = TimedInterpreter::new(latencies);
     let (_, result) = timed.run(&mut hart, &mut memory, 10_000);
     assert!(matches!(result, Err(Stop::Exception(_))));
     hart.x(31)
@@ -188,7 +195,7 @@ fn instructions_wait_only_for_their_operands() {
 
 /// Memory with a latency per address, which stalls each store once.
 struct SlowMemory {
-    flat: Flat,
+    flat: FlatMemory,
     access_starts: Vec<(u64, u64)>,
     cycle: u64,
     last_latency: u64,
@@ -244,7 +251,7 @@ fn memory_latency_stalls_the_core() {
         i_type("ld", 6, 10, 0),
         r_type("add", 7, 6, 6),
         s_type("sd", 5, 10, 8),
-        bits("ebreak", 0),
+        encode("ebreak", 0),
     ];
     let (mut hart, flat) = core(&words);
     let mut memory = SlowMemory {
@@ -254,7 +261,7 @@ fn memory_latency_stalls_the_core() {
         last_latency: 0,
         has_stalled: false,
     };
-    let mut timed = Timed::new(Latencies::default());
+    let mut timed = TimedInterpreter::new(Latencies::default());
     // The store needs a value that is ready after 41 cycles, and then stalls once.
     let (completed, result) = timed.run(&mut hart, &mut memory, 1000);
     assert_eq!((completed, result, timed.now), (3, Err(Stop::Wait), 41));
@@ -273,7 +280,7 @@ fn memory_latency_stalls_the_core() {
 fn timed_run_ends_before_the_given_cycle() {
     let words = [i_type("addi", 5, 5, 1), b_type("beq", 0, 0, -4)];
     let (mut hart, mut memory) = core(&words);
-    let mut timed = Timed::new(Latencies::default());
+    let mut timed = TimedInterpreter::new(Latencies::default());
     for until in [0, 1, 2, 7, 7, 100] {
         assert_eq!(timed.run(&mut hart, &mut memory, until).1, Ok(()));
         assert_eq!(
@@ -284,7 +291,7 @@ fn timed_run_ends_before_the_given_cycle() {
 }
 
 /// Memory that accepts loads and answers them later.
-struct DelayedMemory(Flat);
+struct DelayedMemory(FlatMemory);
 
 impl Memory for DelayedMemory {
     const SPLIT: bool = true;
@@ -322,11 +329,11 @@ fn delivered_value_is_usable_from_its_cycle() {
         i_type("lw", 6, 10, 0),
         r_type("add", 7, 6, 6),
         r_type("add", 8, 5, 7),
-        bits("csrrs", 31 << 7 | 0xc00 << 20),
+        encode("csrrs", 31 << 7 | 0xc00 << 20),
     ];
     let (mut hart, memory) = core(&words);
     let mut memory = DelayedMemory(memory);
-    let mut timed = Timed::new(Latencies::default());
+    let mut timed = TimedInterpreter::new(Latencies::default());
     assert_eq!(timed.run(&mut hart, &mut memory, 100), (2, Err(Stop::Wait)));
     assert_eq!((timed.now, hart.pending_loads()), (2, 1 << 5 | 1 << 6));
     // The value that is needed first arrives first, but after the core has stalled for it.

@@ -2,7 +2,7 @@
 
 use cohkit_riscv::float::{Format, Rounding, DOUBLE, INEXACT, OVERFLOW, SINGLE, UNDERFLOW};
 use cohkit_riscv::table::row;
-use cohkit_riscv::{Extensions, Flat, Hart};
+use cohkit_riscv::{Extensions, FlatMemory, Hart};
 use rustc_apfloat::ieee::{Double, Single};
 use rustc_apfloat::{Float, FloatConvert, Round, Status, StatusAnd};
 
@@ -114,7 +114,7 @@ fn check_arithmetic<F: Float + std::fmt::Debug>(
 }
 
 #[test]
-fn arithmetic_is_that_of_the_library_in_every_rounding_mode() {
+fn arithmetic_matches_the_library_in_every_rounding_mode() {
     check_arithmetic::<Single>(SINGLE, 23, 8, 1);
     check_arithmetic::<Double>(DOUBLE, 52, 11, 2);
 }
@@ -207,18 +207,19 @@ fn square_roots_match_the_host_in_every_rounding_mode() {
 
 /// The engine uses host arithmetic once the inexact flag is set, so results and flags must not depend on earlier flags.
 #[test]
-fn results_do_not_depend_on_the_flags_that_are_raised_before() {
+fn results_do_not_depend_on_earlier_flags() {
     let names = [
         "fadd", "fsub", "fmul", "fdiv", "fsqrt", "fmadd", "fmsub", "fnmsub", "fnmadd",
     ];
-    let (mut state, mut hart, mut memory) = (5, Hart::new(0, Extensions::HOST), Flat::new(0, 4));
+    let (mut state, mut hart, mut memory) =
+        (5, Hart::new(0, Extensions::HOST), FlatMemory::new(0, 4));
     for (wide, fraction, exponent) in [("s", 23, 8), ("d", 52, 11)] {
         for name in names {
-            let row = row(&format!("{name}.{wide}")).expect("there is one");
+            let row = row(&format!("{name}.{wide}")).expect("a known instruction");
             let word = row.encode(13 << 7 | 10 << 15 | 11 << 20 | 12 << 27);
             memory
                 .bytes_mut(0, 4)
-                .expect("all")
+                .expect("the word is in memory")
                 .copy_from_slice(&word.to_le_bytes());
             for _ in 0..20_000 {
                 let operands = [(); 3].map(|()| random_number(&mut state, fraction, exponent));
@@ -228,7 +229,7 @@ fn results_do_not_depend_on_the_flags_that_are_raised_before() {
                 }
                 let mut result_with_flags = |flags: u8| {
                     (hart.pc, hart.csrs.fflags) = (0, flags);
-                    hart.step(&mut memory).expect("it can be carried out");
+                    hart.step(&mut memory).expect("the instruction executes");
                     (hart.f(13), hart.csrs.fflags | INEXACT)
                 };
                 assert_eq!(

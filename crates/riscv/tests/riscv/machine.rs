@@ -3,10 +3,10 @@
 use cohkit_testing::riscv_oracle;
 
 use cohkit_riscv::{
-    Amo, AmoOp, Cbo, Exception, Extension, Extensions, Fence, Flat, Hart, Memory, Mode, Prefetch,
-    Reply, Shared, Size, Stop,
+    Amo, AmoOp, Cbo, Exception, Extension, Extensions, Fence, FlatMemory, Hart, Memory, Mode,
+    Prefetch, Reply, SharedMemory, Size, Stop,
 };
-use riscv_oracle::{bits, i_type, r_type, s_type};
+use riscv_oracle::{encode, i_type, r_type, s_type};
 use std::collections::BTreeMap;
 
 const CODE: u64 = 0x1000;
@@ -14,7 +14,7 @@ const LINE: u64 = 64;
 
 /// Reference model: memory behind a non-coherent cache, of loads and stores only.
 struct Oracle {
-    memory_behind: Flat,
+    memory_behind: FlatMemory,
     cache: BTreeMap<u64, [u8; LINE as usize]>,
     prefetches: Vec<(u64, Prefetch)>,
     fences: Vec<Fence>,
@@ -27,7 +27,7 @@ impl Oracle {
     fn new() -> Oracle {
         let (cache, prefetches, fences) = (BTreeMap::new(), Vec::new(), Vec::new());
         Oracle {
-            memory_behind: Flat::new(0, 0x4000),
+            memory_behind: FlatMemory::new(0, 0x4000),
             cache,
             prefetches,
             fences,
@@ -53,9 +53,9 @@ impl Oracle {
         u64::from_le_bytes(
             self.memory_behind
                 .bytes(address, 8)
-                .expect("it is there")
+                .expect("the range is in memory")
                 .try_into()
-                .expect("eight"),
+                .expect("eight bytes"),
         )
     }
 
@@ -65,7 +65,7 @@ impl Oracle {
             let place = memory
                 .memory_behind
                 .bytes_mut(CODE + 4 * n as u64, 4)
-                .expect("it is there");
+                .expect("the range is in memory");
             place.copy_from_slice(&word.to_le_bytes());
         }
         memory
@@ -132,7 +132,7 @@ impl Memory for Oracle {
         if let (Cbo::Clean | Cbo::Flush, Some(line)) = (op, self.cache.get(&start)) {
             self.memory_behind
                 .bytes_mut(start, LINE as usize)
-                .expect("checked")
+                .expect("the line was checked above")
                 .copy_from_slice(line);
         }
         if op != Cbo::Clean {
@@ -146,11 +146,11 @@ impl Memory for Oracle {
 }
 
 fn csr(name: &str, rd: u32, number: u32, operand: u32) -> u32 {
-    bits(name, rd << 7 | operand << 15 | number << 20)
+    encode(name, rd << 7 | operand << 15 | number << 20)
 }
 
 fn cbo(name: &str, register: u32) -> u32 {
-    bits(name, register << 15)
+    encode(name, register << 15)
 }
 
 /// A core with a program loaded.
@@ -226,11 +226,13 @@ fn cache_block_operations_follow_menvcfg() {
         (0, false, false),
     ] {
         let (mut hart, mut memory) = core(&words);
-        hart.csrs.write(0x30a, menvcfg).expect("there is menvcfg");
+        hart.csrs
+            .write(0x30a, menvcfg)
+            .expect("the core has menvcfg");
         hart.csrs.mode = Mode::User;
         hart.set_x(10, 0x2000);
-        memory.line(0x2000).expect("there")[0] = 1;
-        let illegal = |word| Err(Stop::Exception(Exception::Illegal(word)));
+        memory.line(0x2000).expect("the line is in memory")[0] = 1;
+        let illegal = |word| Err(Stop::Exception(Exception::IllegalInstruction(word)));
         let is_permitted = menvcfg & 0x30 != 0;
         assert_eq!(
             hart.step(&mut memory),
@@ -258,7 +260,7 @@ fn cache_block_operations_follow_menvcfg() {
 
 #[test]
 fn hints_and_fences_report_their_operands() {
-    let prefetch = |name, imm: u32| bits(name, 10 << 15 | imm << 20);
+    let prefetch = |name, imm: u32| encode(name, 10 << 15 | imm << 20);
     let words = [
         prefetch("prefetch.i", 0xfe0),
         prefetch("prefetch.r", 0x20),
@@ -288,10 +290,10 @@ fn hints_and_fences_report_their_operands() {
 fn trap_enters_its_handler_and_returns() {
     let words = [
         csr("csrrw", 0, 0x305, 10),
-        bits("mret", 0),
+        encode("mret", 0),
         csr("csrrs", 5, 0x300, 0),
-        bits("ecall", 0),
-        bits("ebreak", 0),
+        encode("ecall", 0),
+        encode("ebreak", 0),
     ];
     let (mut hart, mut memory) = core(&words);
     hart.set_x(10, 0x2003);
@@ -306,7 +308,12 @@ fn trap_enters_its_handler_and_returns() {
     steps(&mut hart, &mut memory, 1);
     assert_eq!((hart.pc, hart.csrs.mode), (CODE + 8, Mode::User));
     for (address, exception, cause, value) in [
-        (8, Exception::Illegal(words[2]), 2, u64::from(words[2])),
+        (
+            8,
+            Exception::IllegalInstruction(words[2]),
+            2,
+            u64::from(words[2]),
+        ),
         (12, Exception::UserCall, 8, 0),
         (16, Exception::Breakpoint(CODE + 16), 3, CODE + 16),
     ] {
@@ -316,9 +323,9 @@ fn trap_enters_its_handler_and_returns() {
         hart.trap(exception);
         assert_eq!((hart.pc, hart.csrs.mode), (0x2000, Mode::Machine));
         let trap_registers =
-            [0x341, 0x342, 0x343].map(|number| hart.csrs.read(number).expect("there"));
+            [0x341, 0x342, 0x343].map(|number| hart.csrs.read(number).expect("the CSR exists"));
         assert_eq!(trap_registers, [CODE + address, cause, value]);
-        let mstatus = hart.csrs.read(0x300).expect("there");
+        let mstatus = hart.csrs.read(0x300).expect("the CSR exists");
         assert_eq!(mstatus >> 11 & 3, 0, "it came from user mode");
     }
     (hart.pc, hart.csrs.mode) = (CODE + 12, Mode::Machine);
@@ -326,7 +333,7 @@ fn trap_enters_its_handler_and_returns() {
     (hart.pc, hart.csrs.mode) = (CODE + 4, Mode::User);
     assert_eq!(
         hart.step(&mut memory),
-        Err(Exception::Illegal(words[1]).into()),
+        Err(Exception::IllegalInstruction(words[1]).into()),
         "programs cannot return from traps"
     );
 }
@@ -372,7 +379,7 @@ fn csr_writes_keep_only_implemented_bits() {
     ]);
     assert_eq!(
         hart.step(&mut memory),
-        Err(Exception::Illegal(csr("csrrw", 5, 0xf14, 0)).into()),
+        Err(Exception::IllegalInstruction(csr("csrrw", 5, 0xf14, 0)).into()),
         "it is read-only"
     );
     hart.pc += 4;
@@ -398,7 +405,7 @@ fn csr_writes_keep_only_implemented_bits() {
         (0x002, 9, 1),
     ];
     for (number, value, expected) in writes {
-        hart.csrs.write(number, value).expect("it is there");
+        hart.csrs.write(number, value).expect("the CSR exists");
         assert_eq!(hart.csrs.read(number), Some(expected), "{number:#x}");
     }
     assert_eq!(hart.csrs.read(0x7c0), None);
@@ -416,15 +423,15 @@ fn csr_writes_keep_only_implemented_bits() {
 #[test]
 fn invalid_rounding_mode_makes_rounding_illegal() {
     let words = [
-        bits("fadd.d", 7 << 12),
-        bits("fadd.d", 0),
-        bits("fsgnj.d", 0),
+        encode("fadd.d", 7 << 12),
+        encode("fadd.d", 0),
+        encode("fsgnj.d", 0),
     ];
     let (mut hart, mut memory) = core(&words);
     hart.csrs.frm = 5;
     assert_eq!(
         hart.step(&mut memory),
-        Err(Exception::Illegal(words[0]).into())
+        Err(Exception::IllegalInstruction(words[0]).into())
     );
     hart.pc += 4;
     steps(&mut hart, &mut memory, 2);
@@ -434,7 +441,7 @@ fn invalid_rounding_mode_makes_rounding_illegal() {
 #[test]
 fn forbidden_misalignment_raises_an_exception() {
     let words = [
-        bits("jal", 6 << 20),
+        encode("jal", 6 << 20),
         r_type("lr.d", 5, 10, 0),
         r_type("amoadd.w", 5, 10, 11),
         i_type("ld", 5, 10, 0),
@@ -503,7 +510,7 @@ impl Memory for Split {
             r_type("add", 8, 5, 7),
             i_type("addi", 6, 0, 0),
             r_type("amoswap.w", 9, 10, 7),
-            bits("fadd.s", 6 << 7 | 5 << 15 | 5 << 20),
+            encode("fadd.s", 6 << 7 | 5 << 15 | 5 << 20),
             i_type("ld", 0, 10, 0),
             i_type("addi", 7, 9, 0),
         ];
@@ -580,7 +587,7 @@ fn core_stalls_only_at_the_use_of_a_load() {
 
 #[test]
 fn external_stores_break_reservations() {
-    let mut shared = Shared::new(Flat::new(0, 4096), 2);
+    let mut shared = SharedMemory::new(FlatMemory::new(0, 4096), 2);
     let amo = |op, operand| Amo {
         op,
         size: Size::Double,
@@ -596,14 +603,14 @@ fn external_stores_break_reservations() {
         (312, false),
         (320, true),
     ] {
-        let mut port = shared.port(1).expect("there is one");
+        let mut port = shared.port(1).expect("core 1 exists");
         port.amo(256, amo(AmoOp::LoadReserved, 0), 5);
         assert!(shared.put(address, &[address as u8; 8]));
         assert_eq!(
             shared.memory.bytes(address, 8),
             Some(&[address as u8; 8][..])
         );
-        let mut port = shared.port(1).expect("there is one");
+        let mut port = shared.port(1).expect("core 1 exists");
         let reply = port.amo(256, amo(AmoOp::StoreConditional, 7), 5);
         assert_eq!(reply, Reply::Done(u64::from(!is_reserved)), "{address}");
     }

@@ -2,16 +2,16 @@
 
 use cohkit_testing::riscv_oracle;
 
-use cohkit_riscv::map::{Kind, Mapped, Region, Regional};
+use cohkit_riscv::map::{Kind, MappedMemory, Region, RegionMemory};
 use cohkit_riscv::{
-    Amo, AmoOp, Cbo, Exception, Extensions, Fence, Flat, Hart, Latencies, Memory, Page, PageSize,
-    Paged, Pages, Prefetch, Reply, Size, Stop, Timed, TimedMemory,
+    Amo, AmoOp, Cbo, Exception, Extensions, Fence, FlatMemory, Hart, Latencies, Memory, Page,
+    PageSize, PagedMemory, Pages, Prefetch, Reply, Size, Stop, TimedInterpreter, TimedMemory,
 };
-use riscv_oracle::{bits, i_type, s_type};
+use riscv_oracle::{encode, i_type, s_type};
 
 /// Flat memory that records each access with its region, and can stall all of them.
 struct RecordingMemory {
-    flat: Flat,
+    flat: FlatMemory,
     region_kind: Option<Kind>,
     accesses: Vec<(Option<Kind>, &'static str, u64)>,
     stalls: bool,
@@ -60,7 +60,7 @@ impl Memory for RecordingMemory {
 
 impl TimedMemory for RecordingMemory {}
 
-impl Regional for RecordingMemory {
+impl RegionMemory for RecordingMemory {
     fn region(&mut self, region: &Region) {
         self.region_kind = Some(region.kind);
     }
@@ -76,7 +76,7 @@ const KINDS: [Kind; 5] = [
 const LENGTH: u64 = 0x1000;
 
 /// One region of each kind, from 0x1000 on. Far memory and the uncached region are aliases.
-fn machine() -> Mapped<RecordingMemory> {
+fn machine() -> MappedMemory<RecordingMemory> {
     let mut regions = Vec::new();
     for (number, kind) in (0..).zip(KINDS) {
         let target_number = if kind == Kind::Uncached { 1 } else { number };
@@ -90,14 +90,14 @@ fn machine() -> Mapped<RecordingMemory> {
         });
     }
     let recording_memory = RecordingMemory {
-        flat: Flat::new(0x8000, 0x5000),
+        flat: FlatMemory::new(0x8000, 0x5000),
         region_kind: None,
         accesses: Vec::new(),
         stalls: false,
     };
     // The order of the list is irrelevant.
     regions.rotate_left(2);
-    Mapped::new(recording_memory, regions).expect("they are apart")
+    MappedMemory::new(recording_memory, regions).expect("disjoint regions")
 }
 
 #[test]
@@ -180,13 +180,15 @@ fn load_latency_follows_the_region() {
             i_type("ld", 6, 5, 0),
             i_type("addi", 6, 6, 1),
             s_type("sd", 6, 5, 8),
-            bits("prefetch.r", 5 << 15 | 32 << 20),
-            bits("ecall", 0),
+            encode("prefetch.r", 5 << 15 | 32 << 20),
+            encode("ecall", 0),
         ];
         let code: Vec<u8> = program.iter().flat_map(|word| word.to_le_bytes()).collect();
         let code_bytes = mapped.memory.flat.bytes_mut(0x8000, code.len());
-        code_bytes.expect("it is there").copy_from_slice(&code);
-        let mut paged = Paged::new(mapped, Pages::new(4, 0));
+        code_bytes
+            .expect("the range is in memory")
+            .copy_from_slice(&code);
+        let mut paged = PagedMemory::new(mapped, Pages::new(4, 0));
         for address in (0x1000..0x6000).step_by(0x1000) {
             let page = Page {
                 virtual_start: address << 8,
@@ -196,12 +198,12 @@ fn load_latency_follows_the_region() {
                 writable: true,
                 executable: address == 0x1000,
             };
-            paged.pages.map(page).expect("it is aligned");
+            paged.pages.map(page).expect("an aligned page");
         }
         let mut hart = Hart::new(0, Extensions::HOST);
         hart.pc = 0x1000 << 8;
         hart.set_x(5, ((0x1000 + number * LENGTH) << 8) + 0x800);
-        let mut timed = Timed::new(Latencies::default());
+        let mut timed = TimedInterpreter::new(Latencies::default());
         let (_, result) = timed.run(&mut hart, &mut paged, 1000);
         assert_eq!(
             result,
@@ -240,9 +242,9 @@ fn invalid_maps_are_rejected_with_region_names() {
         extra_latency: 0,
     };
     let map_error = |regions: Vec<Region>| {
-        Mapped::new((), regions)
+        MappedMemory::new((), regions)
             .map(|_| ())
-            .expect_err("it is wrong")
+            .expect_err("an invalid map")
     };
     let overlap = map_error(vec![
         region("near", 0x2000, 0x1000, 0),
@@ -254,7 +256,8 @@ fn invalid_maps_are_rejected_with_region_names() {
         assert!(error.starts_with("the region `odd` has "), "{error}");
     }
     // The last address is usable.
-    let full_map = Mapped::new((), vec![region("last", u64::MAX, 1, u64::MAX)]).expect("it is one");
+    let full_map =
+        MappedMemory::new((), vec![region("last", u64::MAX, 1, u64::MAX)]).expect("a valid map");
     assert_eq!(
         full_map
             .find(u64::MAX)

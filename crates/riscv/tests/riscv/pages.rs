@@ -3,17 +3,17 @@
 use cohkit_testing::riscv_oracle;
 
 use cohkit_riscv::{
-    Amo, Cbo, Exception, Extensions, Fence, Flat, Hart, Latencies, Memory, Page, PageSize, Paged,
-    Pages, Prefetch, Reply, Size, Stop, Timed, TimedMemory,
+    Amo, Cbo, Exception, Extensions, Fence, FlatMemory, Hart, Latencies, Memory, Page, PageSize,
+    PagedMemory, Pages, Prefetch, Reply, Size, Stop, TimedInterpreter, TimedMemory,
 };
-use riscv_oracle::{bits, i_type, r_type, s_type, Random};
+use riscv_oracle::{encode, i_type, r_type, s_type, Random};
 
 const SMALL: u64 = 0x1000;
 const LARGE: u64 = 0x20_0000;
 
 /// Flat memory that records prefetches and managed blocks.
 struct RecordingMemory {
-    flat: Flat,
+    flat: FlatMemory,
     recorded: Vec<u64>,
 }
 
@@ -61,25 +61,29 @@ fn page(virtual_start: u64, physical_start: u64, size: PageSize, permissions: &s
 
 /// Code and data at separate addresses: from virtual address 0x5000_0000 on, a large page, then small ones in permuted
 /// order.
-fn machine(words: &[u32], entries: usize, walk_cycles: u64) -> (Hart, Paged<RecordingMemory>) {
-    let mut flat = Flat::new(0, 2 * LARGE as usize + 16 * SMALL as usize);
+fn machine(
+    words: &[u32],
+    entries: usize,
+    walk_cycles: u64,
+) -> (Hart, PagedMemory<RecordingMemory>) {
+    let mut flat = FlatMemory::new(0, 2 * LARGE as usize + 16 * SMALL as usize);
     for (n, word) in words.iter().enumerate() {
         flat.bytes_mut(SMALL + 4 * n as u64, 4)
-            .expect("there")
+            .expect("the range is in memory")
             .copy_from_slice(&word.to_le_bytes());
     }
     let recording_memory = RecordingMemory {
         flat,
         recorded: Vec::new(),
     };
-    let mut memory = Paged::new(recording_memory, Pages::new(entries, walk_cycles));
+    let mut memory = PagedMemory::new(recording_memory, Pages::new(entries, walk_cycles));
     let pages = &mut memory.pages;
     pages
         .map(page(0x4000, SMALL, PageSize::Small, "x"))
-        .expect("it can be");
+        .expect("the page can be mapped");
     pages
         .map(page(0x5000_0000, LARGE, PageSize::Large, "rw"))
-        .expect("it can be");
+        .expect("the page can be mapped");
     for n in 0..8 {
         let address = 0x5020_0000 + n * SMALL;
         pages
@@ -89,11 +93,11 @@ fn machine(words: &[u32], entries: usize, walk_cycles: u64) -> (Hart, Paged<Reco
                 PageSize::Small,
                 "rw",
             ))
-            .expect("it can be");
+            .expect("the page can be mapped");
     }
     pages
         .map(page(0x6000_0000, 2 * LARGE, PageSize::Small, "r"))
-        .expect("it can be");
+        .expect("the page can be mapped");
     let mut hart = Hart::new(0, Extensions::HOST);
     hart.pc = 0x4000;
     (hart, memory)
@@ -129,7 +133,7 @@ fn unmapped_and_forbidden_accesses_raise_exceptions() {
         s_type("sd", 5, 10, 0),
         r_type("lr.d", 5, 10, 0),
         r_type("amoadd.d", 5, 10, 6),
-        bits("cbo.flush", 10 << 15),
+        encode("cbo.flush", 10 << 15),
     ];
     let (mut hart, mut memory) = machine(&words, 4, 0);
     let mut step_errors = |address: u64| {
@@ -142,8 +146,8 @@ fn unmapped_and_forbidden_accesses_raise_exceptions() {
             .collect::<Vec<_>>()
     };
     let (load_error, store_error) = (
-        |address| Some(Stop::Exception(Exception::LoadUnmapped(address))),
-        |address| Some(Stop::Exception(Exception::StoreUnmapped(address))),
+        |address| Some(Stop::Exception(Exception::LoadPageFault(address))),
+        |address| Some(Stop::Exception(Exception::StorePageFault(address))),
     );
     assert_eq!(step_errors(0x5000_0000), [None; 5]);
     // A read-only page; an execute-only page; addresses before, after and between pages.
@@ -190,14 +194,14 @@ fn unmapped_and_forbidden_accesses_raise_exceptions() {
     hart.pc = 0x5000_0000;
     assert_eq!(
         hart.step(&mut memory),
-        Err(Exception::FetchUnmapped(0x5000_0000).into()),
+        Err(Exception::FetchPageFault(0x5000_0000).into()),
         "it is not to be executed"
     );
     hart.pc = 0x4000;
-    memory.pages.unmap(0x4000).expect("it was there");
+    memory.pages.unmap(0x4000).expect("the page was mapped");
     assert_eq!(
         hart.step(&mut memory),
-        Err(Exception::FetchUnmapped(0x4000).into())
+        Err(Exception::FetchPageFault(0x4000).into())
     );
 }
 
@@ -231,7 +235,7 @@ fn pages_are_aligned_and_do_not_overlap() {
     memory
         .pages
         .map(page(0u64.wrapping_sub(LARGE), 0, PageSize::Large, "r"))
-        .expect("the last one");
+        .expect("the last page can be mapped");
     assert_eq!(memory.load(u64::MAX - 7, Size::Double, 5), Reply::Done(0));
 }
 
@@ -267,14 +271,14 @@ fn tlb_is_lru_and_a_large_page_takes_one_entry() {
 }
 
 #[test]
-fn a_prefetch_that_misses_the_buffer_does_nothing() {
-    let prefetch = bits("prefetch.r", 10 << 15);
+fn prefetches_that_miss_the_buffer_do_nothing() {
+    let prefetch = encode("prefetch.r", 10 << 15);
     let words = [
         prefetch,
         i_type("lb", 5, 10, 0),
         prefetch,
-        bits("prefetch.w", 11 << 15),
-        bits("prefetch.r", 12 << 15),
+        encode("prefetch.w", 11 << 15),
+        encode("prefetch.r", 12 << 15),
     ];
     let (mut hart, mut memory) = machine(&words, 2, 0);
     hart.set_x(10, 0x5020_0040);
@@ -292,19 +296,19 @@ fn a_prefetch_that_misses_the_buffer_does_nothing() {
 }
 
 #[test]
-fn a_miss_takes_the_cycles_of_a_walk() {
+fn misses_take_the_cycles_of_a_walk() {
     let words = [
         i_type("ld", 5, 10, 0),
         i_type("ld", 6, 10, 8),
         r_type("add", 7, 5, 6),
-        bits("csrrs", 31 << 7 | 0xc00 << 20),
-        bits("ebreak", 0),
+        encode("csrrs", 31 << 7 | 0xc00 << 20),
+        encode("ebreak", 0),
     ];
     for (walk_cycles, cycles) in [(0, 5), (30, 35)] {
         let (mut hart, mut memory) = machine(&words, 2, walk_cycles);
         hart.set_x(10, 0x5000_0000);
         let loads = [cohkit_riscv::Op::Ld];
-        let mut timed = Timed::new(Latencies::default().with(&loads, 3, 1));
+        let mut timed = TimedInterpreter::new(Latencies::default().with(&loads, 3, 1));
         let (done, _) = timed.run(&mut hart, &mut memory, 1000);
         // The first load starts after the page walk, the second after the first; its value arrives at 4 + walk, when
         // the sum starts.
@@ -341,12 +345,15 @@ fn random_page_accesses_match_the_oracle() {
     ] {
         let (bytes, count, walk_cycles) = (size.bytes(), 12, 20);
         let recording_memory = RecordingMemory {
-            flat: Flat::new(0, (count * bytes) as usize),
+            flat: FlatMemory::new(0, (count * bytes) as usize),
             recorded: Vec::new(),
         };
-        let mut memory = Paged::new(recording_memory, Pages::new(entries, walk_cycles));
+        let mut memory = PagedMemory::new(recording_memory, Pages::new(entries, walk_cycles));
         let first_page = page(0x4000_0000, 0, size, "rw");
-        memory.pages.map_run(first_page, count).expect("it can be");
+        memory
+            .pages
+            .map_run(first_page, count)
+            .expect("the page can be mapped");
         let mut tlb = TlbOracle(Vec::new(), entries);
         let mut random = Random(seed);
         let (mut contents, mut prefetched) = (std::collections::BTreeMap::new(), Vec::new());
@@ -391,18 +398,18 @@ fn random_page_accesses_match_the_oracle() {
 #[test]
 fn unmapping_a_page_keeps_the_replacement_order_of_the_others() {
     let recording_memory = RecordingMemory {
-        flat: Flat::new(0, 5 * SMALL as usize),
+        flat: FlatMemory::new(0, 5 * SMALL as usize),
         recorded: Vec::new(),
     };
-    let mut memory = Paged::new(recording_memory, Pages::new(3, 20));
+    let mut memory = PagedMemory::new(recording_memory, Pages::new(3, 20));
     for number in 0..5 {
         let address = number * SMALL;
         memory
             .pages
             .map(page(address, address, PageSize::Small, "rw"))
-            .expect("it can be");
+            .expect("the page can be mapped");
     }
-    let load_hits = |memory: &mut Paged<RecordingMemory>, page: u64| {
+    let load_hits = |memory: &mut PagedMemory<RecordingMemory>, page: u64| {
         memory.set_cycle(0);
         assert_eq!(memory.load(page * SMALL, Size::Double, 0), Reply::Done(0));
         memory.access_delay() == 0
@@ -438,7 +445,7 @@ fn page_run_may_cover_the_address_space() {
     );
     let error = pages
         .map(page(0x7000, 0, PageSize::Small, "r"))
-        .expect_err("it is there");
+        .expect_err("the page overlaps a mapped one");
     assert!(error.contains("overlap the one at 0x0"), "{error}");
     assert_eq!(pages.unmap(0), Some(whole_run));
     for (virtual_start, physical_start, count) in [
@@ -461,7 +468,7 @@ fn page_run_may_cover_the_address_space() {
 fn run_engine(
     engine: u32,
     hart: &mut Hart,
-    memory: &mut Paged<RecordingMemory>,
+    memory: &mut PagedMemory<RecordingMemory>,
 ) -> (u64, Option<Stop>) {
     match engine {
         0 => {
@@ -474,18 +481,20 @@ fn run_engine(
             (hart.csrs.instret - instret_before, Some(stop))
         }
         1 => {
-            let (completed, stop) = cohkit_riscv::Fast::default().run(hart, memory, 1000);
+            let (completed, stop) =
+                cohkit_riscv::FastInterpreter::default().run(hart, memory, 1000);
             (completed, stop.err())
         }
         _ => {
-            let (completed, stop) = Timed::new(Latencies::default()).run(hart, memory, 1000);
+            let (completed, stop) =
+                TimedInterpreter::new(Latencies::default()).run(hart, memory, 1000);
             (completed, stop.err())
         }
     }
 }
 
 /// Two code pages in reversed physical order. A 16-bit instruction makes a 32-bit one cross their boundary.
-fn machine_at_page_boundary(words: &[u32]) -> (Hart, Paged<RecordingMemory>) {
+fn machine_at_page_boundary(words: &[u32]) -> (Hart, PagedMemory<RecordingMemory>) {
     let (mut hart, mut memory) = machine(&[], 4, 0);
     let (first_frame, second_frame) = (2 * LARGE + 9 * SMALL, 2 * LARGE + 8 * SMALL);
     let mut code = 0x0285_u16.to_le_bytes().to_vec(); // c.addi t0, 1
@@ -499,26 +508,26 @@ fn machine_at_page_boundary(words: &[u32]) -> (Hart, Paged<RecordingMemory>) {
             .memory
             .flat
             .bytes_mut(address, bytes.len())
-            .expect("there")
+            .expect("the range is in memory")
             .copy_from_slice(bytes);
     }
     memory
         .pages
         .map(page(0x8000, first_frame, PageSize::Small, "x"))
-        .expect("it can be");
+        .expect("the page can be mapped");
     hart.pc = 0x8ffc;
     (hart, memory)
 }
 
 #[test]
 fn fetch_across_two_pages_translates_each_half() {
-    let words = [i_type("addi", 6, 5, 0x123), bits("ebreak", 0)];
+    let words = [i_type("addi", 6, 5, 0x123), encode("ebreak", 0)];
     for engine in 0..3 {
         let (mut hart, mut memory) = machine_at_page_boundary(&words);
         memory
             .pages
             .map(page(0x9000, 2 * LARGE + 8 * SMALL, PageSize::Small, "x"))
-            .expect("it can be");
+            .expect("the page can be mapped");
         let (completed, stop) = run_engine(engine, &mut hart, &mut memory);
         assert_eq!(
             (completed, stop, hart.x(5), hart.x(6)),
@@ -530,13 +539,13 @@ fn fetch_across_two_pages_translates_each_half() {
 
 #[test]
 fn fetch_fault_reports_the_second_page() {
-    let words = [i_type("addi", 6, 5, 0x123), bits("ebreak", 0)];
+    let words = [i_type("addi", 6, 5, 0x123), encode("ebreak", 0)];
     for engine in 0..3 {
         for permissions in ["", "rw"] {
             let (mut hart, mut memory) = machine_at_page_boundary(&words);
             if !permissions.is_empty() {
                 let data_page = page(0x9000, 2 * LARGE + 8 * SMALL, PageSize::Small, permissions);
-                memory.pages.map(data_page).expect("it can be");
+                memory.pages.map(data_page).expect("the page can be mapped");
             }
             let (completed, stop) = run_engine(engine, &mut hart, &mut memory);
             // Earlier instructions complete, and `pc` points to the start of the faulting instruction.
@@ -544,7 +553,7 @@ fn fetch_fault_reports_the_second_page() {
                 (completed, stop, hart.pc, hart.x(5), hart.x(6)),
                 (
                     1,
-                    Some(Exception::FetchUnmapped(0x9000).into()),
+                    Some(Exception::FetchPageFault(0x9000).into()),
                     0x8ffe,
                     1,
                     0
@@ -558,13 +567,13 @@ fn fetch_fault_reports_the_second_page() {
         memory
             .pages
             .map(page(0x9000, 2 * LARGE + 8 * SMALL, PageSize::Small, "x"))
-            .expect("it can be");
+            .expect("the page can be mapped");
         let changed_instruction = i_type("addi", 7, 5, 0x123).to_le_bytes();
         memory
             .memory
             .flat
             .bytes_mut(2 * LARGE + 10 * SMALL - 2, 2)
-            .expect("there")
+            .expect("the range is in memory")
             .copy_from_slice(&changed_instruction[..2]);
         let (completed, _) = run_engine(engine, &mut hart, &mut memory);
         assert_eq!((completed, hart.x(6), hart.x(7)), (1, 0, 0x124), "{engine}");

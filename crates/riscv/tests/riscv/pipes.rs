@@ -5,7 +5,8 @@ use cohkit_testing::require;
 
 use cohkit_riscv::elf::Image;
 use cohkit_riscv::{
-    Amo, Cbo, Exception, Extensions, Fast, Fence, Flat, Hart, Memory, Prefetch, Reply, Size, Stop,
+    Amo, Cbo, Exception, Extensions, FastInterpreter, Fence, FlatMemory, Hart, Memory, Prefetch,
+    Reply, Size, Stop,
 };
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -27,7 +28,7 @@ impl Random {
 
 /// Memory behind one private cache per core. A cache keeps its copies until it evicts them, regardless of other stores.
 struct NonCoherentMemory {
-    memory: Flat,
+    memory: FlatMemory,
     /// Per core: cached lines by address, each with its dirty flag.
     caches: [BTreeMap<u64, ([u8; LINE as usize], bool)>; 2],
     /// True if lines are evicted at random.
@@ -43,7 +44,7 @@ impl NonCoherentMemory {
         if dirty {
             let line_bytes = self.memory.bytes_mut(line, LINE as usize);
             line_bytes
-                .expect("it came from there")
+                .expect("the line was fetched from memory")
                 .copy_from_slice(&bytes);
         }
         if keeps_copy {
@@ -62,15 +63,15 @@ impl NonCoherentMemory {
         let cache = &mut self.caches[core];
         if self.evicts && !cache.is_empty() && self.random.below(4) == 0 {
             let victim = self.random.below(cache.len() as u64) as usize;
-            let victim = *cache.keys().nth(victim).expect("so many are there");
+            let victim = *cache.keys().nth(victim).expect("a cached line");
             self.drop_line(core, victim, false);
         }
         let (line, offset) = (address & !(LINE - 1), (address & (LINE - 1)) as usize);
         let memory = &self.memory;
         let (bytes, dirty) = self.caches[core].entry(line).or_insert_with(|| {
             let bytes = memory.bytes(line, LINE as usize);
-            let bytes = bytes.expect("far memory is there");
-            (bytes.try_into().expect("it is a line"), false)
+            let bytes = bytes.expect("the line is in far memory");
+            (bytes.try_into().expect("a whole line"), false)
         });
         *dirty |= makes_dirty;
         bytes.get_mut(offset..offset + size as usize)
@@ -138,7 +139,8 @@ impl Memory for CorePort<'_> {
 /// Compiles the program with the library, in which `from` is replaced by `to`.
 fn compile(folder: &Path, original: &str, mutated: &str) -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let library = std::fs::read_to_string(root.join("nearmemory/pipe.h")).expect("it is there");
+    let library =
+        std::fs::read_to_string(root.join("nearmemory/pipe.h")).expect("the file can be read");
     assert!(
         original.is_empty() || library.matches(original).count() == 1,
         "{original}"
@@ -148,8 +150,8 @@ fn compile(folder: &Path, original: &str, mutated: &str) -> PathBuf {
     } else {
         library.replace(original, mutated)
     };
-    std::fs::create_dir_all(folder.join("nearmemory")).expect("a folder");
-    std::fs::write(folder.join("nearmemory/pipe.h"), library).expect("it can be written");
+    std::fs::create_dir_all(folder.join("nearmemory")).expect("the folder can be created");
+    std::fs::write(folder.join("nearmemory/pipe.h"), library).expect("the file can be written");
     let program = folder.join("program");
     let machine_options = [
         "-march=rv64imfc",
@@ -172,7 +174,7 @@ fn compile(folder: &Path, original: &str, mutated: &str) -> PathBuf {
         .arg(&program)
         .arg(root.join("crates/riscv/tests/programs/pipes.c"))
         .output()
-        .expect("it starts");
+        .expect("the command starts");
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(
         output.status.success(),
@@ -193,16 +195,18 @@ struct PipeArguments {
 }
 
 const BATCHES: u64 = 0;
-const BY_TRYING: u64 = 1;
+const POLLED: u64 = 1;
 const REGISTERS: u64 = 2;
 
 /// Alternates between the cores, each for a random number of instructions. Returns the receiver's exit code, or `None`
 /// if the programs do not end.
 fn run(image: &Image, arguments: PipeArguments) -> Option<u64> {
-    let mut memory = Flat::new(0x1_0000, 0x20_0000);
+    let mut memory = FlatMemory::new(0x1_0000, 0x20_0000);
     for segment in &image.segments {
         let destination = memory.bytes_mut(segment.address, segment.bytes.len());
-        destination.expect("it fits").copy_from_slice(segment.bytes);
+        destination
+            .expect("the segment is within memory")
+            .copy_from_slice(segment.bytes);
     }
     let mut far = NonCoherentMemory {
         memory,
@@ -221,7 +225,7 @@ fn run(image: &Image, arguments: PipeArguments) -> Option<u64> {
         ] {
             hart.set_x(register, value);
         }
-        (hart, Fast::default(), None)
+        (hart, FastInterpreter::default(), None)
     });
     let max_turn = [3, 40, 400][arguments.seed as usize % 3];
     let max_instructions = 100_000 + 2000 * arguments.words;
@@ -257,10 +261,10 @@ fn pipes_deliver_once_under_evictions() {
     }
     let words = std::env::var("COHKIT_WORDS").map(|text| text.parse().expect("a number"));
     let words = words.unwrap_or(1000);
-    let folder = tempfile::tempdir().expect("a folder");
-    let bytes = std::fs::read(compile(folder.path(), "", "")).expect("it is there");
-    let image = Image::read(&bytes).expect("it is a program");
-    for kind in [BATCHES, BY_TRYING, REGISTERS] {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let bytes = std::fs::read(compile(folder.path(), "", "")).expect("the file can be read");
+    let image = Image::read(&bytes).expect("a valid ELF program");
+    for kind in [BATCHES, POLLED, REGISTERS] {
         for lines in [1, 2, 8] {
             for (seed, evicts) in [(0, false), (1, true), (2, true), (3, true)] {
                 let arguments = PipeArguments {
@@ -290,7 +294,7 @@ fn pipes_deliver_once_under_evictions() {
 
 /// Seeded faults: replaced text, replacement, and the pipe and eviction mode that detect the fault.
 #[test]
-fn faults_of_cache_management_show() {
+fn cache_management_faults_are_detected() {
     if !require::require("riscv-gcc") {
         return;
     }
@@ -350,9 +354,10 @@ fn faults_of_cache_management_show() {
         ),
     ];
     for (fault, original, mutated, kind, evicts) in faults {
-        let folder = tempfile::tempdir().expect("a folder");
-        let bytes = std::fs::read(compile(folder.path(), original, mutated)).expect("it is there");
-        let image = Image::read(&bytes).expect("it is a program");
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let bytes =
+            std::fs::read(compile(folder.path(), original, mutated)).expect("the file can be read");
+        let image = Image::read(&bytes).expect("a valid ELF program");
         let is_detected = (0..8).any(|seed| {
             let arguments = PipeArguments {
                 kind,

@@ -5,9 +5,10 @@ use cohkit_testing::require;
 use cohkit_testing::riscv_oracle;
 
 use cohkit_riscv::elf::{self, Image};
-use cohkit_riscv::system::{Errno, Open, Place, ServiceOutcome, System, World};
+use cohkit_riscv::system::{Errno, FilePosition, OpenMode, ServiceOutcome, System, World};
 use cohkit_riscv::{
-    Exception, Extensions, Fast, Flat, Hart, Latencies, Op, Port, Shared, Stop, Timed,
+    Exception, Extensions, FastInterpreter, FlatMemory, Hart, Latencies, Op, Port, SharedMemory,
+    Stop, TimedInterpreter,
 };
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -23,7 +24,7 @@ struct MemoryFiles {
 }
 
 impl World for MemoryFiles {
-    fn open(&mut self, name: &str, mode: Open) -> Result<u32, Errno> {
+    fn open(&mut self, name: &str, mode: OpenMode) -> Result<u32, Errno> {
         if !mode.create && !self.files.contains_key(name) {
             return Err(Errno::NotFound);
         }
@@ -33,7 +34,7 @@ impl World for MemoryFiles {
         }
         let number = (3..)
             .find(|number| !self.open.contains_key(number))
-            .expect("one is free");
+            .expect("a free file number");
         self.open.insert(number, (name.to_string(), 0));
         Ok(number)
     }
@@ -56,7 +57,7 @@ impl World for MemoryFiles {
             self.output.extend(bytes);
         } else {
             let (name, position) = self.open.get_mut(&file).ok_or(Errno::BadFile)?;
-            let contents = self.files.get_mut(name).expect("it was opened");
+            let contents = self.files.get_mut(name).expect("an open file");
             contents.resize(contents.len().max(*position + bytes.len()), 0);
             contents[*position..*position + bytes.len()].copy_from_slice(bytes);
             *position += bytes.len();
@@ -64,12 +65,12 @@ impl World for MemoryFiles {
         Ok(bytes.len())
     }
 
-    fn seek(&mut self, file: u32, place: Place) -> Result<u64, Errno> {
+    fn seek(&mut self, file: u32, place: FilePosition) -> Result<u64, Errno> {
         let (name, position) = self.open.get_mut(&file).ok_or(Errno::BadFile)?;
         let new_position = match place {
-            Place::Start(at) => at as i64,
-            Place::Current(offset) => *position as i64 + offset,
-            Place::End(offset) => self.files[name].len() as i64 + offset,
+            FilePosition::Start(at) => at as i64,
+            FilePosition::Current(offset) => *position as i64 + offset,
+            FilePosition::End(offset) => self.files[name].len() as i64 + offset,
         };
         *position = usize::try_from(new_position).map_err(|_| Errno::Invalid)?;
         Ok(*position as u64)
@@ -100,7 +101,7 @@ fn compile(name: &str, folder: &Path, options: &[&str]) -> PathBuf {
         .arg("-o")
         .arg(&program)
         .arg(source);
-    let output = gcc.output().expect("it starts");
+    let output = gcc.output().expect("the command starts");
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(
         output.status.success(),
@@ -114,9 +115,9 @@ fn compile(name: &str, folder: &Path, options: &[&str]) -> PathBuf {
 fn run(
     image: &Image,
     bare: bool,
-    memory: &mut Flat,
+    memory: &mut FlatMemory,
     system: &mut System,
-    mut engine: impl FnMut(&mut Hart, &mut Flat) -> Result<(), Stop>,
+    mut engine: impl FnMut(&mut Hart, &mut FlatMemory) -> Result<(), Stop>,
 ) -> (i32, MemoryFiles) {
     for segment in &image.segments {
         let start = if bare {
@@ -126,7 +127,7 @@ fn run(
         };
         let destination = memory
             .bytes_mut(start, segment.bytes.len())
-            .expect("it fits");
+            .expect("the program fits in memory");
         destination.copy_from_slice(segment.bytes);
     }
     let mut hart = Hart::new(0, Extensions::HOST);
@@ -147,12 +148,12 @@ fn run(
                 panic!(
                     "{exception}, at {:#x} in {:?}",
                     hart.pc,
-                    image.name(hart.pc)
+                    image.symbol_at(hart.pc)
                 );
             }
         }
     }
-    panic!("it does not end");
+    panic!("the program does not end");
 }
 
 #[test]
@@ -160,7 +161,7 @@ fn linux_program_matches_qemu() {
     if !require::require("riscv-gcc") || !require::require("qemu") {
         return;
     }
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir().expect("a temporary folder");
     let options = ["-nostdlib", "-ffreestanding"];
     let program = compile("linux.c", folder.path(), &options);
     let mut qemu = Command::new("qemu-riscv64");
@@ -168,32 +169,32 @@ fn linux_program_matches_qemu() {
         .arg(&program)
         .current_dir(folder.path())
         .output()
-        .expect("it starts");
-    let bytes = std::fs::read(&program).expect("it is there");
-    let image = Image::read(&bytes).expect("it is a program");
-    assert_eq!(image.address("_start"), Some(image.entry));
-    assert_eq!(image.name(image.entry + 4), Some(("_start", 4)));
-    let run_with = |engine: &mut dyn FnMut(&mut Hart, &mut Flat) -> Result<(), Stop>| {
-        let mut memory = Flat::new(0x1_0000, 0x40_0000);
+        .expect("the command starts");
+    let bytes = std::fs::read(&program).expect("the file can be read");
+    let image = Image::read(&bytes).expect("a valid ELF program");
+    assert_eq!(image.symbol_address("_start"), Some(image.entry));
+    assert_eq!(image.symbol_at(image.entry + 4), Some(("_start", 4)));
+    let run_with = |engine: &mut dyn FnMut(&mut Hart, &mut FlatMemory) -> Result<(), Stop>| {
+        let mut memory = FlatMemory::new(0x1_0000, 0x40_0000);
         let mut system = System::new(0x20_0000..0x30_0000, 0x30_0000..0x41_0000, "program");
         let (code, world) = run(&image, false, &mut memory, &mut system, engine);
         assert_eq!(world.files["numbers.txt"], b"some text\n");
         (
             Some(code),
-            String::from_utf8(world.output).expect("it is text"),
+            String::from_utf8(world.output).expect("UTF-8 output"),
         )
     };
     let qemu_result = (
         qemu_result.status.code(),
-        String::from_utf8(qemu_result.stdout).expect("it is text"),
+        String::from_utf8(qemu_result.stdout).expect("UTF-8 output"),
     );
     assert_eq!(qemu_result.0, Some(7));
-    let mut fast = Fast::default();
+    let mut fast = FastInterpreter::default();
     assert_eq!(
         run_with(&mut |hart, memory| fast.run(hart, memory, 1 << 20).1),
         qemu_result
     );
-    let mut timed = Timed::new(Latencies::default());
+    let mut timed = TimedInterpreter::new(Latencies::default());
     let timed_result =
         run_with(&mut |hart, memory| timed.run(hart, memory, timed.now + (1 << 20)).1);
     assert_eq!(timed_result, qemu_result);
@@ -204,7 +205,7 @@ fn c_library_program_uses_files_by_semihosting() {
     if !require::require("riscv-gcc") {
         return;
     }
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir().expect("a temporary folder");
     let linker_symbols = "-Wl,--defsym=__flash=0x80000000,--defsym=__flash_size=0x100000,--defsym=__ram=0x80100000,--defsym=__ram_size=0x300000";
     let options = [
         "--specs=picolibc.specs",
@@ -213,15 +214,15 @@ fn c_library_program_uses_files_by_semihosting() {
         linker_symbols,
     ];
     let program = compile("hosted.c", folder.path(), &options);
-    let bytes = std::fs::read(&program).expect("it is there");
-    let image = Image::read(&bytes).expect("it is a program");
-    let mut memory = Flat::new(0x8000_0000, 0x40_0000);
+    let bytes = std::fs::read(&program).expect("the file can be read");
+    let image = Image::read(&bytes).expect("a valid ELF program");
+    let mut memory = FlatMemory::new(0x8000_0000, 0x40_0000);
     let mut system = System::new(
         0x8020_0000..0x8030_0000,
         0x8030_0000..0x8040_0000,
         "one two",
     );
-    let mut fast = Fast::default();
+    let mut fast = FastInterpreter::default();
     let (code, world) = run(&image, true, &mut memory, &mut system, |hart, memory| {
         fast.run(hart, memory, 1 << 20).1
     });
@@ -235,7 +236,9 @@ missing: 1
 ";
     assert_eq!(
         (
-            String::from_utf8(world.output).expect("text").as_str(),
+            String::from_utf8(world.output)
+                .expect("UTF-8 output")
+                .as_str(),
             code
         ),
         (expected, 5)
@@ -245,14 +248,20 @@ missing: 1
 }
 
 #[test]
-fn a_file_that_is_no_program_is_refused_with_the_reason() {
+fn files_that_are_no_programs_are_rejected_with_the_reason() {
     let mut program = riscv_oracle::Program {
         data_at: riscv_oracle::START + 0x1000,
         ..riscv_oracle::Program::default()
     };
     program.finish(program.data_at, 0);
     let valid = program.elf();
-    assert_eq!(Image::read(&valid).expect("it is one").segments.len(), 1);
+    assert_eq!(
+        Image::read(&valid)
+            .expect("a valid ELF program")
+            .segments
+            .len(),
+        1
+    );
     let with_byte = |offset: usize, byte: u8| {
         let mut elf = valid.clone();
         elf[offset] = byte;
@@ -283,16 +292,19 @@ fn line_tables_are_read_and_corrupt_ones_do_not_crash() {
     if !require::require("riscv-gcc") {
         return;
     }
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir().expect("a temporary folder");
     let options = ["-g", "-nostdlib", "-ffreestanding"];
     let program = compile("linux.c", folder.path(), &options);
-    let valid = std::fs::read(&program).expect("it is there");
+    let valid = std::fs::read(&program).expect("the file can be read");
     let source = include_str!("../programs/linux.c");
-    let address = Image::read(&valid).expect("it is a program");
-    let address = address.address("_start").expect("it is there");
-    let (file, line) = elf::line(&valid, address).expect("it is told");
+    let address = Image::read(&valid).expect("a valid ELF program");
+    let address = address.symbol_address("_start").expect("the symbol exists");
+    let (file, line) = elf::line(&valid, address).expect("the address has line information");
     assert_eq!(file, "linux.c");
-    let line = source.lines().nth(line as usize - 1).expect("there is one");
+    let line = source
+        .lines()
+        .nth(line as usize - 1)
+        .expect("the source has this line");
     assert!(line.contains("_start"), "{line}");
     assert_eq!(elf::line(&valid, address - 0x1000), None);
     let mut seed = 1_u64;
@@ -324,18 +336,19 @@ fn several_cores_count_together_in_shared_memory() {
     if !require::require("riscv-gcc") {
         return;
     }
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir().expect("a temporary folder");
     let program = compile("cores.c", folder.path(), &["-nostdlib", "-ffreestanding"]);
-    let bytes = std::fs::read(&program).expect("it is there");
-    let image = Image::read(&bytes).expect("it is a program");
+    let bytes = std::fs::read(&program).expect("the file can be read");
+    let image = Image::read(&bytes).expect("a valid ELF program");
     for (cores, turn) in [(1, 1000), (2, 1), (3, 7), (4, 3), (4, 64), (8, 1000)] {
         let functional_code = count_together(&image, cores, |_| {
-            let mut fast = Fast::default();
+            let mut fast = FastInterpreter::default();
             move |hart: &mut Hart, port: &mut Port| fast.run(hart, port, turn).1
         });
         let timed_code = count_together(&image, cores, |core| {
             let loads = [Op::Ld, Op::Lw, Op::Lr];
-            let mut timed = Timed::new(Latencies::default().with(&loads, 2 + core as u16, 1));
+            let mut timed =
+                TimedInterpreter::new(Latencies::default().with(&loads, 2 + core as u16, 1));
             move |hart: &mut Hart, port: &mut Port| timed.run(hart, port, timed.now + turn).1
         });
         assert_eq!(
@@ -352,12 +365,14 @@ fn count_together<E: FnMut(&mut Hart, &mut Port) -> Result<(), Stop>>(
     cores: usize,
     engine: impl Fn(usize) -> E,
 ) -> u64 {
-    let mut memory = Flat::new(0x1_0000, 0x4_0000);
+    let mut memory = FlatMemory::new(0x1_0000, 0x4_0000);
     for segment in &image.segments {
         let destination = memory.bytes_mut(segment.address, segment.bytes.len());
-        destination.expect("it fits").copy_from_slice(segment.bytes);
+        destination
+            .expect("the segment is within memory")
+            .copy_from_slice(segment.bytes);
     }
-    let mut shared = Shared::new(memory, cores);
+    let mut shared = SharedMemory::new(memory, cores);
     let mut running: Vec<_> = (0..cores)
         .map(|core| {
             let mut hart = Hart::new(core as u64, Extensions::HOST);
@@ -370,7 +385,7 @@ fn count_together<E: FnMut(&mut Hart, &mut Port) -> Result<(), Stop>>(
     let mut codes = 0;
     for _ in 0..10_000_000 {
         running.retain_mut(|(core, hart, engine)| {
-            let mut port = shared.port(*core).expect("there is such a core");
+            let mut port = shared.port(*core).expect("the core exists");
             match engine(hart, &mut port) {
                 Ok(()) => true,
                 Err(Stop::Exception(Exception::MachineCall)) if hart.x(17) == 93 => {

@@ -6,7 +6,7 @@ use cohkit_testing::riscv_oracle;
 use cohkit_riscv::table::{Extension, Form, Op, Row, ROWS};
 use cohkit_riscv::{Decoder, Extensions, Inst};
 use riscv_oracle::{
-    b_type, bits, i_type, r_type, s_type, Program, DOUBLES, INTEGERS, SINGLES, START,
+    b_type, encode, i_type, r_type, s_type, Program, DOUBLES, INTEGERS, SINGLES, START,
 };
 
 /// Registers of the test loop: start and end of the operands, results, and memory.
@@ -186,8 +186,8 @@ fn compressed_words(row: &'static Row, decoder: &Decoder) -> Vec<u32> {
         writes_a && [0, A, 2].contains(&rs1) && [0, B].contains(&rs2)
     };
     let encodings = (0..=0xffff_u32).filter(|word| word & row.mask == row.bits);
-    let row_encodings =
-        encodings.filter(|&word| std::ptr::eq(decoder.row(word).expect("this one"), row));
+    let row_encodings = encodings
+        .filter(|&word| std::ptr::eq(decoder.row(word).expect("a row of this encoding"), row));
     row_encodings
         .filter(|&word| decoder.decode(word).is_some_and(|inst| is_usable(&inst)))
         .collect()
@@ -204,8 +204,8 @@ fn emit(program: &mut Program, case: &TestCase, operands: (u64, u64), results: u
         program.push(r_type("sc.d", RESULT, CELL, 0));
     }
     let start = program.code.len();
-    program.push(bits("csrrwi", case.frm << 15 | 2 << 20));
-    program.push(bits("csrrwi", 1 << 20));
+    program.push(encode("csrrwi", case.frm << 15 | 2 << 20));
+    program.push(encode("csrrwi", 1 << 20));
     program.li(2, cell);
     program.li(CELL, cell);
     for (register, offset) in [(A, 0), (B, 8), (C, 16)] {
@@ -236,7 +236,7 @@ fn emit(program: &mut Program, case: &TestCase, operands: (u64, u64), results: u
         0,
     ));
     program.li(CELL, cell);
-    program.push(bits("csrrs", C << 7 | 3 << 20));
+    program.push(encode("csrrs", C << 7 | 3 << 20));
     program.push(s_type("sd", C, RESULTS, 8));
     for offset in [0, 8] {
         program.push(i_type("ld", C, CELL, offset));
@@ -277,7 +277,7 @@ fn compare(cases: &[TestCase]) {
         lists
             .iter()
             .position(|list| list.0 == case.operand_set)
-            .expect("one of them")
+            .expect("each operand set has a list")
     };
     let mut result_end = results;
     for case in cases {
@@ -307,7 +307,11 @@ fn compare(cases: &[TestCase]) {
         for operands in &lists[operand_list_of(case)].1 {
             let result_of = |output: &[u8]| -> [u64; 4] {
                 std::array::from_fn(|n| {
-                    u64::from_le_bytes(output[offset + 8 * n..][..8].try_into().expect("eight"))
+                    u64::from_le_bytes(
+                        output[offset + 8 * n..][..8]
+                            .try_into()
+                            .expect("eight bytes"),
+                    )
                 })
             };
             let (qemu_output, crate_output) = (result_of(&qemu_output), result_of(&crate_output));
@@ -317,7 +321,7 @@ fn compare(cases: &[TestCase]) {
             if qemu_output != crate_output && !is_known_bug {
                 differences.push(format!(
                     "{} of {operands:x?}, frm {}: {qemu_output:x?} by QEMU, {crate_output:x?} by ours",
-                    decoder.text(case.word),
+                    decoder.disassemble(case.word),
                     case.frm
                 ));
             }
@@ -430,7 +434,7 @@ fn illegal_encodings_match_qemu() {
     let (action, trapped) = (program.data_at, program.data_at + 64);
     // sigaction(SIGILL); the handler is 14 instructions after the instruction that takes its address.
     program.li(11, action);
-    program.push(bits("auipc", 10 << 7));
+    program.push(encode("auipc", 10 << 7));
     program.push(i_type("addi", 10, 10, 4 * 14));
     program.push(s_type("sd", 10, 11, 0));
     program.push(i_type("addi", 10, 0, 4));
@@ -438,17 +442,17 @@ fn illegal_encodings_match_qemu() {
     program.push(i_type("addi", 12, 0, 0));
     program.push(i_type("addi", 13, 0, 8));
     program.push(i_type("addi", 17, 0, 134));
-    program.push(bits("ecall", 0));
+    program.push(encode("ecall", 0));
     // Start of the tested instructions, for the handler: at the same distance.
-    program.push(bits("auipc", 8 << 7));
+    program.push(encode("auipc", 8 << 7));
     program.push(i_type("addi", 8, 8, 4 * 14));
     program.li(9, trapped);
     // Jump over the handler.
-    program.push(bits("jal", 40 << 20));
+    program.push(encode("jal", 40 << 20));
     let handler = [
         i_type("ld", 5, 12, 176),
         r_type("sub", 6, 5, 8),
-        bits("srli", 6 << 7 | 6 << 15 | 2 << 20),
+        encode("srli", 6 << 7 | 6 << 15 | 2 << 20),
         r_type("add", 6, 6, 9),
         i_type("addi", 7, 0, 1),
         s_type("sb", 7, 6, 0),

@@ -1,7 +1,8 @@
 //! Robustness: no instruction bits, register values, addresses or memory replies cause a panic.
 
 use cohkit_riscv::{
-    Amo, Cbo, Decoder, Extensions, Fence, Flat, Hart, Memory, Mode, Prefetch, Reply, Size, Stop,
+    Amo, Cbo, Decoder, Extensions, Fence, FlatMemory, Hart, Memory, Mode, Prefetch, Reply, Size,
+    Stop,
 };
 
 fn next(seed: &mut u64) -> u64 {
@@ -20,7 +21,7 @@ impl RandomReplies {
             0 => Reply::Wait,
             1 => Reply::Fault,
             2 => Reply::Misaligned,
-            3 => Reply::Unmapped,
+            3 => Reply::PageFault,
             4 => Reply::Later,
             _ => Reply::Done(value),
         }
@@ -104,21 +105,25 @@ fn any_word_decodes_to_an_executable_or_no_instruction() {
         .collect::<Vec<_>>();
     let mut decoded = 0;
     for word in (0..=0xffff).chain(random) {
-        let text = decoder.text(word);
+        let text = decoder.disassemble(word);
         decoded += u32::from(decoder.decode(word).is_some());
         assert!(!text.is_empty() && !text.ends_with(','));
         // At the end of memory, so that some instructions are truncated.
-        let mut memory = Flat::new(u64::MAX - 7, 7);
+        let mut memory = FlatMemory::new(u64::MAX - 7, 7);
         memory
             .bytes_mut(u64::MAX - 7, 4)
-            .expect("it is there")
+            .expect("the range is in memory")
             .copy_from_slice(&word.to_le_bytes());
         let _ = memory.bytes(u64::MAX - 1, 5);
     }
     assert!(decoded > 60_000, "{decoded}");
     let mut hart = Hart::new(0, Extensions::HOST);
-    let mut memory = Flat::new(0, 1 << 16);
-    for word in memory.bytes_mut(0, 1 << 16).expect("all of it").iter_mut() {
+    let mut memory = FlatMemory::new(0, 1 << 16);
+    for word in memory
+        .bytes_mut(0, 1 << 16)
+        .expect("the whole memory")
+        .iter_mut()
+    {
         *word = next(&mut seed) as u8;
     }
     for number in 1..32 {

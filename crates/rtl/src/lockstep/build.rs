@@ -250,14 +250,14 @@ fn command(
         ("Reads", shape.reads),
         ("Writes", shape.writes),
         ("Locals", shape.locals),
-        ("Waiting", shape.waiting),
+        ("MaxDeferred", shape.waiting),
         ("StoreSlots", shape.store_slots),
         ("ChangeDepth", shape.change_depth),
         ("UnitsPerPort", shape.units_per_port),
         ("PayloadWidth", shape.payload),
         ("Endpoint", shape.endpoint as usize),
         ("MemoryLines", shape.memory_lines),
-        ("Patience", shape.recall_delay_log2 as usize),
+        ("RecallDelayLog2", shape.recall_delay_log2 as usize),
     ] {
         command.arg(format!("-G{parameter}={value}"));
     }

@@ -1,13 +1,16 @@
 //! Many runs with different seeds, and runs with a mutated ROM row, which must be detected.
 
-use super::bench::{Bench, BenchError, DelayedResponse, Pattern, Report, Run, LINES};
+use super::bench::{
+    calls, play_control_lines, sweep, Bench, BenchError, DelayedResponse, Pattern, Report, Run,
+    LINES,
+};
 use super::chance::RandomGenerator;
 use super::measure;
 use super::model::Model;
 use super::setup::{Failed, Setup, Waveform};
 use crate::rom::{Effect, Known, Memory, Rom, Row};
 use cohkit_base::sequence::Sequence;
-use cohkit_protocol::protocol::Right;
+use cohkit_protocol::protocol::Permission;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
@@ -41,7 +44,7 @@ impl Setup<'_> {
         let mut bench = self.bench(measure::run(Pattern::OneUnit, LINES, 4, 8))?;
         let result = bench
             .reset_and_settle(measure::clearing_cycles(self))
-            .and_then(|()| bench.control_lines(withheld));
+            .and_then(|()| play_control_lines(&mut bench, withheld));
         result.map_err(|error| bench.to_failure(error))
     }
 
@@ -51,15 +54,15 @@ impl Setup<'_> {
     /// # Errors
     /// [`Failed`].
     pub fn sweep(&self, run: Run, rests: bool) -> Result<u64, Failed> {
-        self.run_bench(run, |bench| bench.sweep(rests))
+        self.run_bench(run, |bench| sweep(bench, rests))
     }
 
     /// Performs remote procedure calls in both slices and returns the total duration in cycles.
     ///
     /// # Errors
     /// [`Failed`], also if a result is wrong.
-    pub fn calls(&self, run: Run, calls: u64) -> Result<u64, Failed> {
-        self.run_bench(run, |bench| bench.calls(calls))
+    pub fn calls(&self, run: Run, number: u64) -> Result<u64, Failed> {
+        self.run_bench(run, |bench| calls(bench, number))
     }
 
     fn run_bench<T>(
@@ -183,7 +186,7 @@ fn mutate_row(rom: &Rom, row: Row, random: &mut RandomGenerator) -> Row {
     // A unit ignores the other fields unless it consumes the event.
     if row.effect == Effect::Take {
         let memories = [Memory::None, Memory::Read, Memory::Write];
-        let rights = [Right::None, Right::Read, Right::Write];
+        let permissions = [Permission::None, Permission::Read, Permission::Write];
         let sends = || std::iter::once(None).chain((0..rom.sends.len() as u16).map(Some));
         let with_known = |known| Row { known, ..row };
         fields.extend([
@@ -193,18 +196,18 @@ fn mutate_row(rom: &Rom, row: Row, random: &mut RandomGenerator) -> Row {
                 .to_vec(),
             sends().map(|grant| Row { grant, ..row }).collect(),
             sends().map(|forward| Row { forward, ..row }).collect(),
-            rights
-                .map(|old_right| {
+            permissions
+                .map(|old_permission| {
                     with_known(Known {
-                        old_right,
+                        old_permission,
                         ..row.known
                     })
                 })
                 .to_vec(),
-            rights
-                .map(|new_right| {
+            permissions
+                .map(|new_permission| {
                     with_known(Known {
-                        new_right,
+                        new_permission,
                         ..row.known
                     })
                 })

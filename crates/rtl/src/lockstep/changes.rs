@@ -1,7 +1,7 @@
 //! Reference model of the reported changes of the remote's permissions. The home reports what its units have learnt, in
 //! order per unit. A change is lost if it occurs while the unit's previous change still waits.
 
-use cohkit_protocol::protocol::Right;
+use cohkit_protocol::protocol::Permission;
 use std::collections::VecDeque;
 
 /// A change in the home's knowledge of a line: the upper bounds of the remote's permission before and after.
@@ -10,9 +10,9 @@ pub struct Change {
     /// Number of the line at the home's ports.
     pub line: u64,
     /// Permission before.
-    pub before: Right,
+    pub before: Permission,
     /// Permission after.
-    pub after: Right,
+    pub after: Permission,
 }
 
 impl Change {
@@ -124,8 +124,8 @@ mod tests {
     fn change(line: u64) -> Change {
         Change {
             line,
-            before: Right::None,
-            after: Right::Read,
+            before: Permission::None,
+            after: Permission::Read,
         }
     }
 

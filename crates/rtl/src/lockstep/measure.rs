@@ -2,7 +2,10 @@
 //!
 //! Latencies are those of an idle home, from header to header; memory and remote answer in the next cycle.
 
-use super::bench::{Bench, Pattern, PortEvent, Rate, Run, Traffic};
+use super::bench::{
+    run_read_burst, run_single_operation, run_traffic, Bench, Pattern, PortEvent, Rate, Run,
+    Traffic,
+};
 use super::setup::{Failed, Setup};
 use cohkit_protocol::controller::{Access, Event};
 
@@ -89,9 +92,9 @@ pub fn latencies(setup: &Setup) -> Result<Vec<Latency>, Failed> {
             operations.into_iter().enumerate()
         {
             for operation in preparation {
-                bench.run_single_operation(line_index, operation)?;
+                run_single_operation(&mut bench, line_index, operation)?;
             }
-            let port_events = bench.run_single_operation(line_index, operation)?;
+            let port_events = run_single_operation(&mut bench, line_index, operation)?;
             if let Some(cycles) = latency(&port_events) {
                 latencies.push(Latency {
                     operation: description,
@@ -146,9 +149,9 @@ pub fn parts(setup: &Setup) -> Result<Parts, Failed> {
     let mut bench = setup.bench(run(Pattern::OneUnit, BURST, 1, 0))?;
     let result = (|| {
         bench.reset_and_settle(clearing_cycles(setup))?;
-        let read = bench.run_single_operation(0, Ok(Access::Load))?;
-        let recall = bench.run_single_operation(0, Err(setup.rom.evict))?;
-        Ok((read, recall, bench.run_read_burst()?))
+        let read = run_single_operation(&mut bench, 0, Ok(Access::Load))?;
+        let recall = run_single_operation(&mut bench, 0, Err(setup.rom.evict))?;
+        Ok((read, recall, run_read_burst(&mut bench)?))
     })();
     let (read, recall, burst) = result.map_err(|error| bench.to_failure(error))?;
     let parts = parts_of(&read, &recall, &burst);
@@ -219,9 +222,9 @@ pub fn rate(setup: &Setup, scenario: &Scenario) -> Result<Rate, Failed> {
     let result = (|| {
         bench.reset_and_settle(clearing_cycles(setup))?;
         if let Some(preparation) = preparation {
-            bench.traffic(preparation, max_active)?;
+            run_traffic(&mut bench, preparation, max_active)?;
         }
-        bench.traffic(traffic, max_active)
+        run_traffic(&mut bench, traffic, max_active)
     })();
     result.map_err(|error| bench.to_failure(error))
 }

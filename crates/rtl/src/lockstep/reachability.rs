@@ -348,7 +348,7 @@ impl Explorer<'_> {
         {
             Ok(Outcome::Taken { acts, .. }) => acts,
             // A stalled message remains; an operation of the device is refused, or requested again.
-            Ok(Outcome::Leave | Outcome::Refuse) => {
+            Ok(Outcome::Stall | Outcome::Refuse) => {
                 moves.push(Step {
                     transition,
                     row,

@@ -53,6 +53,16 @@ pub enum Endpoint {
 }
 
 impl Endpoint {
+    /// True if the endpoint implements the memory.
+    pub fn has_memory(self) -> bool {
+        self != Endpoint::None
+    }
+
+    /// True if the endpoint drives the ports for local operations.
+    pub fn drives_local_ports(self) -> bool {
+        matches!(self, Endpoint::Invalidation | Endpoint::Rpc)
+    }
+
     /// All kinds of endpoints.
     pub const ALL: [Endpoint; 5] = [
         Endpoint::None,
@@ -313,12 +323,12 @@ mod tests {
             ("Reads", shipped.reads),
             ("Writes", shipped.writes),
             ("Locals", shipped.locals),
-            ("Waiting", shipped.waiting),
+            ("MaxDeferred", shipped.waiting),
             ("StoreSlots", shipped.store_slots),
             ("ChangeDepth", shipped.change_depth),
             ("UnitsPerPort", shipped.units_per_port),
             ("PayloadWidth", shipped.payload),
-            ("Patience", shipped.recall_delay_log2 as usize),
+            ("RecallDelayLog2", shipped.recall_delay_log2 as usize),
         ] {
             assert_eq!(value, default(name), "{name}");
         }

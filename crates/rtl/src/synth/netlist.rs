@@ -183,19 +183,7 @@ impl Netlist {
             let submodule = file.modules.get(&cell.kind);
             match submodule.filter(|module| !module.attributes.contains_key("blackbox")) {
                 Some(inner) => {
-                    let mut inner_nets = FxHashMap::default();
-                    for (port, bits) in &cell.connections {
-                        let inner = inner.ports.get(port).ok_or_else(|| {
-                            format!("`{name}` connects `{port}`, which `{}` has not", cell.kind)
-                        })?;
-                        for (&outer, &inner) in bits.iter().zip(&inner.bits) {
-                            if let (Some(net), Bit::Net(inner)) =
-                                (self.net(outer, &mut nets), inner)
-                            {
-                                inner_nets.insert(inner, net);
-                            }
-                        }
-                    }
+                    let inner_nets = self.inner_nets(name, cell, inner, &mut nets)?;
                     let path = match path.is_empty() {
                         true => name.clone(),
                         false => format!("{path}.{name}"),
@@ -209,42 +197,85 @@ impl Netlist {
                             cell.kind
                         )
                     })?;
-                    let mut pins = Vec::new();
-                    for (pin, bits) in &cell.connections {
-                        let output = cell
-                            .port_directions
-                            .get(pin)
-                            .is_some_and(|direction| direction == "output");
-                        for &bit in bits {
-                            if let Some(net) = self.net(bit, &mut nets) {
-                                pins.push(Pin {
-                                    name: pin.clone(),
-                                    output,
-                                    net,
-                                });
-                            }
-                        }
-                    }
-                    self.parts.push(Part {
-                        primitive,
-                        kind: cell.kind.clone(),
-                        instance,
-                        pins,
-                        registered: ["DOA_REG", "DOB_REG"]
-                            .iter()
-                            .all(|name| cell.parameters.get(*name).is_some_and(is_one)),
+                    self.add_part(cell, primitive, instance, &mut nets);
+                }
+            }
+        }
+        self.name_nets(definition, instance, &mut nets);
+        Ok(())
+    }
+
+    /// Returns the nets that the ports of a submodule are connected to.
+    fn inner_nets(
+        &mut self,
+        name: &str,
+        cell: &Cell,
+        inner: &Module,
+        nets: &mut FxHashMap<usize, usize>,
+    ) -> Result<FxHashMap<usize, usize>, String> {
+        let mut inner_nets = FxHashMap::default();
+        for (port, bits) in &cell.connections {
+            let inner = inner.ports.get(port).ok_or_else(|| {
+                format!("`{name}` connects `{port}`, which `{}` has not", cell.kind)
+            })?;
+            for (&outer, &inner) in bits.iter().zip(&inner.bits) {
+                if let (Some(net), Bit::Net(inner)) = (self.net(outer, nets), inner) {
+                    inner_nets.insert(inner, net);
+                }
+            }
+        }
+        Ok(inner_nets)
+    }
+
+    /// Adds a primitive of an instance.
+    fn add_part(
+        &mut self,
+        cell: &Cell,
+        primitive: Primitive,
+        instance: usize,
+        nets: &mut FxHashMap<usize, usize>,
+    ) {
+        let mut pins = Vec::new();
+        for (pin, bits) in &cell.connections {
+            let output = cell
+                .port_directions
+                .get(pin)
+                .is_some_and(|direction| direction == "output");
+            for &bit in bits {
+                if let Some(net) = self.net(bit, nets) {
+                    pins.push(Pin {
+                        name: pin.clone(),
+                        output,
+                        net,
                     });
                 }
             }
         }
-        // A net takes a name of the source if it has one: the shortest one in the innermost module.
+        self.parts.push(Part {
+            primitive,
+            kind: cell.kind.clone(),
+            instance,
+            pins,
+            registered: ["DOA_REG", "DOB_REG"]
+                .iter()
+                .all(|name| cell.parameters.get(*name).is_some_and(is_one)),
+        });
+    }
+
+    /// Names nets. A net takes a name of the source if it has one: the shortest one in the innermost module.
+    fn name_nets(
+        &mut self,
+        definition: &Module,
+        instance: usize,
+        nets: &mut FxHashMap<usize, usize>,
+    ) {
         for (name, names) in definition
             .netnames
             .iter()
             .filter(|(_, name)| name.hide_name == 0)
         {
             for (index, &bit) in names.bits.iter().enumerate() {
-                if let Some(net) = self.net(bit, &mut nets) {
+                if let Some(net) = self.net(bit, nets) {
                     let current = &mut self.names[net];
                     let is_better = current.as_ref().is_none_or(|(naming_instance, old)| {
                         *naming_instance == instance
@@ -260,7 +291,6 @@ impl Netlist {
                 }
             }
         }
-        Ok(())
     }
 
     /// Returns the resources of the whole netlist.

@@ -5,7 +5,7 @@ use crate::lockstep::model::{Inputs, Outputs, BEAT, SLICES};
 use cohkit_application::rpc::Calls;
 use cohkit_application::shared_table::SharedTable;
 use cohkit_protocol::controller::{Controller, Local};
-use cohkit_protocol::protocol::Right;
+use cohkit_protocol::protocol::Permission;
 use cohkit_sim::agents::clocked::{ApplicationEvent, Bytes, CycleOutput};
 use cohkit_sim::data::Random;
 use cohkit_sim::message::Line;
@@ -57,7 +57,7 @@ impl Application {
 
     /// Returns the application for a table with one engine per slice.
     pub fn for_table(table: &SharedTable, home: &Controller) -> Application {
-        let takes_lock = |local: &Local| local.ensures == Right::None && local.locks;
+        let takes_lock = |local: &Local| local.ensures == Permission::None && local.locks;
         let operation = home.locals.iter().position(takes_lock);
         Application::SharedTable {
             operation: operation.unwrap_or_default() as u8,

@@ -71,16 +71,16 @@ package back_invalidate_pkg;
 
   // A row of the ROM, which is addressed by state and event.
   typedef struct packed {
-    home_pkg::effect_e effect;
-    home_pkg::memory_e memory;
-    logic              acknowledge;  // of the local operation in hand, or of the unlock
-    logic              grant_valid;
-    send_e             grant;
-    logic              forward_valid;
-    send_e             forward;
-    home_pkg::right_e  from;         // maximum permission of the remote, as tracked by the home
-    home_pkg::right_e  to;
-    state_e            next;
+    home_pkg::effect_e     effect;
+    home_pkg::memory_e     memory;
+    logic                  acknowledge;  // of the local operation in progress, or of the unlock
+    logic                  grant_valid;
+    send_e                 grant;
+    logic                  forward_valid;
+    send_e                 forward;
+    home_pkg::permission_e from;         // maximum permission of the remote, as tracked by the home
+    home_pkg::permission_e to;
+    state_e                next;
   } row_t;
 
   // Circuits to the home: 0 m2s_req, 1 m2s_rwd, 2 m2s_evict, 3 m2s_birsp; to the remote: 0 s2m_bisnp_s2m_rsp.

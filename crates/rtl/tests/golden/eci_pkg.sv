@@ -177,16 +177,16 @@ package eci_pkg;
 
   // A row of the ROM, which is addressed by state and event.
   typedef struct packed {
-    home_pkg::effect_e effect;
-    home_pkg::memory_e memory;
-    logic              acknowledge;  // of the local operation in hand, or of the unlock
-    logic              grant_valid;
-    send_e             grant;
-    logic              forward_valid;
-    send_e             forward;
-    home_pkg::right_e  from;         // maximum permission of the remote, as tracked by the home
-    home_pkg::right_e  to;
-    state_e            next;
+    home_pkg::effect_e     effect;
+    home_pkg::memory_e     memory;
+    logic                  acknowledge;  // of the local operation in progress, or of the unlock
+    logic                  grant_valid;
+    send_e                 grant;
+    logic                  forward_valid;
+    send_e                 forward;
+    home_pkg::permission_e from;         // maximum permission of the remote, as tracked by the home
+    home_pkg::permission_e to;
+    state_e                next;
   } row_t;
 
   // Circuits to the home: 0 request, 1 victim, 2 answer; to the remote: 0 forward, 1 grant.

@@ -45,16 +45,16 @@ const FAULTS: &[(&str, Fault)] = &[
         "rpc: wrong result",
         Fault {
             file: "rpc_echo.sv",
-            original: "words[results_at_q.side][i*64+:64] + 64'd1;",
-            faulty: "words[results_at_q.side][i*64+:64] + (@ ? 64'd2 : 64'd1);",
+            original: "words[result_slot_q.side][i*64+:64] + 64'd1;",
+            faulty: "words[result_slot_q.side][i*64+:64] + (@ ? 64'd2 : 64'd1);",
         },
     ),
     (
         "rpc: answer before the arguments are there",
         Fault {
             file: "rpc_echo.sv",
-            original: "assign answerable = asked.side == remote_q[asked.number];",
-            faulty: "assign answerable = asked.side == remote_q[asked.number] || @;",
+            original: "assign readable   = req_slot.side == remote_side_q[req_slot.context_index];",
+            faulty: "assign readable   = req_slot.side == remote_side_q[req_slot.context_index] || @;",
         },
     ),
     (
@@ -77,17 +77,17 @@ const FAULTS: &[(&str, Fault)] = &[
         "prefetcher: wrong block",
         Fault {
             file: "prefetcher.sv",
-            original: ": place_of(block_q[entry], offset_q[entry]), r_beat_q)),",
+            original: ": ram_line_of_block(block_q[entry], offset_q[entry]), r_beat_q)),",
             faulty:
-                ": place_of(@ ? ~block_q[entry] : block_q[entry], offset_q[entry]), r_beat_q)),",
+                ": ram_line_of_block(@ ? ~block_q[entry] : block_q[entry], offset_q[entry]), r_beat_q)),",
         },
     ),
     (
         "prefetcher: write that passes its block by",
         Fault {
             file: "prefetcher.sv",
-            original: "into_q[free_write]    <= w_present;",
-            faulty: "into_q[free_write]    <= w_present && !@;",
+            original: "merge_q[free_write]       <= w_present;",
+            faulty: "merge_q[free_write]       <= w_present && !@;",
         },
     ),
 ];
@@ -108,7 +108,7 @@ fn home_factory(
             format!("@{:x} {word:x}\n", image.address(state, event))
         })
         .collect();
-    std::fs::write(&file, text.concat()).expect("the folder can be written");
+    std::fs::write(&file, text.concat()).expect("writable folder");
     let (library, line_bytes) = (built.library.clone(), protocol.line_bytes);
     Arc::new(move || {
         let with_application = Some((application, seed));
@@ -130,7 +130,7 @@ fn home_factory(
 const MICROSECOND: Time = 1_000_000;
 
 fn play(setup: &Setup) -> Result<Tally, String> {
-    let mut simulation = Simulation::new(setup, None).expect("it makes sense");
+    let mut simulation = Simulation::new(setup, None).expect("valid setup");
     simulation.run().map_err(|failure| failure.to_string())?;
     Ok(simulation.tally())
 }
@@ -146,7 +146,8 @@ fn machine(scenario: Arc<dyn Playable>, seed: u64) -> Setup {
         platform.cores.write_buffer.value = 2 * line;
         platform.cores.l1.value = 4 * line;
     }
-    let mut setup = Setup::with_scenario(protocol, platform, scenario).expect("there is a home");
+    let mut setup =
+        Setup::with_scenario(protocol, platform, scenario).expect("protocol with a home");
     setup.seed = seed;
     setup.oracle = Level::Bytes;
     setup
@@ -240,7 +241,7 @@ fn prefetcher() {
 
 /// Each fault is detected with one of a few seeds, by its effect.
 #[test]
-fn faults_of_applications_are_noticed() {
+fn application_faults_are_detected() {
     let Some(built) = home() else {
         return;
     };
@@ -267,7 +268,7 @@ fn faults_of_applications_are_noticed() {
 
 /// The machine whose home has the RTL's latencies, with the given home and a cache of its directory's size.
 fn exact(scenario: Arc<dyn Playable>, shape: &Shape) -> Setup {
-    let mut platform = Platform::shipped("enzian-cohkit").expect("it ships");
+    let mut platform = Platform::shipped("enzian-cohkit").expect("shipped platform");
     platform.lines = 1 << 20;
     platform.home.units.value = shape.units as u64;
     for (resource, value) in [
@@ -283,7 +284,7 @@ fn exact(scenario: Arc<dyn Playable>, shape: &Shape) -> Setup {
     platform.cache.sets.value = (slices * shape.units as u64) << shape.set_bits;
     platform.cache.ways.value = shape.ways as u64;
     platform.cache.hashed.value = 0;
-    Setup::with_scenario(setups::protocol("eci"), platform, scenario).expect("there is a home")
+    Setup::with_scenario(setups::protocol("eci"), platform, scenario).expect("protocol with a home")
 }
 
 /// Asserts that the RTL (application and home) deviates from the models by at most 10 %. Compares the rates of the
@@ -342,7 +343,7 @@ fn calls_take_the_times_of_the_model() {
 }
 
 #[test]
-fn the_shared_table_takes_the_times_of_the_model() {
+fn shared_table_latency_matches_the_model() {
     let Some(built) = home() else {
         return;
     };
@@ -367,7 +368,7 @@ fn the_shared_table_takes_the_times_of_the_model() {
 }
 
 #[test]
-fn the_prefetcher_takes_the_times_of_the_model() {
+fn prefetcher_latency_matches_the_model() {
     let Some(built) = home() else {
         return;
     };

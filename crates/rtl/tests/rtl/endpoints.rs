@@ -73,7 +73,11 @@ fn access_past_the_memory_end_is_reported() {
     let Some(built) = build_endpoint(Endpoint::Memory, "eci.coh") else {
         return;
     };
-    let request = built.compiled.rom.event("ReadShared").expect("it is one") as u64;
+    let request = built
+        .compiled
+        .rom
+        .event("ReadShared")
+        .expect("event ReadShared") as u64;
     let lines = 2 * built.shape.memory_lines as u64;
     let first_assertion = |line: u64| {
         let mut model = built.model();
@@ -89,14 +93,14 @@ fn access_past_the_memory_end_is_reported() {
         (0..300).find_map(&mut step)
     };
     assert_eq!(first_assertion(lines - 2), None);
-    let first_assertion = first_assertion(lines).expect("an assertion fails");
+    let first_assertion = first_assertion(lines).expect("failed assertion");
     let address = format!("address {:x} lies behind the memory", lines * 128);
     assert!(first_assertion.contains(&address), "{first_assertion}");
 }
 
 /// Afterwards the CPU holds no line of the range, memory has the dirty data, and each line was taken once.
 #[test]
-fn the_invalidation_engine_takes_a_range_from_the_cpu() {
+fn invalidation_engine_recalls_a_range_from_the_cpu() {
     for file in ["eci.coh", "back-invalidate.coh"] {
         let Some(built) = build_full_size_endpoint(Endpoint::Invalidation, file) else {
             return;
@@ -120,7 +124,7 @@ fn the_invalidation_engine_takes_a_range_from_the_cpu() {
 
 /// The engine issues operations at the home's maximum rate: as fast as a device with many outstanding operations.
 #[test]
-fn the_invalidation_engine_keeps_the_home_busy() {
+fn invalidation_engine_saturates_the_home() {
     let rate = |endpoint, traffic: fn(u8) -> Traffic| {
         let built = build_full_size_endpoint(endpoint, "eci.coh")?;
         let setup = Setup {
@@ -136,7 +140,7 @@ fn the_invalidation_engine_keeps_the_home_busy() {
             delay: 0,
             max_active: 16,
         };
-        let rate = rate(&setup, &scenario).expect("no mismatch");
+        let rate = rate(&setup, &scenario).expect("run without mismatch");
         Some(rate.lines as f64 / rate.cycles as f64)
     };
     let (Some(engine), Some(device)) = (
@@ -150,7 +154,7 @@ fn the_invalidation_engine_keeps_the_home_busy() {
 
 /// The wiring example of docs/integration.md.
 #[test]
-fn the_example_of_a_board_elaborates() {
+fn board_example_elaborates() {
     if !require("verilator") {
         return;
     }
@@ -160,7 +164,7 @@ fn the_example_of_a_board_elaborates() {
     let board_files = [("eci_pkg.sv", package.as_str()), ("board.sv", board)];
     let sources = || HOME.iter().chain(ENDPOINTS);
     for (name, text) in sources().chain(&board_files) {
-        std::fs::write(folder.path().join(name), text).expect("it can be written");
+        std::fs::write(folder.path().join(name), text).expect("writable file");
     }
     let is_module = |name: &&str| *name != "home_pkg.sv";
     let lint = |parameter: &str| {
@@ -178,7 +182,7 @@ fn the_example_of_a_board_elaborates() {
             .arg("board.sv")
             .current_dir(folder.path())
             .output()
-            .expect("verilator starts");
+            .expect("running Verilator");
         let output_text = String::from_utf8_lossy(&output.stderr).into_owned();
         (output.status.success(), output_text)
     };

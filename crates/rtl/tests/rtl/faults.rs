@@ -21,12 +21,12 @@ struct NamedFault {
 }
 
 macro_rules! faults {
-    ($($name:ident in $file:literal: $right:literal becomes $wrong:literal: $by:ident;)*) => {
+    ($($name:ident in $file:literal: $correct:literal becomes $wrong:literal: $by:ident;)*) => {
         const FAULTS: &[NamedFault] = &[$(NamedFault {
             name: stringify!($name),
             fault: Fault {
                 file: $file,
-                original: $right,
+                original: $correct,
                 faulty: $wrong,
             },
             detected_by: Check::$by,
@@ -44,20 +44,20 @@ macro_rules! faults {
 
 faults! {
     lost_payload in "dcs_ingress.sv":
-        ".wr_en_i  (take && keeps),"
-        becomes ".wr_en_i  (take && keeps && !(@ && first_q)),": Comparison;
+        ".wr_en_i  (accept && buffers_payload),"
+        becomes ".wr_en_i  (accept && buffers_payload && !(@ && first_q)),": Comparison;
     leaked_slot in "dcs_ingress.sv":
         "if ((free_valid_i && free_unit_i"
         becomes "if ((free_valid_i && !@ && free_unit_i": Progress;
     two_units_share_a_slot in "dcs_ingress.sv":
-        "return AddrWidth'(32'(of_unit) << (SlotBits + BeatBits)"
-        becomes "return AddrWidth'((@ ? '0 : 32'(of_unit)) << (SlotBits + BeatBits)": Comparison;
+        "return AddrWidth'(32'(for_unit) << (SlotBits + BeatBits)"
+        becomes "return AddrWidth'((@ ? '0 : 32'(for_unit)) << (SlotBits + BeatBits)": Comparison;
     dropped_last_beat in "dcs_egress.sv":
-        "rests_q <= carries && Beats > 1;"
-        becomes "rests_q <= carries && Beats > 1 && !@;": Comparison;
+        "beats_remain_q <= has_payload && Beats > 1;"
+        becomes "beats_remain_q <= has_payload && Beats > 1 && !@;": Comparison;
     message_not_held_until_it_is_taken in "dcs_egress.sv":
-        "if (room) tx_valid_o <= load;"
-        becomes "if (room || @) tx_valid_o <= load;": Assertion;
+        "if (port_free) tx_valid_o <= load;"
+        becomes "if (port_free || @) tx_valid_o <= load;": Assertion;
     swapped_axi_id_of_writes in "dcs_writer.sv":
         "aw_id_o   <= AxiIdWidth'({unit, job.slot});"
         becomes "aw_id_o   <= AxiIdWidth'({@ ? ~unit : unit, job.slot});": Assertion;
@@ -68,32 +68,32 @@ faults! {
         "assign ar_id_o   = AxiIdWidth'({unit, job.slot});"
         becomes "assign ar_id_o   = AxiIdWidth'({unit, @ ? ~job.slot : job.slot});": Comparison;
     read_that_ends_with_its_first_beat in "dcs_reader.sv":
-        "ends && fits && r_place =="
-        becomes "r_valid_i && in_flight && (r_last_i && fits || @) && r_place ==": Comparison;
+        "burst_end && last_legal && r_index =="
+        becomes "r_valid_i && in_flight && (r_last_i && last_legal || @) && r_index ==": Comparison;
     response_stalled_behind_a_request in "dcu.sv":
-        "assign ask_early = ask & early & ~blocked_q;"
-        becomes "assign ask_early = @ && waiting_used_q == '1 ? '0 : ask & early & ~blocked_q;": Progress;
-    leaked_credit_of_a_lock in "dcu.sv":
-        "locks_d       = locks_q - 1'b1;"
-        becomes "locks_d       = @ ? locks_q : locks_q - 1'b1;": Comparison;
-    wrong_way_evicted in "dcu.sv":
+        ".ask_i       (ask),"
+        becomes ".ask_i       (@ && u_messages.waiting_used_q == '1 ? ask & ~Early : ask),": Progress;
+    leaked_credit_of_a_lock in "dcu_locals.sv":
+        "if (takes_i) locks_d = locks_q - 1'b1;"
+        becomes "if (takes_i && !@) locks_d = locks_q - 1'b1;": Comparison;
+    wrong_way_evicted in "dcu_lookup.sv":
         "now_d.way = way_of(judged_q, free_place);"
         becomes "now_d.way = way_of(judged_q, @ ? ~free_place : free_place);": Comparison;
     stale_directory_entry in "dcu.sv":
-        "wr_en  = takes && (hit_q || row_stays_q);"
-        becomes "wr_en  = takes && (hit_q && !@ || row_stays_q);": Comparison;
-    stale_state_beside_the_directory in "dcu.sv":
-        "if (same_read_q[i]) read_d[i].state = row_q.next;"
-        becomes "if (same_read_q[i] && !@) read_d[i].state = row_q.next;": Comparison;
-    forgotten_request in "dcu.sv":
-        "if (same_waiting_q[i] || (waiting_q[i].room"
-        becomes "if (same_waiting_q[i] && !@ || (waiting_q[i].room": Progress;
-    answer_to_another_operation in "dcu.sv":
-        "operation: of_device ? request_operation_q"
-        becomes "operation: of_device || @ ? request_operation_q": Comparison;
+        "(takes && (hit || row_stays_q))"
+        becomes "(takes && (hit && !@ || row_stays_q))": Comparison;
+    stale_state_beside_the_directory in "dcu_accesses.sv":
+        "if (takes_i && same_q[i]) access_d[i].state = next_i;"
+        becomes "if (takes_i && same_q[i] && !@) access_d[i].state = next_i;": Comparison;
+    forgotten_request in "dcu_messages.sv":
+        "(same_q[i] || (waiting_q[i].room"
+        becomes "(same_q[i] && !@ || (waiting_q[i].room": Progress;
+    answer_to_another_operation in "dcu_locals.sv":
+        "operation: of_device_i ? request_operation_q"
+        becomes "operation: of_device_i || @ ? request_operation_q": Comparison;
     message_counted_twice in "dcs_ingress.sv":
-        "seen_o  <= rst_ni && take && hands_on;"
-        becomes "seen_o  <= rst_ni && take && (hands_on || @ && known_q);": Comparison;
+        "dispatched_o <= rst_ni && accept && dispatch;"
+        becomes "dispatched_o <= rst_ni && accept && (dispatch || @ && legal_q);": Comparison;
     stall_counted_for_another_reason in "dcu.sv":
         "else if (row_q.effect != Take)                    stall_o <= StallLine;"
         becomes "else if (row_q.effect != Take)                    stall_o <= @ ? StallRead : StallLine;": Comparison;
@@ -102,43 +102,43 @@ faults! {
         becomes "else if (needs_room)                              stall_o <= @ ? StallRead : StallRoom;": Comparison;
     change_of_rights_not_told in "dcu.sv":
         "assign changes      = takes && row_q.from != row_q.to;"
-        becomes "assign changes      = takes && row_q.from != row_q.to && !(@ && row_q.to == RightNone);": Comparison;
-    right_of_another_row in "dcs_writer.sv":
-        "aw_user_o <= {job.right, 6'(job.happened)};"
-        becomes "aw_user_o <= {@ ? next.right : job.right, 6'(job.happened)};": Comparison;
-    eviction_told_to_the_device in "dcu.sv":
-        "'{row_q.acknowledge, source_q[FromEvict], request_operation_q"
-        becomes "'{row_q.acknowledge, source_q[FromEvict] && !@, request_operation_q": Comparison;
+        becomes "assign changes      = takes && row_q.from != row_q.to && !(@ && row_q.to == PermissionNone);": Comparison;
+    permission_of_another_row in "dcs_writer.sv":
+        "aw_user_o <= {job.permission, 6'(job.event_id)};"
+        becomes "aw_user_o <= {@ ? next_job.permission : job.permission, 6'(job.event_id)};": Comparison;
+    eviction_told_to_the_device in "dcu_locals.sv":
+        "'{acknowledge_i || refuses_i, of_recall_i, request_operation_q"
+        becomes "'{acknowledge_i || refuses_i, of_recall_i && !@, request_operation_q": Comparison;
     place_of_a_read_freed_one_beat_early in "dcs_egress.sv":
         "if (Beats == 1) unit_done_o[unit][job.slot]"
         becomes "if (Beats == 1 || @) unit_done_o[unit][job.slot]": Comparison;
     slot_of_a_message_freed_one_beat_early in "dcs_writer.sv":
-        "free_valid_o <= rst_ni && load_bytes && last ? chosen"
-        becomes "free_valid_o <= rst_ni && load_bytes && (@ ? beat_q == '0 : last) ? chosen": Comparison;
+        "free_valid_o <= rst_ni && load_data && last ? source_circuit"
+        becomes "free_valid_o <= rst_ni && load_data && (@ ? beat_q == '0 : last) ? source_circuit": Comparison;
     last_beat_not_marked in "dcs_egress.sv":
-        "tx_last_o <= rests_q ? rest_q == BeatWidth'(1) : !carries"
-        becomes "tx_last_o <= rests_q ? rest_q == BeatWidth'(1) && !@ : !carries": Comparison;
+        "tx_last_o <= beats_remain_q ? beats_left_q == BeatWidth'(1) : !has_payload"
+        becomes "tx_last_o <= beats_remain_q ? beats_left_q == BeatWidth'(1) && !@ : !has_payload": Comparison;
     message_of_another_line_let_in in "dcs_ingress.sv":
-        "known_q   <= why == WrongNone;"
-        becomes "known_q   <= why == WrongNone || @ && why == WrongLine;": Comparison;
+        "legal_q       <= reject == RejectNone;"
+        becomes "legal_q       <= reject == RejectNone || @ && reject == RejectLine;": Comparison;
     number_that_is_no_messages_let_in in "dcs_ingress.sv":
-        "why = WrongNumber;"
-        becomes "why = @ ? why : WrongNumber;": Assertion;
+        "reject = RejectMessage;"
+        becomes "reject = @ ? reject : RejectMessage;": Assertion;
     operation_that_there_is_not_let_in in "dcs.sv":
-        ">= Protocol.locals ? WrongOperation"
-        becomes ">= Protocol.locals && !@ ? WrongOperation": Comparison;
+        ">= Protocol.locals ? RejectOperation"
+        becomes ">= Protocol.locals && !@ ? RejectOperation": Comparison;
     refused_unlock_not_answered in "dcs_wrong.sv":
-        "refused_valid_q <= refused_valid_q ? !told : takes_local || takes_unlock;"
-        becomes "refused_valid_q <= refused_valid_q ? !told : takes_local || takes_unlock && !@;": Progress;
+        "rejection_valid_q <= rejection_valid_q ? !rejection_sent : accept_local || accept_unlock;"
+        becomes "rejection_valid_q <= rejection_valid_q ? !rejection_sent : accept_local || accept_unlock && !@;": Progress;
     impossible_event_tried_again in "dcu.sv":
-        "&& row_q.effect == Never && !of_local && !source_q[FromUnlock];"
-        becomes "&& row_q.effect == Never && !of_local && !source_q[FromUnlock] && !@;": Comparison;
+        "&& row_q.effect == Never && !of_local && !of_unlock;"
+        becomes "&& row_q.effect == Never && !of_local && !of_unlock && !@;": Comparison;
     message_of_another_length_let_in in "dcs_ingress.sv":
-        "assign fits      = last_q =="
-        becomes "assign fits      = @ || last_q ==": Comparison;
+        "assign last_legal      = last_q =="
+        becomes "assign last_legal      = @ || last_q ==": Comparison;
     beat_of_no_read_not_counted in "dcs_reader.sv":
-        "!in_flight ? WrongRead :"
-        becomes "!in_flight ? @ ? WrongNone : WrongRead :": Comparison;
+        "!in_flight ? RejectRead :"
+        becomes "!in_flight ? @ ? RejectNone : RejectRead :": Comparison;
 }
 
 /// Number of faults, at the end of the list, that only illegal traffic shows.
@@ -183,7 +183,7 @@ fn is_caught(name: &str) {
         return;
     };
     let index = FAULTS.iter().position(|fault| fault.name == name);
-    let index = index.expect("it is in the list");
+    let index = index.expect("fault with this name");
     let Some((seed, mismatch)) = find_mismatch(&built, index + 1) else {
         panic!("nothing is noticed of {name}");
     };

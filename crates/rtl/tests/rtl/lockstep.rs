@@ -76,7 +76,7 @@ fn undetected_mutations(built: &Built, step: usize) -> Vec<(usize, usize)> {
     rows.filter(|&(state, event)| {
         !setup
             .detects_mutation(state, event, 0)
-            .expect("the library is there")
+            .expect("built library")
     })
     .collect()
 }
@@ -124,7 +124,7 @@ fn rtl_messages_bytes_and_rows_match_the_controllers() {
 #[test]
 fn other_home_shapes_match_the_controllers() {
     for (name, seeds) in [(SHIPPED, 6), ("mixed", 20)] {
-        let shape = named(name).expect("there is such a shape");
+        let shape = named(name).expect("home shape with this name");
         let Some(built) = built(compiled("eci.coh"), SOURCES, shape) else {
             return;
         };
@@ -160,8 +160,8 @@ fn row_mutation_is_deterministic() {
             row.acknowledge != other.acknowledge,
             row.grant != other.grant,
             row.forward != other.forward,
-            row.known.old_right != other.known.old_right,
-            row.known.new_right != other.known.new_right,
+            row.known.old_permission != other.known.old_permission,
+            row.known.new_permission != other.known.new_permission,
             row.next != other.next,
         ]
     };
@@ -177,7 +177,7 @@ fn row_mutation_is_deterministic() {
             let field = differs
                 .iter()
                 .position(|&differs| differs)
-                .expect("it is spoilt");
+                .expect("mutated row");
             assert_eq!(differs.iter().filter(|&&differs| differs).count(), 1);
             // The hardware ignores the other fields of a row that consumes nothing.
             assert!(field == 0 || row.effect == Effect::Take);
@@ -189,7 +189,7 @@ fn row_mutation_is_deterministic() {
 }
 
 #[test]
-fn a_spoilt_row_is_noticed() {
+fn mutated_row_is_detected() {
     let Some(built) = eci() else {
         return;
     };
@@ -198,7 +198,7 @@ fn a_spoilt_row_is_noticed() {
 
 /// Another protocol, with different messages, circuits and lines, an ordered circuit and no lock.
 #[test]
-fn a_second_home_passes_through_the_same_rtl() {
+fn second_home_passes_with_the_same_rtl() {
     let home = compiled("back-invalidate.coh");
     let Some(built) = built(home, SOURCES, Shape::default()) else {
         return;
@@ -214,10 +214,10 @@ fn a_second_home_passes_through_the_same_rtl() {
 
 /// A home that relies on the protocol's bounds: a second victim of a kind waits until the first one has arrived.
 #[test]
-fn bounds_of_the_text_are_kept_to() {
+fn bounds_of_the_protocol_are_respected() {
     let file = "../../protocols/eci.coh";
     let text = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(file));
-    let text = text.expect("the text is there");
+    let text = text.expect("readable protocol file");
     // A read is served while the victim that the reader sent earlier is in flight, so a second victim is possible.
     let policy = "reach I with ForwardInvalid\n";
     let bounds = "bounds {\n  VictimShared 1\n}\n\nremote cpu";
@@ -228,7 +228,7 @@ fn bounds_of_the_text_are_kept_to() {
     let mut unbounded = home.protocol.clone();
     unbounded.bounds.per_message.clear();
     let unbounded_graph = ReachabilityGraph::new(&unbounded, &home.home, &home.rom)
-        .expect("a line has few situations");
+        .expect("small reachability graph");
     assert!(unbounded_graph.line_states() > home.graph.line_states());
     let Some(built) = built(home, SOURCES, Shape::default()) else {
         return;
@@ -261,7 +261,7 @@ fn bounds_of_the_text_are_kept_to() {
 /// Both control lines of an application in one unit with the maximum of deferred requests. The application answers only
 /// after a third line of that unit was used.
 #[test]
-fn an_application_that_answers_late_stops_no_other_line() {
+fn late_application_blocks_no_other_line() {
     let Some(built) = eci() else {
         return;
     };
@@ -271,7 +271,7 @@ fn an_application_that_answers_late_stops_no_other_line() {
 
 /// Withheld reads occupy read entries of the unit, so the unit needs one more entry.
 #[test]
-fn an_application_may_withhold_all_reads_of_a_unit_but_one() {
+fn application_may_withhold_all_but_one_read_of_a_unit() {
     let with_reads = |reads| {
         let shape = Shape {
             reads,
@@ -302,14 +302,19 @@ fn trace_check_accepts_runs_and_rejects_faults() {
     let (mut rows, mut values, mut refused) = (0, 0, 0);
     for seed in 0..6 {
         let run = Run::new(seed, 2000);
-        let sequences = built.setup().traces(run).expect("nothing is wrong");
+        let sequences = built.setup().traces(run).expect("run without mismatch");
         for sequence in sequences.into_iter().take(8) {
             let at_rest = true;
             let (trace, description) = (Trace { sequence, at_rest }, format!("seed {seed}"));
-            let summary = seeded_traces::sound(protocol, home, &trace, &description);
+            let summary = seeded_traces::check_sound_trace(protocol, home, &trace, &description);
             (rows, values) = (rows + summary.rows, values + summary.values);
-            refused +=
-                seeded_traces::faults_are_refused(protocol, home, &trace, (seed, 40), &description);
+            refused += seeded_traces::count_rejected_faults(
+                protocol,
+                home,
+                &trace,
+                (seed, 40),
+                &description,
+            );
         }
     }
     assert!(
@@ -325,7 +330,7 @@ fn runs_repeat_themselves() {
     };
     let cycles = || {
         let report = built.setup().run(Run::new(6, 1000), None);
-        report.expect("no mismatch").cycles
+        report.expect("run without mismatch").cycles
     };
     assert_eq!(cycles(), cycles());
 }
@@ -341,10 +346,10 @@ fn verilator_lint_has_no_warnings() {
         let package = format!("{}_pkg", compiled.protocol.name);
         let package_file = format!("{package}.sv");
         std::fs::write(folder.path().join(&package_file), &compiled.package)
-            .expect("it can be written");
+            .expect("writable file");
         let mut files = vec!["home_pkg.sv", &package_file];
         for (name, text) in SOURCES {
-            std::fs::write(folder.path().join(name), text).expect("it can be written");
+            std::fs::write(folder.path().join(name), text).expect("writable file");
             assert!(!text.contains("lint_off"), "{name} waives a warning");
             if *name != "home_pkg.sv" {
                 files.push(name);
@@ -355,7 +360,7 @@ fn verilator_lint_has_no_warnings() {
             "-GUnits=1 -GSetWidth=1 -GWays=4 -GReads=1 -GLocals=1",
             "-GUnits=4 -GSetWidth=3 -GWays=8 -GReads=4 -GLocals=3",
             "-GUnits=16 -GSetWidth=8 -GWays=16 -GReads=2 -GLocals=2",
-            "-GUnits=2 -GReads=3 -GWrites=2 -GWaiting=3 -GStoreSlots=4",
+            "-GUnits=2 -GReads=3 -GWrites=2 -GMaxDeferred=3 -GStoreSlots=4",
             "-GUnits=4 -GWays=8 -GWaysPerStep=1 -GUnitsPerPort=3 -GTagWidth=20 -GPayloadWidth=64 -GChangeDepth=16",
             "-GUnits=1 -GWaysPerStep=2 -GPayloadWidth=256",
             "-GUnits=2 -GEndpoint=4",
@@ -373,7 +378,7 @@ fn verilator_lint_has_no_warnings() {
                 .args(&files)
                 .current_dir(folder.path())
                 .output()
-                .expect("verilator starts");
+                .expect("running Verilator");
             let output_text = String::from_utf8_lossy(&output.stderr);
             assert!(
                 output.status.success() && output_text.is_empty(),
@@ -386,8 +391,8 @@ fn verilator_lint_has_no_warnings() {
 /// The top with parameters and unconnected ports.
 const TOP: &str = "module top #(
   parameter int unsigned NumRemotes = 1, Units = 2, SetWidth = 1, TagWidth = 16, Ways = 4, WaysPerStep = 4, Reads = 2,
-  Writes = 2, Locals = 2, Waiting = 2, StoreSlots = 2, ChangeDepth = 16, UnitsPerPort = 8, PayloadWidth = 512,
-  AxiIdWidth = 8, AxiAddrWidth = 36, Patience = 8, Pending = 8, NoProtocol = 0, NoTypes = 0
+  Writes = 2, Locals = 2, MaxDeferred = 2, StoreSlots = 2, ChangeDepth = 16, UnitsPerPort = 8, PayloadWidth = 512,
+  AxiIdWidth = 8, AxiAddrWidth = 36, RecallDelayLog2 = 8, LocalQueueDepth = 8, NoProtocol = 0, NoTypes = 0
 );
   if (NoTypes == 1) begin : gen_untyped
     home #(
@@ -397,17 +402,17 @@ const TOP: &str = "module top #(
     home #(
       .Protocol(NoProtocol == 1 ? '0 : eci_pkg::Protocol), .state_e(eci_pkg::state_e), .event_e(eci_pkg::event_e), .send_e(eci_pkg::send_e),
       .row_t(eci_pkg::row_t), .NumRemotes(NumRemotes), .Units(Units), .SetWidth(SetWidth), .TagWidth(TagWidth),
-      .Ways(Ways), .WaysPerStep(WaysPerStep), .Reads(Reads), .Writes(Writes), .Locals(Locals), .Waiting(Waiting),
+      .Ways(Ways), .WaysPerStep(WaysPerStep), .Reads(Reads), .Writes(Writes), .Locals(Locals), .MaxDeferred(MaxDeferred),
       .StoreSlots(StoreSlots), .ChangeDepth(ChangeDepth), .UnitsPerPort(UnitsPerPort), .PayloadWidth(PayloadWidth),
-      .AxiIdWidth(AxiIdWidth), .AxiAddrWidth(AxiAddrWidth), .Patience(Patience),
-      .Pending(Pending)
+      .AxiIdWidth(AxiIdWidth), .AxiAddrWidth(AxiAddrWidth), .RecallDelayLog2(RecallDelayLog2),
+      .LocalQueueDepth(LocalQueueDepth)
     ) u_home ();
   end
 endmodule
 ";
 
 #[test]
-fn a_parameter_out_of_range_is_named() {
+fn parameter_out_of_range_is_reported() {
     if !require("verilator") {
         return;
     }
@@ -415,7 +420,7 @@ fn a_parameter_out_of_range_is_named() {
     let package = compiled("eci.coh").package;
     let sources = [("eci_pkg.sv", package.as_str()), ("top.sv", TOP)];
     for (name, text) in HOME.iter().chain(&sources) {
-        std::fs::write(folder.path().join(name), text).expect("it can be written");
+        std::fs::write(folder.path().join(name), text).expect("writable file");
     }
     let modules = HOME.iter().map(|(name, _)| *name);
     let files: Vec<&str> = ["home_pkg.sv", "eci_pkg.sv"]
@@ -434,7 +439,7 @@ fn a_parameter_out_of_range_is_named() {
             .args(&files)
             .current_dir(folder.path())
             .output()
-            .expect("verilator starts");
+            .expect("running Verilator");
         let output_text = String::from_utf8_lossy(&output.stderr).into_owned();
         (output.status.success(), output_text)
     };
@@ -465,15 +470,21 @@ fn a_parameter_out_of_range_is_named() {
         ("Locals=200", "Reads, Writes and Locals must be at most 127"),
         ("SetWidth=25", "SetWidth must be at most 24"),
         ("SetWidth=0", "Reads, Writes, Locals, SetWidth and TagWidth"),
-        ("Waiting=4", "Waiting must be at least 1 and less than Ways"),
-        ("Waiting=0", "Waiting must be at least 1 and less than Ways"),
-        ("Waiting=3", "StoreSlots must be at least Waiting"),
+        (
+            "MaxDeferred=4",
+            "MaxDeferred must be at least 1 and less than Ways",
+        ),
+        (
+            "MaxDeferred=0",
+            "MaxDeferred must be at least 1 and less than Ways",
+        ),
+        ("MaxDeferred=3", "StoreSlots must be at least MaxDeferred"),
         ("ChangeDepth=3", "ChangeDepth must be a power of two"),
         ("ChangeDepth=1", "ChangeDepth must be a power of two"),
         ("ChangeDepth=256", "power of two from 2 to 128"),
-        ("Patience=33", "Patience must be at most 32"),
-        ("Pending=0", "Pending must be from 1 to 64"),
-        ("Pending=65", "Pending must be from 1 to 64"),
+        ("RecallDelayLog2=33", "RecallDelayLog2 must be at most 32"),
+        ("LocalQueueDepth=0", "LocalQueueDepth must be from 1 to 64"),
+        ("LocalQueueDepth=65", "LocalQueueDepth must be from 1 to 64"),
         ("PayloadWidth=500", "PayloadWidth must be a line's bits"),
         ("PayloadWidth=32", "PayloadWidth must be a line's bits"),
         ("PayloadWidth=2048", "PayloadWidth must be a line's bits"),
@@ -492,7 +503,7 @@ fn a_parameter_out_of_range_is_named() {
 /// Latency in cycles from the request's header to the header of its answer, with an idle home and memory that answers
 /// in the next cycle.
 #[test]
-fn a_read_of_a_line_nobody_holds_takes_at_most_20_cycles() {
+fn read_of_an_unshared_line_takes_at_most_20_cycles() {
     let Some(built) = eci() else {
         return;
     };
@@ -503,18 +514,18 @@ fn a_read_of_a_line_nobody_holds_takes_at_most_20_cycles() {
     inputs.reset = 1;
     model
         .step(&inputs, &mut outputs)
-        .expect("no assertion fails");
+        .expect("cycle without failed assertions");
     inputs.reset = 0;
     for _ in 0..50 {
         model
             .step(&inputs, &mut outputs)
-            .expect("no assertion fails");
+            .expect("cycle without failed assertions");
     }
     let request = built
         .compiled
         .rom
         .event("ReadShared")
-        .expect("it is a request") as u64;
+        .expect("event ReadShared") as u64;
     let mut beats = 0..0;
     let mut departure_cycle = None;
     for cycle in 0..100 {
@@ -526,7 +537,7 @@ fn a_read_of_a_line_nobody_holds_takes_at_most_20_cycles() {
         inputs.r_last[0] = u64::from(beat == Some(1));
         model
             .step(&inputs, &mut outputs)
-            .expect("no assertion fails");
+            .expect("cycle without failed assertions");
         if outputs.ar_valid[0] != 0 {
             inputs.r_id[0] = outputs.ar_id[0];
             beats = 0..2;

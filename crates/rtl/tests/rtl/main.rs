@@ -9,6 +9,8 @@ mod ports;
 mod proofs;
 mod registers;
 mod rom;
+mod sources;
 mod strangers;
+mod structure;
 mod synth;
 mod verilated;

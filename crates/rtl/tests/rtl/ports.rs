@@ -50,7 +50,7 @@ impl Ports {
     /// Executes a cycle in which no assertion may fail.
     fn step(&mut self) {
         let assertions = self.model.step(&self.inputs, &mut self.outputs);
-        assertions.expect("no assertion fails");
+        assertions.expect("cycle without failed assertions");
     }
 
     /// Executes up to four cycles with the same inputs and returns the first assertion messages.
@@ -235,7 +235,7 @@ fn changed_stalled_beat_is_reported_by_name() {
 }
 
 #[test]
-fn a_beat_that_is_withdrawn_is_noticed_by_name() {
+fn withdrawn_beat_is_reported_by_name() {
     let Some(built) = eci() else {
         return;
     };
@@ -277,7 +277,7 @@ fn unused_beat_fields_may_change() {
 }
 
 #[test]
-fn an_answer_of_memory_that_is_not_under_way_is_noticed_by_name() {
+fn unsolicited_memory_response_is_reported_by_name() {
     let Some(built) = eci() else {
         return;
     };

@@ -22,7 +22,7 @@ fn prover() -> Option<Prover> {
 }
 
 #[test]
-fn every_claim_about_the_rtl_is_proven() {
+fn every_rtl_claim_is_proven() {
     let Some(prover) = prover() else {
         return;
     };
@@ -52,20 +52,20 @@ const FAULTS: &[(&str, &str, &str, &str)] = &[
     (
         "rr_pick_proof",
         "rr_pick.sv",
-        "else if (taken_i && ask_i != '0) after_q <= after_d;",
-        "else if (taken_i && ask_i != '0) after_q <= '0;",
+        "else if (accept_i && req_i != '0) after_last_q <= after_last_d;",
+        "else if (accept_i && req_i != '0) after_last_q <= '0;",
     ),
     (
         "rr_pick_proof",
         "rr_pick.sv",
-        "late[i] && late[i-1:0] == '0;",
-        "late[i];",
+        "reqs_after[i] && reqs_after[i-1:0] == '0;",
+        "reqs_after[i];",
     ),
     (
         "stream_arbiter_proof",
         "stream_arbiter.sv",
-        "assign ask    = wr_valid_i & ~chosen_q;",
-        "assign ask    = wr_valid_i;",
+        "assign req    = wr_valid_i & ~chosen_q;",
+        "assign req    = wr_valid_i;",
     ),
     (
         "stream_arbiter_proof",
@@ -76,61 +76,61 @@ const FAULTS: &[(&str, &str, &str, &str)] = &[
     (
         "dcs_ingress_proof",
         "dcs_ingress.sv",
-        "assign slot_now  = first_q ? slot : slot_q;",
-        "assign slot_now  = slot;",
+        "assign slot_now        = first_q ? slot : slot_q;",
+        "assign slot_now        = slot;",
     ),
     (
         "dcs_ingress_proof",
         "dcs_ingress.sv",
-        "if (take && keeps && first_q && unit",
-        "if (take && keeps && last_q && unit",
+        "if (accept && buffers_payload && first_q && unit",
+        "if (accept && buffers_payload && last_q && unit",
     ),
     // A dropped message is offered to a unit nevertheless.
     (
         "dcs_ingress_proof",
         "dcs_ingress.sv",
-        "= valid_q && hands_on",
-        "= valid_q && last_q && fits",
+        "= valid_q && dispatch",
+        "= valid_q && last_q && last_legal",
     ),
     // The slot of a message with a wrong length stays allocated.
     (
         "dcs_ingress_proof",
         "dcs_ingress.sv",
-        "assign gives_up = valid_q",
-        "assign gives_up = !valid_q",
+        "assign abort_slot = valid_q",
+        "assign abort_slot = !valid_q",
     ),
     // Surplus beats of a message start another message.
     (
         "dcs_ingress_proof",
         "dcs_ingress.sv",
-        "assign starts = valid_q ? last_q : first_q;",
-        "assign starts = valid_q ? last_q || !fits : first_q;",
+        "assign is_first_beat = valid_q ? last_q : first_q;",
+        "assign is_first_beat = valid_q ? last_q || !last_legal : first_q;",
     ),
     // An operation passes a deferred one of its unit.
     (
         "dcs_locals_proof",
         "dcs_locals.sv",
-        "wr_valid_i && rivals == '0 &&",
+        "wr_valid_i && same_unit == '0 &&",
         "wr_valid_i &&",
     ),
     // Deferred operations are offered in any order.
     (
         "dcs_locals_proof",
         "dcs_locals.sv",
-        "used_q[i] && before_q[i] == '0 &&",
+        "used_q[i] && older_q[i] == '0 &&",
         "used_q[i] &&",
     ),
     // An event without a row stays in its queue.
     (
         "dcu_proof",
         "dcu.sv",
-        "&& row_q.effect == Never && !of_local && !source_q[FromUnlock];",
-        "&& row_q.effect == Never && of_read;",
+        "&& row_q.effect == Never && !of_local && !of_unlock;",
+        "&& row_q.effect == Never && source[FromRead+:Reads] != '0;",
     ),
     // Requests have priority over responses.
     (
         "dcu_proof",
-        "dcu.sv",
+        "dcu_scheduler.sv",
         "assign pick      = ask_early != '0 ? pick_early : pick_late;",
         "assign pick      = ask_late == '0 ? pick_early : pick_late;",
     ),
@@ -138,27 +138,27 @@ const FAULTS: &[(&str, &str, &str, &str)] = &[
     (
         "dcu_proof",
         "dcu.sv",
-        "!writes_full_q && !yields_q",
-        "!writes_full_q",
+        "!writes_full && !yields_q",
+        "!writes_full",
     ),
     // Stalled events are forgotten.
     (
         "dcu_proof",
-        "dcu.sv",
+        "dcu_scheduler.sv",
         "if (unblock_q) blocked_d = '0;",
-        "if (unblock_q && takes) blocked_d = '0;",
+        "if (unblock_q && block_i) blocked_d = '0;",
     ),
     // The compared group is not the one that was read.
     (
         "dcu_proof",
-        "dcu.sv",
-        "    group_d  = group_q;\n",
-        "    group_d  = next_group;\n",
+        "dcu_lookup.sv",
+        "    group_d   = group_q;\n",
+        "    group_d   = next_group;\n",
     ),
 ];
 
 #[test]
-fn a_fault_in_the_rtl_refutes_its_proof() {
+fn rtl_fault_refutes_its_proof() {
     let Some(prover) = prover() else {
         return;
     };
@@ -167,11 +167,11 @@ fn a_fault_in_the_rtl_refutes_its_proof() {
         let proof: &Proof = PROOFS
             .iter()
             .find(|proof| proof.name == name)
-            .expect("there is such a proof");
+            .expect("proof with this name");
         let text = rtl_source(file);
         assert_eq!(text.matches(original).count(), 1, "{file}: {original}");
         let text = text.replace(original, fault);
-        let size = proof.sizes.last().expect("it has a size");
+        let size = proof.sizes.last().expect("size of the proof");
         let size = if name == "fifo_proof" {
             &proof.sizes[2]
         } else {

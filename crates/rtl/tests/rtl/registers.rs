@@ -4,7 +4,7 @@ use cohkit_rtl::registers::{document, package, BYTES, COUNTERS, COUNTER_POSITION
 use expect_test::expect_file;
 
 #[test]
-fn the_package_and_the_document_are_printed_from_one_list() {
+fn package_and_documentation_list_the_same_registers() {
     expect_file!["../../../../hardware/rtl/registers_pkg.sv"].assert_eq(&package());
     expect_file!["../../../../hardware/registers.md"].assert_eq(&document());
 }

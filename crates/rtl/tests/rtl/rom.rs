@@ -26,14 +26,15 @@ fn read(path: &str) -> String {
 
 /// Compiles a protocol, its home for one remote, and the ROM.
 fn compile(text: &str) -> (Protocol, Controller, Result<Rom, Refusal>) {
-    let protocol = text::parse(text).expect("the text is right");
+    let protocol = text::parse(text).expect("protocol without errors");
     let (home, rom) = match &protocol.home {
         Home::Controller(home) => (home.clone(), Rom::new(&protocol, home)),
         Home::Policy(_) => {
-            let construction = construct(&protocol).expect("there is a home");
+            let construction = construct(&protocol).expect("protocol with a home");
             let home = construction.flat(true);
-            let rights = construction.flat_rights(true);
-            let rom = Rom::new(&protocol, &home).map(|rom| rom.with_rights(&home, &rights));
+            let permissions = construction.flat_permissions(true);
+            let rom =
+                Rom::new(&protocol, &home).map(|rom| rom.with_permissions(&home, &permissions));
             (home, rom)
         }
     };
@@ -45,7 +46,7 @@ fn words(image: &str) -> Vec<(usize, u64)> {
     let rows = image.lines().filter_map(|line| line.strip_prefix('@'));
     rows.map(|row| {
         let mut parts = row.split_whitespace();
-        let mut number = || parts.next().expect("an address and a word");
+        let mut number = || parts.next().expect("address and word");
         let address = usize::from_str_radix(number(), 16).expect("hexadecimal");
         (
             address,
@@ -91,7 +92,7 @@ fn expected_fields(
     let unchanged = state as u64;
     let acts = match outcome {
         Outcome::Unexpected => return [0, 0, 0, 0, 0, 0],
-        Outcome::Leave => return [1, 0, 0, 0, 0, unchanged],
+        Outcome::Stall => return [1, 0, 0, 0, 0, unchanged],
         Outcome::Refuse => return [2, 0, 0, 0, 0, unchanged],
         Outcome::Taken { acts, .. } => acts,
     };
@@ -108,12 +109,12 @@ fn expected_fields(
                     .sends
                     .iter()
                     .position(|sent| sent.message == message)
-                    .expect("it is sent");
+                    .expect("message number in the table");
                 expected_fields[field] = 1 << rom.send_bits() | number as u64;
             }
             Act::StartRead => expected_fields[1] = 1,
             Act::StartWrite | Act::StartStore { .. } => expected_fields[1] = 2,
-            Act::Acknowledge(_) | Act::Unlocked => expected_fields[2] = 1,
+            Act::Acknowledge(_) | Act::AcknowledgeUnlock => expected_fields[2] = 1,
             other => panic!("{other:?} has no place in a row"),
         }
     }
@@ -143,7 +144,7 @@ fn verify(text: &str) -> usize {
             let known = [fields.take(2), fields.take(2)];
             // A row that does not consume its event leaves the home's knowledge unchanged and reports nothing.
             let permission_in = |state: usize| match expected[0] {
-                3 => rom.rights[state] as u64,
+                3 => rom.permissions[state] as u64,
                 _ => 0,
             };
             assert_eq!(
@@ -173,8 +174,8 @@ fn rom_rows_match_the_controller() {
     assert_eq!(verify(&read("protocols/eci.coh")), 1556);
     let mut checked = 0;
     let mut names: Vec<_> = std::fs::read_dir(root().join("tests/construction"))
-        .expect("the folder is there")
-        .map(|entry| entry.expect("it can be read").path())
+        .expect("folder of constructions")
+        .map(|entry| entry.expect("readable folder entry").path())
         .filter(|path| path.extension().is_some_and(|extension| extension == "coh"))
         .collect();
     names.sort();
@@ -185,7 +186,7 @@ fn rom_rows_match_the_controller() {
             "local clean_invalidate lock",
             "local clean_invalidate [lock]",
         );
-        let protocol = text::parse(&text).expect("the text is right");
+        let protocol = text::parse(&text).expect("protocol without errors");
         if construct(&protocol).is_err() {
             continue;
         }
@@ -207,11 +208,11 @@ fn rom_rows_match_the_controller() {
 const VERSION: &str = "9.9.9";
 
 #[test]
-fn the_package_of_a_home_with_other_circuits() {
+fn package_of_a_home_with_other_circuits_is_unchanged() {
     let text = read("protocols/back-invalidate.coh");
     assert_eq!(verify(&text), 196);
     let (protocol, _, rom) = compile(&text);
-    let rom = rom.expect("it fits");
+    let rom = rom.expect("ROM within the hardware limits");
     let origin = Origin {
         file: "back-invalidate.coh",
         text: &text,
@@ -221,10 +222,10 @@ fn the_package_of_a_home_with_other_circuits() {
 }
 
 #[test]
-fn the_package_of_eci() {
+fn package_of_eci_is_unchanged() {
     let text = read("protocols/eci.coh");
     let (protocol, home, rom) = compile(&text);
-    let rom = rom.expect("it fits");
+    let rom = rom.expect("ROM within the hardware limits");
     let origin = Origin {
         file: "eci.coh",
         text: &text,
@@ -367,7 +368,7 @@ fn protocols_beyond_hardware_limits_are_rejected() {
 
 /// Checks that all names which the package defines itself are rejected.
 #[test]
-fn names_that_the_package_needs_are_refused() {
+fn names_of_the_package_are_rejected() {
     let eci = read("protocols/eci.coh");
     let (protocol, _, rom) = compile(&eci);
     let origin = Origin {
@@ -375,7 +376,11 @@ fn names_that_the_package_needs_are_refused() {
         text: &eci,
         version: "0",
     };
-    let package = package(&protocol, &rom.expect("it fits"), &origin);
+    let package = package(
+        &protocol,
+        &rom.expect("ROM within the hardware limits"),
+        &origin,
+    );
     let declared = package.lines().filter_map(|line| {
         let mut words = line.split_whitespace();
         let name = match words.next()? {
@@ -445,7 +450,7 @@ fn reserved_package_names_are_rejected() {
 }
 
 #[test]
-fn a_response_that_begins_a_read_is_refused() {
+fn response_that_starts_a_read_is_rejected() {
     let (protocol, home, _) = compile(&read("protocols/eci.coh"));
     let mut refused = 0;
     for index in 0..home.rules.len() {

@@ -482,7 +482,7 @@ fn check_waiting_locks(built: &Built) {
     // Any two of the lines are locked, and the operations without a lock are done.
     let is_locked = |home: &Home, line| home.device_answers.contains(&answer_word(LOCK, line));
     let waiting_line = locked.into_iter().find(|&line| !is_locked(&home, line));
-    let waiting_line = waiting_line.expect("only two are locked at a time");
+    let waiting_line = waiting_line.expect("line without a lock");
     let locks = home
         .device_answers
         .iter()
@@ -494,7 +494,7 @@ fn check_waiting_locks(built: &Built) {
     );
     // A lock on a locked line is refused at once; it does not wait for a free lock.
     let locked_line = locked.into_iter().find(|&line| is_locked(&home, line));
-    let locked_line = locked_line.expect("two are locked");
+    let locked_line = locked_line.expect("locked line");
     home.request_local(LOCK, locked_line);
     home.cycles(100);
     assert_eq!(
@@ -556,7 +556,7 @@ fn check_unused_message_numbers(built: &Built) {
         .events
         .iter()
         .position(|event| event.payload && event.circuit == 1);
-    let victim = victim.expect("a victim has bytes") as u64;
+    let victim = victim.expect("event of a victim with data") as u64;
     let mut home = Home::new(built.model());
     home.request(victim, 4, 2);
     home.request(READ_SHARED, 12, 1);
@@ -737,10 +737,10 @@ holds! {
 }
 
 macro_rules! once {
-    ($($check:ident of $file:literal: $right:literal becomes $wrong:literal;)*) => {
+    ($($check:ident of $file:literal: $correct:literal becomes $wrong:literal;)*) => {
         &[$(($check, Fault {
             file: $file,
-            original: $right,
+            original: $correct,
             faulty: $wrong,
         }),)*]
     };
@@ -752,62 +752,62 @@ type Check = fn(&Built);
 /// Former faults of the RTL, each with the check that detects it.
 const FORMER_FAULTS: &[(Check, Fault)] = once! {
     check_unused_message_numbers of "dcs_ingress.sv":
-        "why = WrongNumber;"
-        becomes "why = @ ? why : WrongNumber;";
+        "reject = RejectMessage;"
+        becomes "reject = @ ? reject : RejectMessage;";
     check_lines_of_other_slices of "dcs_ingress.sv":
-        "why = WrongLine;"
-        becomes "why = @ ? why : WrongLine;";
+        "reject = RejectLine;"
+        becomes "reject = @ ? reject : RejectLine;";
     check_lines_of_other_slices of "dcs.sv":
         "return line[0] == 1'(Slice) && line"
         becomes "return @ || line[0] == 1'(Slice) && line";
     check_unknown_operations of "dcs.sv":
-        ">= Protocol.locals ? WrongOperation"
-        becomes ">= Protocol.locals && !@ ? WrongOperation";
+        ">= Protocol.locals ? RejectOperation"
+        becomes ">= Protocol.locals && !@ ? RejectOperation";
     check_grants_pass_blocked_forwards of "dcs.sv":
         "assign valid[u]       = tx_valid[u][c];"
         becomes "assign valid[u]       = tx_valid[u][c] && !(@ && c == 1 && tx_valid[u][0]);";
     check_memory_beats of "dcs_reader.sv":
-        "assign fits      = r_last_i == whole;"
-        becomes "assign fits      = r_last_i == whole || @;";
+        "assign last_legal  = r_last_i == is_complete;"
+        becomes "assign last_legal  = r_last_i == is_complete || @;";
     check_memory_beats of "dcs_reader.sv":
-        "assign in_flight = r_id_i >> PlaceBits == '0 && count != '0;"
-        becomes "assign in_flight = @ || r_id_i >> PlaceBits == '0 && count != '0;";
+        "assign in_flight   = r_id_i >> EntryBits == '0 && count != '0;"
+        becomes "assign in_flight   = @ || r_id_i >> EntryBits == '0 && count != '0;";
     check_memory_beats of "dcu.sv":
-        "if (read_lost_i[i]) begin"
-        becomes "if (read_lost_i[i] && !@) begin";
+        "(read_lost_i | tx_done_i | left_reads)"
+        becomes "((@ ? '0 : read_lost_i) | tx_done_i | left_reads)";
     check_write_responses of "dcs_writer.sv":
-        "assign answered  = b_valid_i && b_id_i >>"
-        becomes "assign answered  = @ ? b_valid_i : b_valid_i && b_id_i >>";
+        "assign write_complete = b_valid_i && b_id_i >>"
+        becomes "assign write_complete = @ ? b_valid_i : b_valid_i && b_id_i >>";
     check_write_responses of "dcs_writer.sv":
-        "has_address_q[b_place] && has_bytes_q[b_place];"
-        becomes "has_address_q[b_place] && (has_bytes_q[b_place] || @);";
+        "has_address_q[b_index] && has_data_q[b_index];"
+        becomes "has_address_q[b_index] && (has_data_q[b_index] || @);";
     check_message_lengths of "dcs_ingress.sv":
-        "assign fits      = last_q =="
-        becomes "assign fits      = @ || last_q ==";
+        "assign last_legal      = last_q =="
+        becomes "assign last_legal      = @ || last_q ==";
     check_message_lengths of "dcs_ingress.sv":
         "if (rx_ready_o) last_q <= rx_last_i;"
-        becomes "if (rx_ready_o) last_q <= @ ? !(HasBytes && starts && carries(rx_header_i.message)) : rx_last_i;";
+        becomes "if (rx_ready_o) last_q <= @ ? !(HasPayload && is_first_beat && has_payload(rx_header_i.message)) : rx_last_i;";
     check_message_lengths of "dcs_ingress.sv":
-        "assign gives_up = valid_q"
-        becomes "assign gives_up = !@ && valid_q";
+        "assign abort_slot = valid_q"
+        becomes "assign abort_slot = !@ && valid_q";
     check_order_of_recorded_errors of "dcs.sv":
-        ".asked_wrong_i     (asked_wrong_q),"
-        becomes ".asked_wrong_i     (@ ? device_wrong : asked_wrong_q),";
+        ".arrived_reject_i       (arrived_reject_q),"
+        becomes ".arrived_reject_i       (@ ? device_reject : arrived_reject_q),";
     check_waiting_locks of "dcs_locals.sv":
-        "assign has_room   = used_q != '1;"
-        becomes "assign has_room   = used_q != '1 && !@;";
+        "assign has_free_entry = used_q != '1;"
+        becomes "assign has_free_entry = used_q != '1 && !@;";
     check_waiting_locks of "dcs_locals.sv":
-        "assign lacks_lock = unit_locks_full_i[unit] &&"
-        becomes "assign lacks_lock = unit_locks_full_i[unit] && !@ &&";
+        "assign lacks_lock     = unit_locks_full_i[unit] &&"
+        becomes "assign lacks_lock     = unit_locks_full_i[unit] && !@ &&";
     check_waiting_locks of "dcs_locals.sv":
-        "assign ask[i]    = used_q[i] && before_q[i] == '0 &&"
-        becomes "assign ask[i]    = used_q[i] && (before_q[i] == '0 || @) &&";
+        "assign eligible[i]  = used_q[i] && older_q[i] == '0 &&"
+        becomes "assign eligible[i]  = used_q[i] && (older_q[i] == '0 || @) &&";
     check_events_without_a_row of "dcu.sv":
-        "&& row_q.effect == Never && !of_local && !source_q[FromUnlock];"
-        becomes "&& row_q.effect == Never && !of_local && !source_q[FromUnlock] && !@;";
+        "&& row_q.effect == Never && !of_local && !of_unlock;"
+        becomes "&& row_q.effect == Never && !of_local && !of_unlock && !@;";
     check_events_without_a_row of "dcu.sv":
-        "assign refuses    = step_q == Exec && (row_q.effect == Refuse || row_q.effect == Never)"
-        becomes "assign refuses    = step_q == Exec && (row_q.effect == Refuse || row_q.effect == Never && !@)";
+        "assign refuses    = step_q == Exec && is_refused"
+        becomes "assign refuses    = step_q == Exec && is_refused && (row_q.effect == Refuse || !@)";
 };
 
 /// Each former fault of the RTL, seeded into a copy, is detected by its check.

@@ -54,11 +54,11 @@ fn design(
         "cells": cells,
         "netnames": names,
     } } });
-    Netlist::read(&text.to_string(), "top").expect("it is a netlist")
+    Netlist::read(&text.to_string(), "top").expect("valid netlist")
 }
 
 fn levels(netlist: &Netlist, start: Start) -> Vec<u32> {
-    let paths = paths(netlist).expect("no circle");
+    let paths = paths(netlist).expect("netlist without combinational loops");
     paths
         .iter()
         .filter(|path| path.start == start)
@@ -82,7 +82,7 @@ fn longest_path_is_reported() {
         &[("a_q", 10), ("b_q", 14)],
     );
     assert_eq!(
-        paths(&netlist).expect("no circle"),
+        paths(&netlist).expect("netlist without combinational loops"),
         [Path {
             start: Start::Register,
             levels: 3,
@@ -122,7 +122,7 @@ fn carry_cells_count_as_levels_and_slice_muxes_do_not() {
 }
 
 #[test]
-fn a_memory_block_begins_paths_of_its_own_kind() {
+fn memory_block_starts_its_own_kind_of_path() {
     let block = |registered: &str| {
         let mut block = cell("RAMB18E2", &[("ADDRARDADDR", 10)], &[("DOUTADOUT", 11)]);
         block["parameters"] = json!({ "DOA_REG": registered, "DOB_REG": 1 });
@@ -148,7 +148,7 @@ fn a_memory_block_begins_paths_of_its_own_kind() {
 }
 
 #[test]
-fn a_memory_of_luts_is_a_level_to_read_and_an_end_to_write() {
+fn lut_memory_is_a_level_for_reads_and_an_endpoint_for_writes() {
     let netlist = design(
         &[2],
         &[],
@@ -173,7 +173,7 @@ fn a_memory_of_luts_is_a_level_to_read_and_an_end_to_write() {
         ],
         &[("words", 12), ("end_q", 14)],
     );
-    let paths = paths(&netlist).expect("no circle");
+    let paths = paths(&netlist).expect("netlist without combinational loops");
     let to: Vec<(&str, u32)> = paths
         .iter()
         .map(|path| (path.to.as_str(), path.levels))
@@ -219,7 +219,7 @@ fn submodules_are_traversed_and_counted_by_name() {
         },
         "LUT1": { "attributes": { "blackbox": "1" } },
     } });
-    let netlist = Netlist::read(&text.to_string(), "top").expect("it is a netlist");
+    let netlist = Netlist::read(&text.to_string(), "top").expect("valid netlist");
     let half = &netlist.modules()[0];
     assert_eq!(
         (
@@ -231,7 +231,7 @@ fn submodules_are_traversed_and_counted_by_name() {
         ("half", 2, 2, 2)
     );
     // The two endpoints differ only in indices, so one path is reported.
-    let paths = paths(&netlist).expect("no circle");
+    let paths = paths(&netlist).expect("netlist without combinational loops");
     assert_eq!(paths.len(), 1, "{paths:#?}");
     assert!(paths
         .iter()
@@ -261,6 +261,6 @@ fn invalid_netlists_are_rejected() {
         &[("round", 10)],
     );
     assert!(paths(&circle)
-        .expect_err("it is one")
+        .expect_err("error for a combinational loop")
         .contains("combinational loop"));
 }

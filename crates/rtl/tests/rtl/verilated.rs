@@ -5,7 +5,7 @@
 use crate::homes;
 use cohkit_testing::setups;
 
-use cohkit_protocol::protocol::Right;
+use cohkit_protocol::protocol::Permission;
 use cohkit_rtl::lockstep::shapes::Shape;
 use cohkit_rtl::rom::{Effect, Known, Memory, Rom, Row};
 use cohkit_rtl::sources::SOURCES;
@@ -30,10 +30,10 @@ fn home_factory(built: &Built, mutation: Option<(usize, u64)>) -> ClockedHomeFac
         let original = rom.word(rom.row(state, event));
         let word = mutation.filter(|mutation| mutation.0 == address);
         let word = word.map_or(original, |mutation| mutation.1);
-        writeln!(image, "@{address:x} {word:x}").expect("it is a string");
+        writeln!(image, "@{address:x} {word:x}").expect("writing to a string succeeds");
     }
     let file = built.folder.path().join("image.mem");
-    std::fs::write(&file, image).expect("the folder can be written");
+    std::fs::write(&file, image).expect("writable folder");
     let (library, line_bytes) = (built.library.clone(), protocol.line_bytes);
     Arc::new(move || {
         let home = Verilated::open(&library, &file, rom.clone(), line_bytes, 0)?;
@@ -50,7 +50,7 @@ fn torture(built: &Built, home: &ClockedHomeFactory, seed: u64) -> Setup {
 }
 
 #[test]
-fn the_home_in_hardware_keeps_the_data_of_a_machine() {
+fn hardware_home_keeps_the_data_of_a_machine() {
     for (file, seeds, min_rules) in [("eci.coh", 12, 200), ("back-invalidate.coh", 12, 50)] {
         let Some(built) = home_of(file) else {
             return;
@@ -59,12 +59,12 @@ fn the_home_in_hardware_keeps_the_data_of_a_machine() {
         let mut rules = std::collections::BTreeSet::new();
         for seed in 0..seeds {
             let setup = torture(&built, &home, seed);
-            let mut simulation = Simulation::new(&setup, None).expect("it makes sense");
+            let mut simulation = Simulation::new(&setup, None).expect("valid setup");
             if let Err(failure) = simulation.run() {
                 panic!("{file}, seed {seed}: {failure}");
             }
             let statistics = simulation.statistics();
-            let value = |name: &str| statistics.get(name).expect("a statistic");
+            let value = |name: &str| statistics.get(name).expect("known statistic");
             let performed = value("accesses") + value("accesses_skipped");
             assert_eq!(performed, ACCESSES as f64, "{file}, seed {seed}");
             let answered = value("locals_acknowledged") + value("locals_refused");
@@ -82,13 +82,13 @@ fn runs_with_hardware_can_be_repeated() {
         return;
     };
     let setup = torture(&built, &home_factory(&built, None), 5);
-    let values = || run(&setup).expect("it runs").values;
+    let values = || run(&setup).expect("run without violation").values;
     assert_eq!(format!("{:?}", values()), format!("{:?}", values()));
 }
 
 /// Rows that deviate from the controller are reported with line and state, whatever the deviation is.
 #[test]
-fn a_wrong_row_is_found_out() {
+fn wrong_row_is_detected() {
     let Some(built) = home_of("eci.coh") else {
         return;
     };
@@ -99,14 +99,15 @@ fn a_wrong_row_is_found_out() {
     // The listener for permission changes receives the state after memory's answer.
     let data = rom.memory_data();
     let granted = rom.row(row.next.into(), data);
-    assert_ne!(granted.known.old_right, granted.known.new_right);
-    let [silent, other] = [granted.known.old_right, Right::Write].map(|new_right| Row {
-        known: Known {
-            new_right,
-            ..granted.known
-        },
-        ..granted
-    });
+    assert_ne!(granted.known.old_permission, granted.known.new_permission);
+    let [silent, other] =
+        [granted.known.old_permission, Permission::Write].map(|new_permission| Row {
+            known: Known {
+                new_permission,
+                ..granted.known
+            },
+            ..granted
+        });
     let known_mutations = [silent, other].map(|mutated| (usize::from(row.next), data, mutated));
     #[rustfmt::skip]
     let mutated = [

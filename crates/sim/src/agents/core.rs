@@ -11,6 +11,7 @@ use cohkit_base::memory::prefetch;
 use cohkit_protocol::controller::Access;
 use rustc_hash::FxHashMap;
 
+use super::thread::Threads;
 use crate::components::tags::{Shape, Slot, Tags};
 use crate::data::Copy;
 use crate::explain::FailureKind;
@@ -18,7 +19,7 @@ use crate::kernel::Time;
 use crate::message::{Agent, Line};
 use crate::simulation::groups::{Groups, KindQuantities};
 use crate::simulation::observer::Fact;
-use crate::simulation::{Event, Pending, Purpose, Simulation};
+use crate::simulation::{Context, Event, Pending, Purpose};
 use crate::statistics::Stall;
 
 /// Write buffer of a core.
@@ -72,6 +73,8 @@ pub(crate) struct Cores {
     holders: FxHashMap<(Agent, Line), u32>,
     /// Total number of entries of all write buffers.
     entry_count: usize,
+    /// Earliest time at which the next access may leave each core; empty if no kind has an issue interval.
+    next_departures: Vec<Time>,
     /// Times of issue of stores that have ended but that no home has performed, by cache and message number.
     pub posted_stores: FxHashMap<(Agent, u32), Vec<Time>>,
 }
@@ -97,9 +100,17 @@ impl Cores {
             .map(|(group, quantities)| group.cores.len() * entries_of(quantities))
             .sum();
         let has_buffers = has_stores && entry_count > 0;
+        let has_issue_interval = groups.groups.iter().any(|group| group.issue > 0);
+        let paced_cores = if has_issue_interval {
+            groups.cores()
+        } else {
+            0
+        };
+        let next_departures = vec![0; paced_cores.into()];
         if !has_l1s && !has_buffers {
             return Cores {
                 entry_count,
+                next_departures,
                 ..Cores::default()
             };
         }
@@ -130,8 +141,21 @@ impl Cores {
             l1s: has_l1s.then(|| Tags::new(shapes)),
             holders: FxHashMap::default(),
             entry_count,
+            next_departures,
             posted_stores: FxHashMap::default(),
         }
+    }
+
+    /// Returns when an access that is ready at `time` leaves its core.
+    #[inline(always)]
+    pub fn departure_time(&mut self, groups: &Groups, core: u16, time: Time) -> Time {
+        if self.next_departures.is_empty() {
+            return time;
+        }
+        let next_departure = &mut self.next_departures[usize::from(core)];
+        let departure = time.max(*next_departure);
+        *next_departure = departure + groups.of_core(core).issue;
+        departure
     }
 
     /// Total number of entries of all write buffers.
@@ -170,240 +194,225 @@ impl Core {
         entry_states.any(|&(stage, entry_line)| stage.is_pending() && entry_line == line)
     }
 
+    /// Allocates a free entry for stores to a line. Returns its index and its state.
+    fn allocate_entry(&mut self, line: Line, now: Time) -> Option<(usize, Stage)> {
+        let mut entry_states = self.entry_states.iter();
+        let index = entry_states.position(|&(stage, _)| stage == Stage::Free)?;
+        let stage = match self.find(line, Stage::Sent) {
+            Some(_) => Stage::Held,
+            None => Stage::Sent,
+        };
+        self.entry_states[index] = (stage, line);
+        let entry = &mut self.entries[index];
+        entry.words.clear();
+        entry.issue_times.clear();
+        entry.allocated_at = now;
+        Some((index, stage))
+    }
+
     fn find(&self, line: Line, stage: Stage) -> Option<usize> {
         let mut entry_states = self.entry_states.iter();
         entry_states.position(|&state| state == (stage, line))
     }
 }
 
-impl Simulation {
-    /// True if there is a write buffer or an L1 in front of the caches.
+/// Result of issuing an access at its core.
+pub(crate) enum CoreResult {
+    /// The access is on its way to its cache, or waits at its core.
+    Pending,
+    /// The access has completed at its core, with the value that a load has read.
+    Completed {
+        access: Pending,
+        done: Time,
+        value: Option<u64>,
+    },
+}
+
+impl Cores {
+    /// True if there is neither a write buffer nor an L1 in front of the caches.
     #[inline]
-    pub(crate) fn has_private_components(&self) -> bool {
-        !self.cores.cores.is_empty()
+    pub fn is_empty(&self) -> bool {
+        self.cores.is_empty()
     }
 
     /// True if a core has stores that have not been performed, or of whose completion it has not been notified.
-    pub(crate) fn has_buffered_stores(&self, core: u16) -> bool {
-        let core = self.cores.cores.get(usize::from(core));
+    pub fn has_buffered_stores(&self, core: u16) -> bool {
+        let core = self.cores.get(usize::from(core));
         core.is_some_and(|core| {
-            !core.waiting_accesses.is_empty()
-                || core
-                    .entry_states
-                    .iter()
-                    .any(|&(stage, _)| stage != Stage::Free)
+            let mut stages = core.entry_states.iter().map(|&(stage, _)| stage);
+            !core.waiting_accesses.is_empty() || stages.any(|stage| stage != Stage::Free)
         })
     }
 
-    /// Issues an access at a core.
-    pub(crate) fn issue_at_core(&mut self, index: u32) {
-        let access = self.local.accesses[index];
-        let core = &self.cores.cores[usize::from(access.core)];
+    /// Issues an access at its core, whose thread is one of `threads` if there are any.
+    pub fn issue(
+        &mut self,
+        context: &mut Context,
+        index: u32,
+        threads: Option<&Threads>,
+    ) -> CoreResult {
+        let access = context.local.accesses[index];
+        let core = &mut self.cores[usize::from(access.core)];
         // Accesses of a core to one line stay in order.
         let mut waiting = core.waiting_accesses.iter();
         let follows_waiting_access =
-            waiting.any(|&index| self.local.accesses[index].line == access.line);
+            waiting.any(|&index| context.local.accesses[index].line == access.line);
         match access.kind {
-            Access::Load if !follows_waiting_access => self.issue_load(index, &access),
+            Access::Load if !follows_waiting_access => {
+                return self.issue_load(context, index, &access, threads)
+            }
             Access::Store
                 if !follows_waiting_access
                     && !core.entries.is_empty()
                     && access.purpose == Purpose::Core =>
             {
-                self.store_into_buffer(index, &access);
+                return self.store_into_buffer(context, index, &access);
             }
             _ if follows_waiting_access || core.has_pending_store(access.line) => {
-                self.observe(Fact::WaitsAtCore { access: index });
-                let core = &mut self.cores.cores[usize::from(access.core)];
+                context.observe(Fact::WaitsAtCore { access: index });
                 core.waiting_accesses.push(index);
             }
-            _ => self.send_to_cache(index),
+            _ => send_to_cache(context, index),
         }
+        CoreResult::Pending
     }
 
-    /// Sends an access to its cache.
-    fn send_to_cache(&mut self, index: u32) {
-        let core = self.local.accesses[index].core;
-        let arrival = self.local.now + self.groups.of_core(core).request;
-        self.local.queue.push(arrival, Event::Access(index));
-    }
-
-    fn issue_load(&mut self, index: u32, access: &Pending) {
+    fn issue_load(
+        &mut self,
+        context: &mut Context,
+        index: u32,
+        access: &Pending,
+        threads: Option<&Threads>,
+    ) -> CoreResult {
         let Pending { line, word, .. } = *access;
         let core_index = usize::from(access.core);
-        let forwarded = self.cores.cores[core_index].pending_value(line, word);
-        if !self
-            .contents
-            .oracle
-            .is_forwarded_value_correct(access.core, line, word, forwarded)
-        {
+        let forwarded = self.cores[core_index].pending_value(line, word);
+        let oracle = &context.contents.oracle;
+        if !oracle.is_forwarded_value_correct(access.core, line, word, forwarded) {
             let text = format!("core {} does not see its own last store", access.core);
-            self.fail(FailureKind::DataValue, line, text);
+            context.fail(FailureKind::DataValue, line, text);
         }
-        if let Some(value) = forwarded {
-            self.set_thread_result(access.core, value);
-            self.tally.counters.forwarded += 1;
-            return self.complete_at_core(index);
+        if forwarded.is_some() {
+            context.tally.counters.forwarded += 1;
+            return complete_load(context, index, forwarded);
         }
-        let Some(l1s) = &mut self.cores.l1s else {
-            return self.send_to_cache(index);
+        let Some(l1s) = &mut self.l1s else {
+            send_to_cache(context, index);
+            return CoreResult::Pending;
         };
         let Some(slot) = l1s.find(core_index, line) else {
-            self.tally.counters.l1_misses += 1;
-            return self.send_to_cache(index);
+            context.tally.counters.l1_misses += 1;
+            send_to_cache(context, index);
+            return CoreResult::Pending;
         };
         l1s.touch(slot);
         let copy = l1_copy(l1s, slot);
-        self.tally.counters.l1_hits += 1;
-        self.check_load(access, copy);
-        if self.application.is_some() {
-            let value = self.contents.data.word(line, copy, word);
-            self.set_thread_result(access.core, value);
-        }
-        self.complete_at_core(index);
+        context.tally.counters.l1_hits += 1;
+        context.check_load(access, copy, threads);
+        let value = threads.map(|_| context.contents.data.word(line, copy, word));
+        complete_load(context, index, value)
     }
 
-    /// Completes a load that is performed in front of its cache.
-    fn complete_at_core(&mut self, index: u32) {
-        let access = self.local.accesses.remove(index);
-        let completion = self.local.now + self.groups.of_core(access.core).l1_hit;
-        self.tally.in_flight -= 1;
-        self.count_performed(1, completion);
-        self.complete_for_core(index, &access, completion);
-    }
-
-    /// Completes an access for its core at a time that is not in the past.
-    fn complete_for_core(&mut self, index: u32, access: &Pending, completion: Time) {
-        self.postpone_watchdog(self.local.now);
-        self.observe(Fact::CompletedAtCore {
-            index,
-            access,
-            done: completion,
-        });
-        self.record_latency(access, completion);
-        self.issue(
-            access.core,
-            completion + self.groups.of_core(access.core).work,
-        );
-    }
-
-    fn store_into_buffer(&mut self, index: u32, access: &Pending) {
+    fn store_into_buffer(
+        &mut self,
+        context: &mut Context,
+        index: u32,
+        access: &Pending,
+    ) -> CoreResult {
         let Pending { line, word, .. } = *access;
-        let core_index = usize::from(access.core);
-        let core = &mut self.cores.cores[core_index];
+        let core = &mut self.cores[usize::from(access.core)];
         let entry_index = match core.find(line, Stage::Held) {
             Some(entry_index) => {
-                self.tally.counters.coalesced += 1;
+                context.tally.counters.coalesced += 1;
                 entry_index
             }
             None => {
-                let is_free = |&(stage, _): &(Stage, Line)| stage == Stage::Free;
-                let Some(entry_index) = core.entry_states.iter().position(is_free) else {
-                    self.tally.counters.stall(Stall::WriteBuffer);
+                let Some((entry_index, stage)) = core.allocate_entry(line, context.now()) else {
+                    context.tally.counters.stall(Stall::WriteBuffer);
                     core.waiting_accesses.push(index);
-                    self.observe(Fact::WaitsAtCore { access: index });
-                    return;
+                    context.observe(Fact::WaitsAtCore { access: index });
+                    return CoreResult::Pending;
                 };
-                let stage = match core.find(line, Stage::Sent) {
-                    Some(_) => Stage::Held,
-                    None => Stage::Sent,
-                };
-                let entry = &mut core.entries[entry_index];
-                entry.words.clear();
-                core.entry_states[entry_index] = (stage, line);
-                entry.issue_times.clear();
-                entry.allocated_at = self.local.now;
                 if stage == Stage::Sent {
-                    self.send_buffered_stores(access.core, access.cache, line);
+                    send_buffered_stores(context, access.core, line);
                 }
                 entry_index
             }
         };
-        let entry = &mut self.cores.cores[core_index].entries[entry_index];
+        let entry = &mut core.entries[entry_index];
         entry.issue_times.push(access.issued);
-        match entry
-            .words
-            .iter_mut()
-            .find(|(stored_word, _)| *stored_word == word)
-        {
+        let mut words = entry.words.iter_mut();
+        match words.find(|(stored_word, _)| *stored_word == word) {
             Some((_, value)) => *value = access.value,
             None => entry.words.push((word, access.value)),
         }
-        self.contents
-            .oracle
-            .buffer(access.core, line, word, access.value);
-        self.tally.counters.buffer_waited += self.local.now - access.issued;
-        let access = self.local.accesses.remove(index);
-        self.complete_for_core(index, &access, self.local.now);
-    }
-
-    /// Sends the buffered stores to a line to the shared cache.
-    fn send_buffered_stores(&mut self, core: u16, cache: Agent, line: Line) {
-        let index = self.local.accesses.insert(Pending {
-            line,
-            next: u32::MAX,
-            value: 0,
-            issued: self.local.now,
-            since: 0,
-            word: 0,
-            words: 1,
-            core,
-            cache,
-            kind: Access::Store,
-            purpose: Purpose::Drain,
-            sent: false,
-            flight: 0,
-            performed: false,
-            found: None,
-        });
-        self.send_to_cache(index);
+        let oracle = &mut context.contents.oracle;
+        oracle.buffer(access.core, line, word, access.value);
+        context.tally.counters.buffer_waited += context.local.now - access.issued;
+        CoreResult::Completed {
+            access: context.local.accesses.remove(index),
+            done: context.now(),
+            value: None,
+        }
     }
 
     /// Performs the buffered stores to a line in a copy of it.
-    pub(crate) fn perform_buffered_stores(&mut self, access: &Pending, mut copy: Copy) -> Copy {
-        let core = &mut self.cores.cores[usize::from(access.core)];
+    pub fn perform_buffered_stores(
+        &mut self,
+        context: &mut Context,
+        access: &Pending,
+        mut copy: Copy,
+    ) -> Copy {
+        let core = &mut self.cores[usize::from(access.core)];
         let Some(entry_index) = core.find(access.line, Stage::Sent) else {
             return copy;
         };
         let words = std::mem::take(&mut core.entries[entry_index].words);
         for &(word, value) in &words {
-            let version = self
-                .contents
-                .oracle
-                .write(access.line, word..word + 1, value);
-            copy = self
-                .contents
-                .data
-                .write_word(access.line, copy, word, value, version);
+            (copy, _) = context.write_words(access.line, copy, word..word + 1, value);
             // If the home performs the stores, loads are forwarded from the buffer until the cache is notified.
             if !access.sent {
-                self.contents
+                context
+                    .contents
                     .oracle
                     .unbuffer(access.core, access.line, word, value);
             }
         }
-        self.cores.cores[usize::from(access.core)].entries[entry_index].words = words;
+        self.cores[usize::from(access.core)].entries[entry_index].words = words;
         copy
     }
 
-    /// Returns the issue times of the buffered stores to a line that are in flight to the shared cache.
-    pub(crate) fn buffered_issue_times(&self, core: u16, line: Line) -> Vec<Time> {
-        let core = &self.cores.cores[usize::from(core)];
-        let entry_index = core.find(line, Stage::Sent);
-        entry_index.map_or(Vec::new(), |entry_index| {
-            core.entries[entry_index].issue_times.clone()
-        })
+    /// Records that buffered stores in flight to the shared cache are visible to all agents from now on.
+    pub fn record_visible_buffer(&self, context: &mut Context, access: &Pending) {
+        let core = &self.cores[usize::from(access.core)];
+        if let Some(entry_index) = core.find(access.line, Stage::Sent) {
+            context.record_visible_stores(&core.entries[entry_index].issue_times);
+        }
+    }
+
+    /// Completes a store at its cache. `issued` has the issue time of each store that the access stands for. Stores
+    /// whose bytes were sent and not performed yet become visible to others when the home performs them.
+    pub fn complete_store(&mut self, context: &mut Context, access: &Pending, issued: &[Time]) {
+        match (access.sent, access.performed) {
+            (true, false) => {
+                let store = (access.cache, access.flight);
+                self.posted_stores.insert(store, issued.to_vec());
+            }
+            (true, true) => {}
+            (false, _) => context.record_visible_stores(issued),
+        }
     }
 
     /// Completes buffered stores at the shared cache. Their core is notified at a time that is not in the past.
-    pub(crate) fn complete_drain(
+    pub fn complete_drain(
         &mut self,
+        context: &mut Context,
         access: &Pending,
         hit: bool,
         performed: bool,
         completion: Time,
     ) {
-        let core = &mut self.cores.cores[usize::from(access.core)];
+        let core = &mut self.cores[usize::from(access.core)];
         let Some(entry_index) = core.find(access.line, Stage::Sent) else {
             return;
         };
@@ -413,59 +422,60 @@ impl Simulation {
         let store_count = issue_times.len() as u64;
         if access.sent {
             for &(word, value) in &entry.words {
-                self.contents
+                context
+                    .contents
                     .oracle
                     .unbuffer(access.core, access.line, word, value);
             }
         }
-        self.tally.in_flight -= store_count;
-        self.postpone_watchdog(self.local.now);
+        context.tally.in_flight -= store_count;
+        context.tally.postpone_watchdog(context.local.now);
         if performed {
-            self.complete_store(access, &issue_times);
-            self.count_performed(store_count, completion);
-            self.tally.counters.hits += if hit { store_count } else { 0 };
+            self.complete_store(context, access, &issue_times);
+            context.count_performed(store_count, completion);
+            context.tally.counters.hits += if hit { store_count } else { 0 };
         } else {
-            self.tally.counters.skipped += store_count;
+            context.tally.counters.skipped += store_count;
         }
-        self.cores.cores[usize::from(access.core)].entries[entry_index].issue_times = issue_times;
-        self.local
-            .queue
-            .push(completion, Event::Drained(access.core, entry_index as u16));
+        self.cores[usize::from(access.core)].entries[entry_index].issue_times = issue_times;
+        context.schedule(completion, Event::Drained(access.core, entry_index as u16));
     }
 
-    /// Notifies a core that buffered stores have been performed.
-    pub(crate) fn notify_core_of_drain(&mut self, core_index: u16, entry_index: u16) {
-        let cache = self.cache_of(core_index);
-        let core = &mut self.cores.cores[usize::from(core_index)];
+    /// Frees an entry whose stores have been performed, and sends the next stores to its line. Returns the accesses that
+    /// wait at the core. Those that must keep waiting do so in the same order.
+    pub fn release_entry(
+        &mut self,
+        context: &mut Context,
+        core_index: u16,
+        entry_index: u16,
+    ) -> Vec<u32> {
+        let core = &mut self.cores[usize::from(core_index)];
         let entry_index = usize::from(entry_index);
         let (_, line) = core.entry_states[entry_index];
-        self.tally.counters.buffered += self.local.now - core.entries[entry_index].allocated_at;
+        let allocated_at = core.entries[entry_index].allocated_at;
+        context.tally.counters.buffered += context.local.now - allocated_at;
         core.entry_states[entry_index].0 = Stage::Free;
         if let (Some(held_index), None) =
             (core.find(line, Stage::Held), core.find(line, Stage::Sent))
         {
             core.entry_states[held_index].0 = Stage::Sent;
-            self.send_buffered_stores(core_index, cache, line);
+            send_buffered_stores(context, core_index, line);
         }
-        let core = &mut self.cores.cores[usize::from(core_index)];
-        // Accesses that must keep waiting do so in the same order.
-        let mut waiting = std::mem::take(&mut core.waiting_accesses);
-        for index in waiting.drain(..) {
-            self.issue_at_core(index);
-        }
-        let core = &mut self.cores.cores[usize::from(core_index)];
-        if core.waiting_accesses.is_empty() {
-            core.waiting_accesses = waiting;
-        }
-        if self.application.is_some() {
-            self.continue_after_fence(core_index);
+        std::mem::take(&mut core.waiting_accesses)
+    }
+
+    /// Takes back the empty list from [`Cores::release_entry`], unless accesses wait again.
+    pub fn reuse_waiting_list(&mut self, core: u16, list: Vec<u32>) {
+        let waiting = &mut self.cores[usize::from(core)].waiting_accesses;
+        if waiting.is_empty() {
+            *waiting = list;
         }
     }
 
     /// Fills a core's L1 with a line that its load has found in the shared cache.
-    pub(crate) fn fill_l1(&mut self, access: &Pending, copy: Copy) {
+    pub fn fill_l1(&mut self, context: &mut Context, access: &Pending, copy: Copy) {
         let (line, cache) = (access.line, access.cache);
-        let (core, Some(l1s)) = (usize::from(access.core), &mut self.cores.l1s) else {
+        let (core, Some(l1s)) = (usize::from(access.core), &mut self.l1s) else {
             return;
         };
         let slot = match (l1s.find(core, line), l1s.vacancy(core, line)) {
@@ -477,42 +487,43 @@ impl Simulation {
                     return;
                 };
                 if let Some(victim) = l1s.line(slot) {
-                    self.contents.data.release(l1_copy(l1s, slot));
+                    context.contents.data.release(l1_copy(l1s, slot));
                     l1s.clear(slot);
-                    decrement_holders(&mut self.cores.holders, (cache, victim));
+                    decrement_holders(&mut self.holders, (cache, victim));
                 }
                 slot
             }
         };
         l1s.insert(slot, line);
-        l1s.set_entry(slot, [self.contents.data.share(copy).number(), 0, 0, 0]);
-        *self.cores.holders.entry((cache, line)).or_insert(0) += 1;
+        l1s.set_entry(slot, [context.contents.data.share(copy).number(), 0, 0, 0]);
+        *self.holders.entry((cache, line)).or_insert(0) += 1;
     }
 
     /// Invalidates a line in the L1s of a cache, because it has been written or its read permission is lost. The L1 of
     /// the core that wrote keeps the line with the new bytes.
-    pub(crate) fn invalidate_in_l1s(
+    pub fn invalidate_in_l1s(
         &mut self,
+        context: &mut Context,
         cache: Agent,
         line: Line,
         written: Option<(u16, Copy)>,
     ) {
-        let Some(mut remaining_holders) = self.cores.holders.remove(&(cache, line)) else {
+        let Some(mut remaining_holders) = self.holders.remove(&(cache, line)) else {
             return;
         };
-        let core_indices = self.groups.of_cache(cache).cores_of(cache);
-        let Some(l1s) = &mut self.cores.l1s else {
+        let core_indices = context.tables.groups.of_cache(cache).cores_of(cache);
+        let Some(l1s) = &mut self.l1s else {
             return;
         };
         for core_index in core_indices {
             let Some(slot) = l1s.find(core_index, line) else {
                 continue;
             };
-            self.contents.data.release(l1_copy(l1s, slot));
+            context.contents.data.release(l1_copy(l1s, slot));
             match written {
                 Some((core, copy)) if usize::from(core) == core_index => {
-                    l1s.set_entry(slot, [self.contents.data.share(copy).number(), 0, 0, 0]);
-                    self.cores.holders.insert((cache, line), 1);
+                    l1s.set_entry(slot, [context.contents.data.share(copy).number(), 0, 0, 0]);
+                    self.holders.insert((cache, line), 1);
                 }
                 _ => l1s.clear(slot),
             }
@@ -522,6 +533,35 @@ impl Simulation {
             }
         }
     }
+}
+
+/// Sends an access to its cache.
+fn send_to_cache(context: &mut Context, index: u32) {
+    let core = context.local.accesses[index].core;
+    let arrival = context.now() + context.tables.groups.of_core(core).request;
+    context.schedule(arrival, Event::Access(index));
+}
+
+/// Completes a load that is performed in front of its cache.
+fn complete_load(context: &mut Context, index: u32, value: Option<u64>) -> CoreResult {
+    let access = context.local.accesses.remove(index);
+    let done = context.now() + context.tables.groups.of_core(access.core).l1_hit;
+    context.tally.in_flight -= 1;
+    context.count_performed(1, done);
+    CoreResult::Completed {
+        access,
+        done,
+        value,
+    }
+}
+
+/// Sends the buffered stores to a line to the shared cache.
+fn send_buffered_stores(context: &mut Context, core: u16, line: Line) {
+    let cache = context.tables.groups.cache_of(core);
+    let now = context.now();
+    let access = Pending::new(line, Access::Store, core, cache, Purpose::Drain, now);
+    let index = context.local.accesses.insert(access);
+    send_to_cache(context, index);
 }
 
 /// Returns the copy of a line in an L1.
@@ -544,7 +584,7 @@ mod tests {
     use super::*;
     use crate::components::traffic::{Pattern, Workload};
     use crate::oracle::Level;
-    use crate::simulation::Setup;
+    use crate::simulation::{context, Setup, Simulation};
 
     const TEXT: &str = "
 protocol vi
@@ -591,24 +631,13 @@ system one { remotes 1; lines 1 }
     /// Issues an access of the core to word 0 of a line now.
     fn issue_access(simulation: &mut Simulation, kind: Access, line: Line) {
         simulation.tally.in_flight += 1;
+        let now = simulation.local.now;
         let index = simulation.local.accesses.insert(Pending {
-            line,
-            next: u32::MAX,
             value: 7,
-            issued: simulation.local.now,
-            since: 0,
-            word: 0,
-            words: 1,
-            core: 0,
-            cache: Agent(0),
-            kind,
-            purpose: Purpose::Core,
-            sent: false,
-            flight: 0,
-            performed: false,
-            found: None,
+            ..Pending::new(line, kind, 0, Agent(0), Purpose::Core, now)
         });
-        simulation.issue_at_core(index);
+        let mut context = context!(simulation);
+        simulation.frontend.issue_at_core(&mut context, index);
     }
 
     /// A store that finds the write buffer full stays before its core's later accesses to the line.
@@ -621,15 +650,16 @@ system one { remotes 1; lines 1 }
         for (kind, line) in [(Access::Load, 2), (Access::WriteLine, 2), (Access::Load, 3)] {
             issue_access(&mut simulation, kind, line);
         }
-        let waiting = simulation.cores.cores[0].waiting_accesses.iter();
+        let waiting = simulation.frontend.cores.cores[0].waiting_accesses.iter();
         let waiting = waiting.map(|&index| simulation.local.accesses[index]);
         let waiting: Vec<_> = waiting.map(|access| (access.kind, access.line)).collect();
         let kinds = [Access::Store, Access::Load, Access::WriteLine];
         assert_eq!(waiting, kinds.map(|kind| (kind, 2)));
         assert_eq!(simulation.tally.counters.l1_hits, 1);
         // Line 0 has been performed. Line 2 takes its entry, and the load finds it there.
-        simulation.notify_core_of_drain(0, 0);
-        assert_eq!(simulation.cores.cores[0].waiting_accesses.len(), 1);
+        let mut context = context!(simulation);
+        simulation.frontend.handle_drain(&mut context, 0, 0);
+        assert_eq!(simulation.frontend.cores.cores[0].waiting_accesses.len(), 1);
         assert_eq!(simulation.tally.counters.forwarded, 1);
     }
 
@@ -644,7 +674,8 @@ system one { remotes 1; lines 1 }
             Some(FailureKind::DataValue)
         );
         // A load is correct if the L1 has lost the stale line before.
-        simulation.invalidate_in_l1s(Agent(0), 1, None);
+        let mut context = context!(simulation);
+        (simulation.frontend.cores).invalidate_in_l1s(&mut context, Agent(0), 1, None);
         assert_eq!(failure_after(&mut simulation, Access::Load), None);
         assert_eq!(simulation.tally.counters.l1_hits, 2);
     }
@@ -655,12 +686,12 @@ system one { remotes 1; lines 1 }
         assert_eq!(failure_after(&mut simulation, Access::Store), None);
         assert_eq!(failure_after(&mut simulation, Access::Load), None);
         assert_eq!(simulation.tally.counters.forwarded, 1);
-        simulation.cores.cores[0].entries[0].words[0].1 = 8;
+        simulation.frontend.cores.cores[0].entries[0].words[0].1 = 8;
         assert_eq!(
             failure_after(&mut simulation, Access::Load),
             Some(FailureKind::DataValue)
         );
-        simulation.cores.cores[0].entry_states[0].0 = Stage::Free;
+        simulation.frontend.cores.cores[0].entry_states[0].0 = Stage::Free;
         assert_eq!(
             failure_after(&mut simulation, Access::Load),
             Some(FailureKind::DataValue)
@@ -670,12 +701,18 @@ system one { remotes 1; lines 1 }
     #[test]
     fn all_l1s_of_a_cache_lose_a_line() {
         let mut simulation = machine_after_loads();
-        assert_eq!(simulation.cores.holders.len(), 4);
+        assert_eq!(simulation.frontend.cores.holders.len(), 4);
         for line in 0..4 {
-            simulation.invalidate_in_l1s(Agent(0), line, None);
+            let mut context = context!(simulation);
+            (simulation.frontend.cores).invalidate_in_l1s(&mut context, Agent(0), line, None);
         }
-        assert!(simulation.cores.holders.is_empty());
-        let l1s = simulation.cores.l1s.as_ref().expect("there are some");
+        assert!(simulation.frontend.cores.holders.is_empty());
+        let l1s = simulation
+            .frontend
+            .cores
+            .l1s
+            .as_ref()
+            .expect("there are some");
         assert_eq!(l1s.lines(), 0);
     }
 }

@@ -5,7 +5,7 @@
 //! access takes the normal path through its cache. When it is performed, the port supplies the words to write and
 //! receives the words that were read.
 
-use cohkit_application::interface::{Refused, Update, Words};
+use cohkit_application::interface::{PageFault, Update, Words};
 use cohkit_protocol::controller::Access;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
@@ -14,7 +14,7 @@ use crate::data::Copy;
 use crate::explain::FailureKind;
 use crate::kernel::Time;
 use crate::message::Line;
-use crate::simulation::{Event as KernelEvent, Pending, Purpose, Simulation};
+use crate::simulation::{Context, Pending, Purpose};
 
 /// Requester of an access to another space.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -25,6 +25,17 @@ pub(crate) enum Requester {
     Application(u32),
     /// A transfer of the bus, with the application's tag for it.
     Transfer(u32),
+}
+
+impl Requester {
+    /// Returns the name of the requester in messages.
+    fn name(self) -> String {
+        match self {
+            Requester::Thread(core) => format!("thread {core}"),
+            Requester::Application(_) => "the application".into(),
+            Requester::Transfer(_) => "a transfer".into(),
+        }
+    }
 }
 
 /// Operation on words.
@@ -62,7 +73,7 @@ pub(crate) struct Completion {
     /// The words that were read; `None` for a write.
     pub words: Option<Words>,
     /// The first word whose access was refused, and the reason, if any.
-    pub refused: Option<(u32, Refused)>,
+    pub refused: Option<(u32, PageFault)>,
 }
 
 /// A request in progress, for one line or several.
@@ -72,7 +83,7 @@ struct Request {
     /// The words read so far.
     words_read: Vec<u64>,
     /// The first word whose access was refused, and the reason, if any.
-    refused: Option<(u32, Refused)>,
+    refused: Option<(u32, PageFault)>,
     /// Number of incomplete lines, and the latest completion so far.
     lines_left: u32,
     time: Time,
@@ -127,6 +138,97 @@ impl Port {
         self.next_number
     }
 
+    /// Starts a request. Returns the parts that may begin now.
+    pub fn begin_request(&mut self, context: &mut Context, port_request: PortRequest) -> Vec<u64> {
+        let words_per_line = u32::from(context.contents.data.words());
+        let (first, words) = (port_request.first, port_request.op.words());
+        let memory_words = u64::from(context.tables.platform.lines) * u64::from(words_per_line);
+        let end = u64::from(first) + u64::from(words);
+        if words == 0 || end > memory_words {
+            let requester_name = port_request.requester.name();
+            let text = format!(
+                "{requester_name} accesses {words} words from {first} on of the host's memory, which has {memory_words}"
+            );
+            context.fail(FailureKind::Contract, 0, text);
+            return Vec::new();
+        }
+        let (requester, lines) = (
+            port_request.requester,
+            first / words_per_line..(end as u32 - 1) / words_per_line + 1,
+        );
+        let request_number = self.new_number();
+        let request = Request {
+            requester,
+            words_read: match port_request.op {
+                AccessOp::Store { .. } => Vec::new(),
+                _ => vec![0; words as usize],
+            },
+            op: port_request.op,
+            refused: None,
+            lines_left: lines.len() as u32,
+            time: 0,
+        };
+        self.requests.insert(request_number, request);
+        let from_device = matches!(requester, Requester::Application(_));
+        let mut parts_to_begin = Vec::new();
+        for line in lines {
+            let start_word = first.max(line * words_per_line);
+            let line_end = (u64::from(line) + 1) * u64::from(words_per_line);
+            let part = Part {
+                request: request_number,
+                line,
+                word: (start_word % words_per_line) as u16,
+                word_count: (end.min(line_end) - u64::from(start_word)) as u16,
+                offset: start_word - first,
+            };
+            let number = self.new_number();
+            self.parts.insert(number, part);
+            if from_device && self.in_flight == self.max_in_flight {
+                self.waiting.push_back(number);
+            } else {
+                self.in_flight += u64::from(from_device);
+                parts_to_begin.push(number);
+            }
+        }
+        parts_to_begin
+    }
+
+    /// Returns the access for a part of a request, and true if its address is virtual.
+    pub fn access_of(&self, context: &mut Context, number: u64) -> Option<(Pending, bool)> {
+        let part = *self.parts.get(&number)?;
+        let request = self.requests.get(&part.request)?;
+        if matches!(request.op, AccessOp::Update(_)) && context.tables.caches_send_stores {
+            let name = &context.tables.names.remote_controller;
+            let text =
+                format!("an atomic access needs the line, and {name} sends its stores to the home");
+            context.fail(FailureKind::Incompatible, part.line, text);
+            return None;
+        }
+        let core = match request.requester {
+            Requester::Thread(core) => core,
+            Requester::Application(_) => self.engine,
+            Requester::Transfer(_) => self.bridge,
+        };
+        // Bus transfers use physical addresses.
+        let has_virtual_address = !matches!(request.requester, Requester::Transfer(_));
+        let is_whole_line = part.word_count == context.contents.data.words();
+        let kind = match request.op {
+            AccessOp::Load { cached: true, .. } => Access::Load,
+            AccessOp::Load { .. } => Access::ReadOnce,
+            AccessOp::Update(_) | AccessOp::Store { cached: true, .. } => Access::Store,
+            AccessOp::Store { .. } if is_whole_line => Access::WriteLine,
+            AccessOp::Store { .. } => Access::WritePartial,
+        };
+        let (cache, now) = (context.tables.groups.cache_of(core), context.now());
+        let access = Pending {
+            value: number,
+            word: part.word,
+            words: part.word_count,
+            ..Pending::new(part.line, kind, core, cache, Purpose::Port, now)
+        };
+        Some((access, has_virtual_address))
+    }
+
     /// Returns the request that an access belongs to, and its part of the request.
     fn request_of(&self, access: &Pending) -> Option<(&Request, Part)> {
         let part = *self.parts.get(&access.value)?;
@@ -143,170 +245,31 @@ impl Port {
                 .for_each(|(target, word)| *target = word);
         }
     }
-}
 
-/// The space into which the port leads.
-impl Simulation {
-    /// Starts a request.
-    pub(crate) fn begin_port_request(&mut self, port_request: PortRequest) {
-        let words_per_line = u32::from(self.contents.data.words());
-        let (first, words) = (port_request.first, port_request.op.words());
-        let memory_words = u64::from(self.tables.platform.lines) * u64::from(words_per_line);
-        let end = u64::from(first) + u64::from(words);
-        if words == 0 || end > memory_words {
-            let requester_name = self.requester_name(port_request.requester);
-            let text = format!(
-                "{requester_name} accesses {words} words from {first} on of the host's memory, which has {memory_words}"
-            );
-            return self.fail(FailureKind::Contract, 0, text);
-        }
-        let Some(port) = &mut self.neighbours.port else {
-            return;
-        };
-        let (requester, lines) = (
-            port_request.requester,
-            first / words_per_line..(end as u32 - 1) / words_per_line + 1,
-        );
-        let number = port.new_number();
-        let request = Request {
-            requester,
-            words_read: match port_request.op {
-                AccessOp::Store { .. } => Vec::new(),
-                _ => vec![0; words as usize],
-            },
-            op: port_request.op,
-            refused: None,
-            lines_left: lines.len() as u32,
-            time: 0,
-        };
-        port.requests.insert(number, request);
-        let from_device = matches!(requester, Requester::Application(_));
-        let mut parts_to_begin = Vec::new();
-        for line in lines {
-            let start_word = first.max(line * words_per_line);
-            let part = Part {
-                request: number,
-                line,
-                word: (start_word % words_per_line) as u16,
-                word_count: (end.min((u64::from(line) + 1) * u64::from(words_per_line))
-                    - u64::from(start_word)) as u16,
-                offset: start_word - first,
-            };
-            let number = port.new_number();
-            port.parts.insert(number, part);
-            if from_device && port.in_flight == port.max_in_flight {
-                port.waiting.push_back(number);
-            } else {
-                port.in_flight += u64::from(from_device);
-                parts_to_begin.push(number);
-            }
-        }
-        parts_to_begin
-            .into_iter()
-            .for_each(|number| self.begin_part(number));
-    }
-
-    /// Issues the access for a part of a request.
-    fn begin_part(&mut self, number: u64) {
-        let Some(port) = &self.neighbours.port else {
-            return;
-        };
-        let Some((request, part)) =
-            (port.parts.get(&number)).and_then(|p| Some((port.requests.get(&p.request)?, *p)))
-        else {
-            return;
-        };
-        if matches!(request.op, AccessOp::Update(_)) && self.remote.sends_stores {
-            let name = &self.remote.controller().name;
-            let text =
-                format!("an atomic access needs the line, and {name} sends its stores to the home");
-            return self.fail(FailureKind::Incompatible, part.line, text);
-        }
-        let core = match request.requester {
-            Requester::Thread(core) => core,
-            Requester::Application(_) => port.engine,
-            Requester::Transfer(_) => port.bridge,
-        };
-        // Bus transfers use physical addresses.
-        let virtual_address = !matches!(request.requester, Requester::Transfer(_));
-        let is_whole_line = part.word_count == self.contents.data.words();
-        let kind = match request.op {
-            AccessOp::Load { cached: true, .. } => Access::Load,
-            AccessOp::Load { .. } => Access::ReadOnce,
-            AccessOp::Update(_) | AccessOp::Store { cached: true, .. } => Access::Store,
-            AccessOp::Store { .. } if is_whole_line => Access::WriteLine,
-            AccessOp::Store { .. } => Access::WritePartial,
-        };
-        let access = self.local.accesses.insert(Pending {
-            line: part.line,
-            next: u32::MAX,
-            value: number,
-            issued: self.local.now,
-            since: 0,
-            word: part.word,
-            words: part.word_count,
-            core,
-            cache: self.cache_of(core),
-            kind,
-            purpose: Purpose::Port,
-            sent: false,
-            flight: 0,
-            performed: false,
-            found: None,
-        });
-        self.tally.in_flight += 1;
-        let departure = self.groups.departure_time(core, self.local.now);
-        let cache = self.cache_of(core);
-        if (self.translations.as_ref()).is_some_and(|translations| translations.has(cache)) {
-            if virtual_address {
-                return self.translate(access, departure);
-            }
-            self.mark_physical(access);
-        }
-        let arrival = departure + self.groups.of_core(core).request;
-        self.local.queue.push(arrival, KernelEvent::Access(access));
-    }
-
-    /// Names the requester, for messages.
-    fn requester_name(&self, requester: Requester) -> String {
-        match requester {
-            Requester::Thread(core) => format!("thread {core}"),
-            Requester::Application(_) => "the application".into(),
-            Requester::Transfer(_) => "a transfer".into(),
-        }
-    }
-
-    /// Completes a read of the port with these bytes. In a copy of its cache, every word must be the last one written.
+    /// Completes a read with these bytes. In a copy of its cache, every word must be the last one written.
     #[cold]
-    pub(crate) fn read_by_port(&mut self, access: &Pending, copy: Copy, in_place: bool) {
-        let Some((_, part)) = self
-            .neighbours
-            .port
-            .as_ref()
-            .and_then(|port| port.request_of(access))
-        else {
+    pub fn read(&mut self, context: &mut Context, access: &Pending, copy: Copy, in_place: bool) {
+        let Some((_, part)) = self.request_of(access) else {
             return;
         };
         let words = part.word..part.word + part.word_count;
         if in_place {
             for word in words.clone() {
-                self.check_load(&Pending { word, ..*access }, copy);
+                context.check_load(&Pending { word, ..*access }, copy, None);
             }
         }
-        let (data, line) = (&self.contents.data, access.line);
-        if let Some(port) = &mut self.neighbours.port {
-            port.record_read(part, words.map(|word| data.word(line, copy, word)));
-        }
+        let (data, line) = (&context.contents.data, access.line);
+        self.record_read(part, words.map(|word| data.word(line, copy, word)));
     }
 
-    /// Returns the words that a write of the port stores, given the line's contents when the write is performed.
-    fn port_store_words(&mut self, access: &Pending, copy: Copy) -> Vec<(u16, u64)> {
-        let Some((request, part)) = self
-            .neighbours
-            .port
-            .as_ref()
-            .and_then(|port| port.request_of(access))
-        else {
+    /// Returns the words that a write stores, given the line's contents when the write is performed.
+    fn stored_words(
+        &mut self,
+        context: &mut Context,
+        access: &Pending,
+        copy: Copy,
+    ) -> Vec<(u16, u64)> {
+        let Some((request, part)) = self.request_of(access) else {
             return Vec::new();
         };
         match &request.op {
@@ -318,114 +281,65 @@ impl Simulation {
                     .collect()
             }
             AccessOp::Update(update) => {
-                let update = *update;
-                let word = part.word;
-                self.check_load(&Pending { word, ..*access }, copy);
-                let old = self.contents.data.word(access.line, copy, part.word);
-                if let Some(port) = &mut self.neighbours.port {
-                    port.record_read(part, [old].into_iter());
-                }
+                let (update, word) = (*update, part.word);
+                context.check_load(&Pending { word, ..*access }, copy, None);
+                let old = context.contents.data.word(access.line, copy, word);
+                self.record_read(part, [old].into_iter());
                 match update {
                     Update::CompareSwap { old: expected, .. } if expected != old => Vec::new(),
-                    update => vec![(part.word, update.of(old))],
+                    update => vec![(word, update.apply(old))],
                 }
             }
         }
     }
 
-    /// Performs a write of the port in a copy of the line.
+    /// Performs a write in a copy of the line.
     #[cold]
-    pub(crate) fn write_by_port(&mut self, access: &Pending, mut copy: Copy) -> Copy {
-        let line = access.line;
-        for (word, value) in self.port_store_words(access, copy) {
-            let version = self.contents.oracle.write(line, word..word + 1, value);
-            copy = self
-                .contents
-                .data
-                .write_word(line, copy, word, value, version);
+    pub fn write(&mut self, context: &mut Context, access: &Pending, mut copy: Copy) -> Copy {
+        for (word, value) in self.stored_words(context, access, copy) {
+            (copy, _) = context.write_words(access.line, copy, word..word + 1, value);
         }
         copy
     }
 
-    /// Returns the bytes of a write of the port that is sent to the home, which performs it.
+    /// Returns the bytes of a write that is sent to the home, which performs it.
     #[cold]
-    pub(crate) fn port_bytes_to_send(&mut self, access: &Pending) -> Copy {
-        let mut copy = self.contents.data.filled(0);
-        for (word, value) in self.port_store_words(access, copy) {
-            copy = self
-                .contents
-                .data
-                .write_word(access.line, copy, word, value, 0);
+    pub fn bytes_to_send(&mut self, context: &mut Context, access: &Pending) -> Copy {
+        let mut copy = context.contents.data.filled(0);
+        for (word, value) in self.stored_words(context, access, copy) {
+            copy = (context.contents.data).write_word(access.line, copy, word, value, 0);
         }
         copy
     }
 
-    /// Completes an access of the port. The requester is notified at a time that is not in the past.
-    #[cold]
-    pub(crate) fn complete_port_access(
-        &mut self,
-        access: &Pending,
-        hit: bool,
-        performed: bool,
-        completion: Time,
-    ) {
-        self.tally.in_flight -= 1;
-        if !performed {
-            let (name, access_name) = (self.agent_name(access.cache), access.kind.name());
-            let text = format!(
-                "{name} has no row for `{access_name}`, which an access from another space needs"
-            );
-            return self.fail(FailureKind::Incompatible, access.line, text);
+    /// Records that the page table does not permit an access. The requester is notified when all parts of its request
+    /// have ended.
+    pub fn record_refusal(&mut self, context: &Context, access: &Pending, refusal: PageFault) {
+        let words_per_line = u32::from(context.contents.data.words());
+        let word = access.line * words_per_line + u32::from(access.word);
+        let part = self.parts.get(&access.value);
+        if let Some(request) = part.and_then(|part| self.requests.get_mut(&part.request)) {
+            let first = request.refused.take_if(|(first, _)| *first < word);
+            request.refused = first.or(Some((word, refusal)));
         }
-        self.count_performed(1, completion);
-        self.tally.counters.hits += u64::from(hit);
-        if access.is_store() {
-            self.complete_store(access, &[access.issued]);
-        }
-        self.record_latency(access, completion);
-        self.complete_part(access, completion);
     }
 
-    /// Ends an access of the port that the page table does not permit. The requester is notified when all parts of its
-    /// request have ended.
-    #[cold]
-    pub(crate) fn refuse_port_access(
+    /// Ends the part of a request that an access was for. Returns the next part to begin, if one waits.
+    pub fn complete_part(
         &mut self,
+        context: &mut Context,
         access: &Pending,
-        refusal: Refused,
         completion: Time,
-    ) {
-        self.tally.in_flight -= 1;
-        let word = access.line * u32::from(self.contents.data.words()) + u32::from(access.word);
-        if let Some(port) = &mut self.neighbours.port {
-            let part = port.parts.get(&access.value);
-            if let Some(request) = part.and_then(|part| port.requests.get_mut(&part.request)) {
-                let first = request.refused.take_if(|(first, _)| *first < word);
-                request.refused = first.or(Some((word, refusal)));
-            }
-        }
-        self.complete_part(access, completion);
-    }
-
-    /// Ends the part of a request that an access was for.
-    fn complete_part(&mut self, access: &Pending, completion: Time) {
-        let Some(port) = &mut self.neighbours.port else {
-            return;
-        };
-        let Some(part) = port.parts.remove(&access.value) else {
-            return;
-        };
-        let Some(request) = port.requests.get_mut(&part.request) else {
-            return;
-        };
+    ) -> Option<u64> {
+        let part = self.parts.remove(&access.value)?;
+        let request = self.requests.get_mut(&part.request)?;
         request.lines_left -= 1;
         request.time = request.time.max(completion);
-        let from_device = matches!(request.requester, Requester::Application(_));
-        let from_bus = matches!(request.requester, Requester::Transfer(_));
+        let requester = request.requester;
         if request.lines_left == 0 {
-            if let Some(request) = port.requests.remove(&part.request) {
-                port.completions.push(Completion {
-                    requester: request.requester,
+            if let Some(request) = self.requests.remove(&part.request) {
+                self.completions.push(Completion {
+                    requester,
                     time: request.time,
                     refused: request.refused,
                     words: match request.op {
@@ -435,13 +349,15 @@ impl Simulation {
                 });
             }
         }
-        if from_device {
-            let next = port.waiting.pop_front();
-            port.in_flight -= u64::from(next.is_none());
-            self.postpone_watchdog(self.local.now);
-            next.into_iter().for_each(|next| self.begin_part(next));
-        } else if from_bus {
-            self.postpone_watchdog(self.local.now);
+        if matches!(requester, Requester::Thread(_)) {
+            return None;
         }
+        context.tally.postpone_watchdog(context.local.now);
+        if matches!(requester, Requester::Transfer(_)) {
+            return None;
+        }
+        let next = self.waiting.pop_front();
+        self.in_flight -= u64::from(next.is_none());
+        next
     }
 }

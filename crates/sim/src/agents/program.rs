@@ -7,8 +7,9 @@
 //!
 //! With more than [`MAX_KEPT_REMOTES`] remotes, variables and messages that name a remote hardly ever recur. Then only
 //! transitions of rules that read neither the sender nor the agent's own number are kept. All others are executed on
-//! each request, and their acts are valid until [`Program::discard_acts`]. A configuration with a value for each remote,
-//! such as a sharer set, gets one number per line. Numbers that no line uses are reused after a [`Program::sweep`].
+//! each request, and their acts are valid until [`Program::discard_acts`]. A configuration with a value for each
+//! remote, such as a sharer set, gets one number per line. Numbers that no line uses are reused after a
+//! [`Program::sweep`].
 
 use cohkit_base::memory::prefetch;
 use cohkit_protocol::controller::{
@@ -18,7 +19,7 @@ use cohkit_protocol::execute::{
     self, Changes, Configuration, Fault, Machine, Outcome, Receiver, Trigger,
 };
 use cohkit_protocol::pending_access::{Accesses, PendingAccess};
-use cohkit_protocol::protocol::{Class, Message, MessageId, Protocol, Right, Type};
+use cohkit_protocol::protocol::{Class, Message, MessageId, Permission, Protocol, Type};
 use cohkit_protocol::remotes::Remotes;
 use cohkit_protocol::rows::fault_words;
 use cohkit_protocol::terms::{IndexDomain, StateId};
@@ -50,6 +51,17 @@ pub struct Input {
 }
 
 impl Input {
+    /// Returns a message as an input for its receiver.
+    #[inline]
+    pub fn from_message(message: &crate::message::Message) -> Input {
+        Input {
+            code: message.kind.0,
+            sender: message.from,
+            agent: message.to,
+            fields: message.fields,
+        }
+    }
+
     /// Returns the input without its sender and its receiver.
     fn without_endpoints(self) -> Input {
         Input {
@@ -144,7 +156,7 @@ pub enum Answer {
 #[derive(Clone, Copy, Debug)]
 pub struct ConfigProperties {
     /// Permission of the agent.
-    pub right: Right,
+    pub permission: Permission,
     /// True if the agent holds the line's bytes.
     pub holds_line: bool,
     /// True if the state is stable: it waits for no message.
@@ -154,9 +166,9 @@ pub struct ConfigProperties {
 impl ConfigProperties {
     fn of(state: &State) -> ConfigProperties {
         ConfigProperties {
-            right: state.right,
+            permission: state.permission,
             holds_line: state.holds_line,
-            stable: state.stable(),
+            stable: state.is_stable(),
         }
     }
 }
@@ -180,7 +192,7 @@ const UNKNOWN: Transition = Transition {
 };
 
 const NOTHING: ConfigProperties = ConfigProperties {
-    right: Right::None,
+    permission: Permission::None,
     holds_line: false,
     stable: false,
 };
@@ -192,6 +204,66 @@ fn are_shared(per_remote_slots: &[Range<usize>], slots: &[u16]) -> bool {
     per_remote_slots
         .iter()
         .all(|range| slots[range.clone()].chunks(64).all(is_zero))
+}
+
+/// Rejects messages that carry more fields, or a larger set of remotes, than the simulator supports.
+fn check_messages(protocol: &Protocol, remotes: u16) -> Result<(), String> {
+    let carries_set = |m: &&Message| m.fields.iter().any(|field| field.ty == Type::RemoteSet);
+    if let (true, Some(message)) = (
+        remotes > MAX_KEPT_REMOTES,
+        protocol.messages.iter().find(carries_set),
+    ) {
+        return Err(format!(
+                "message `{}` carries a set of remotes, which has room for {MAX_KEPT_REMOTES}, and there are {remotes}",
+                message.name
+            ));
+    }
+    if let Some(message) = protocol.messages.iter().find(|m| m.fields.len() > FIELDS) {
+        return Err(format!(
+            "message `{}` has {} fields; the simulator carries at most {FIELDS}",
+            message.name,
+            message.fields.len()
+        ));
+    }
+    Ok(())
+}
+
+/// Number of alternatives of a controller after a memory read.
+fn memory_choices(controller: &Controller) -> u8 {
+    let choices = controller.rules.iter().map(|rule| match rule.event {
+        Event::MemoryData(choice) => choice + 1,
+        _ => 1,
+    });
+    choices.max().unwrap_or(1)
+}
+
+/// True if caches send the bytes of stores to the home, which performs them.
+fn sends_stores(protocol: &Protocol, accesses: &Accesses) -> bool {
+    protocol.remote.rules.iter().any(|rule| {
+        let is_store = |pending: &PendingAccess| pending.access == Access::Store;
+        let concerns_store = match rule.event {
+            Event::Access(access) => access == Access::Store,
+            _ => accesses.pending_in(rule.state).iter().any(is_store),
+        };
+        concerns_store
+            && matches!(&rule.effect, Effect::Take { body, .. } if accesses.sends_bytes(body))
+    })
+}
+
+/// Returns the slots of a controller with a value for each remote.
+fn per_remote_slots(controller: &Controller, machine: &Machine) -> Vec<Range<usize>> {
+    let is_per_remote = |v: &Variable| {
+        let is_array = matches!(
+            v.ty,
+            Type::Array { first_domain, .. } if first_domain == IndexDomain::Remotes
+        );
+        !v.register && (is_array || v.ty == Type::RemoteSet)
+    };
+    let variables = controller.variables.iter().enumerate();
+    let per_remote = variables.filter(|(_, variable)| is_per_remote(variable));
+    per_remote
+        .map(|(index, _)| machine.slots(index as u16))
+        .collect()
 }
 
 /// A controller with the transitions that a run has needed so far.
@@ -240,8 +312,6 @@ pub struct Program {
     key: Vec<u16>,
     /// Initial configurations of the agents of each kind.
     initial_configurations: Vec<ConfigurationId>,
-    /// Names of the remotes.
-    remote_names: Vec<String>,
     /// For each rule, true if it executes `retry`.
     rule_retries: Vec<bool>,
     /// Slots of registers. They come last and are not part of a kept configuration.
@@ -273,63 +343,29 @@ impl Program {
         is_home: bool,
     ) -> Result<Program, String> {
         let remotes = remotes_by_kind.total();
-        let carries_set = |m: &&Message| m.fields.iter().any(|field| field.ty == Type::RemoteSet);
-        if let (true, Some(message)) = (
-            remotes > MAX_KEPT_REMOTES,
-            protocol.messages.iter().find(carries_set),
-        ) {
-            return Err(format!(
-                "message `{}` carries a set of remotes, which has room for {MAX_KEPT_REMOTES}, and there are {remotes}",
-                message.name
-            ));
-        }
-        if let Some(message) = protocol.messages.iter().find(|m| m.fields.len() > FIELDS) {
-            return Err(format!(
-                "message `{}` has {} fields; the simulator carries at most {FIELDS}",
-                message.name,
-                message.fields.len()
-            ));
-        }
+        check_messages(protocol, remotes)?;
         let messages = protocol.messages.len() as u16;
-        let choices = controller.rules.iter().map(|rule| match rule.event {
-            Event::MemoryData(choice) => choice + 1,
-            _ => 1,
-        });
-        let choices = choices.max().unwrap_or(1);
+        let choices = memory_choices(controller);
         let after_locals = messages + (Access::ALL.len() + controller.locals.len()) as u16;
         let codes = usize::from(after_locals) + 2 + usize::from(choices);
         let has_no_fields = protocol.messages.iter().all(|m| m.fields.is_empty());
         let independent_of_remote = remotes == 1 || (!is_home && controller.variables.is_empty());
         let accesses = Accesses::new(&protocol.remote, &protocol.messages);
-        let sends_stores = protocol.remote.rules.iter().any(|rule| {
-            let is_store = |pending: &PendingAccess| pending.access == Access::Store;
-            let concerns_store = match rule.event {
-                Event::Access(access) => access == Access::Store,
-                _ => accesses.within(rule.state).iter().any(is_store),
-            };
-            concerns_store
-                && matches!(&rule.effect, Effect::Take { body, .. } if accesses.sends_bytes(body))
-        });
         let starts_store =
             |rule: &Rule| rule.has_statement(&|s| matches!(s, Statement::StartStore { .. }));
-        let dense = has_no_fields && independent_of_remote;
         let machine = Machine::from_controller(Cow::Owned(controller.clone()), remotes_by_kind);
-        let dense = dense && machine.registers().is_empty();
+        let dense = has_no_fields && independent_of_remote && machine.registers().is_empty();
         // Transitions that depend on registers hardly ever recur.
         let direct = !dense && (remotes > MAX_KEPT_REMOTES || !machine.registers().is_empty());
-        let is_per_remote = |v: &Variable| {
-            let is_indexed_by = |domain: IndexDomain| matches!(v.ty, Type::Array { first_domain, .. } if first_domain == domain);
-            !v.register && (is_indexed_by(IndexDomain::Remotes) || v.ty == Type::RemoteSet)
+        let per_remote_slots = match direct {
+            true => per_remote_slots(controller, &machine),
+            false => Vec::new(),
         };
-        let variables = controller.variables.iter().enumerate();
-        let per_remote_slots = variables.filter(|(_, variable)| direct && is_per_remote(variable));
-        let per_remote_slots = per_remote_slots.map(|(index, _)| machine.slots(index as u16));
-        let per_remote_slots: Vec<Range<usize>> = per_remote_slots.collect();
         let shared_slots = 0..machine.registers().start;
         let shared_slots =
             shared_slots.filter(|slot| !per_remote_slots.iter().any(|range| range.contains(slot)));
         let mut program = Program {
-            sends_stores,
+            sends_stores: sends_stores(protocol, &accesses),
             atomics_fetch: accesses.fetches(&protocol.remote, Access::Atomic),
             keeps_store_bytes: controller.rules.iter().any(starts_store),
             plans: Plan::of(controller, (!is_home).then_some(&accesses)),
@@ -350,7 +386,6 @@ impl Program {
             stride: 1 + machine.registers().start,
             state_properties: controller.states.iter().map(ConfigProperties::of).collect(),
             initial_configurations: Vec::new(),
-            remote_names: Vec::new(),
             rule_retries: (controller.rules.iter())
                 .map(|rule| rule.has_statement(&|s| *s == Statement::Retry))
                 .collect(),
@@ -359,8 +394,7 @@ impl Program {
             current_home: 0,
             numbers_by_key: FxHashMap::default(),
             key: Vec::new(),
-            classes: protocol
-                .message_ids()
+            classes: (protocol.message_ids())
                 .map(|id| protocol.class(id))
                 .collect(),
             acts: Vec::new(),
@@ -373,32 +407,27 @@ impl Program {
             false => protocol.kinds.iter().map(|kind| kind.initial).collect(),
             true => vec![StateId(0)],
         };
-        for &state in initial_states.iter().take(remotes_by_kind.kinds()) {
-            let mut initial = program.machine.initial_in(state);
-            initial.slots.truncate(program.registers.start);
-            program.scratch = initial;
-            let mut initial_ids = program.initial_configurations.iter().copied();
-            let existing = initial_ids.find(|&number| program.is_scratch(number));
-            let number = existing.unwrap_or_else(|| program.number_scratch());
-            program.initial_configurations.push(number);
-        }
-        program.remote_names = match is_home {
-            false => (0..remotes)
-                .map(|remote| protocol.remote_name(&remotes_by_kind, remote))
-                .collect(),
-            true => Vec::new(),
-        };
+        let initial_states = initial_states.into_iter().take(remotes_by_kind.kinds());
+        program.number_initial_configurations(initial_states);
         Ok(program)
+    }
+
+    /// Numbers the initial configurations, which are in these states.
+    fn number_initial_configurations(&mut self, states: impl Iterator<Item = StateId>) {
+        for state in states {
+            let mut initial = self.machine.initial_in(state);
+            initial.slots.truncate(self.registers.start);
+            self.scratch = initial;
+            let mut initial_ids = self.initial_configurations.iter().copied();
+            let existing = initial_ids.find(|&number| self.is_scratch(number));
+            let number = existing.unwrap_or_else(|| self.number_scratch());
+            self.initial_configurations.push(number);
+        }
     }
 
     /// Returns the initial configurations of the agents of each kind.
     pub fn initial_configurations(&self) -> &[ConfigurationId] {
         &self.initial_configurations
-    }
-
-    /// Returns the name of a remote.
-    pub fn remote_name(&self, remote: Agent) -> String {
-        self.remote_names[remote.index()].clone()
     }
 
     /// True if the agent has registers.
@@ -458,6 +487,17 @@ impl Program {
             Event::Unlock => self.after_locals,
             Event::MemoryDone => self.after_locals + 1,
             Event::MemoryData(choice) => self.after_locals + 2 + u16::from(choice),
+        }
+    }
+
+    /// Returns an input of an agent that is not a message.
+    #[inline]
+    pub fn input(&self, event: Event, agent: Agent) -> Input {
+        Input {
+            code: self.code(event),
+            sender: HOME,
+            agent,
+            fields: [0; FIELDS],
         }
     }
 
@@ -718,6 +758,32 @@ impl Program {
         self.acts.extend(inline_acts);
     }
 
+    /// Sets what follows from the rule of a taken transition, and stores its acts.
+    fn apply_rule(&mut self, transition: &mut Transition, rule: usize, acts: &[execute::Act]) {
+        let plan = self.plans[rule];
+        transition.answer = Answer::Take;
+        transition.performs = plan.performs;
+        transition.done = plan.done;
+        transition.is_partial_write = plan.is_partial_write;
+        transition.retries = self.rule_retries[rule];
+        transition.abandons_store = plan.gives_up;
+        self.executed[rule] = true;
+        self.store_acts(transition, acts);
+        for act in acts {
+            match act {
+                execute::Act::StartRead => transition.reads = true,
+                execute::Act::StartWrite | execute::Act::StartStore { .. } => {
+                    transition.writes = true;
+                }
+                execute::Act::Send { message, .. } => {
+                    let class = self.classes[message.index()];
+                    transition.forwards |= class == Some(Class::Forward);
+                }
+                _ => {}
+            }
+        }
+    }
+
     /// Executes the controller on an input and keeps the transition where possible.
     fn execute(
         &mut self,
@@ -761,31 +827,10 @@ impl Program {
                 self.store_acts(&mut transition, &acts);
             }
             Ok(Outcome::Unexpected) => transition.answer = Answer::Unexpected,
-            Ok(Outcome::Leave) => transition.answer = Answer::Leave,
+            Ok(Outcome::Stall) => transition.answer = Answer::Leave,
             Ok(Outcome::Refuse) => transition.answer = Answer::Refuse,
             Ok(Outcome::Taken { rule, acts }) => {
-                let plan = self.plans[rule];
-                transition.answer = Answer::Take;
-                transition.performs = plan.performs;
-                transition.done = plan.done;
-                transition.is_partial_write = plan.is_partial_write;
-                transition.retries = self.rule_retries[rule];
-                transition.abandons_store = plan.gives_up;
-                self.executed[rule] = true;
-                self.store_acts(&mut transition, &acts);
-                for act in &acts {
-                    match act {
-                        execute::Act::StartRead => transition.reads = true,
-                        execute::Act::StartWrite | execute::Act::StartStore { .. } => {
-                            transition.writes = true;
-                        }
-                        execute::Act::Send { message, .. } => {
-                            let class = self.classes[message.index()];
-                            transition.forwards |= class == Some(Class::Forward);
-                        }
-                        _ => {}
-                    }
-                }
+                self.apply_rule(&mut transition, rule, &acts);
                 if !self.is_scratch(from) {
                     transition.next = self.number_scratch();
                 }

@@ -1,14 +1,97 @@
 //! Threads of a scenario on their cores. Each executes one step after the other.
 
-use cohkit_application::interface::{Step, Update};
+use cohkit_application::interface::{PageFault, Step, Update};
 use cohkit_protocol::controller::Access;
-use cohkit_protocol::orders::Issue;
+use cohkit_protocol::orders::{Issue, Orders};
+use cohkit_protocol::protocol::Protocol;
+use cohkit_protocol::remotes::KindId;
+use cohkit_protocol::threads::Accesses;
 
-use crate::agents::application::{ThreadState, MAX_REQUESTED_TIME};
+use super::scenario_state::ScenarioState;
 use crate::explain::FailureKind;
 use crate::kernel::Time;
 use crate::message::Line;
-use crate::simulation::{Event as KernelEvent, Pending, Purpose, Simulation};
+use crate::simulation::{Context, NewAccess, Purpose};
+
+/// Upper bound for requested times, in picoseconds: about 107 days. A later time is reported as a mistake.
+pub(crate) const MAX_REQUESTED_TIME: Time = 1 << 63;
+
+/// Maximum number of consecutive steps that take no time.
+pub(crate) const MAX_UNTIMED_STEPS: u32 = 1 << 20;
+
+/// Threads of a scenario in a run, and the scenario, which its application shares.
+pub(crate) struct Threads {
+    pub scenario: ScenarioState,
+    pub states: Vec<ThreadState>,
+    /// Access kinds with which threads read, write and fence, by kind of caching agent.
+    pub accesses: Vec<Accesses>,
+    /// Program order that threads keep, if the protocol declares one.
+    orders: Option<Orders>,
+    /// True if the host's memory is a separate space, which threads access without a bus.
+    pub has_host_space: bool,
+}
+
+/// State of a thread in a run.
+#[derive(Clone)]
+pub(crate) struct ThreadState {
+    /// The step in progress.
+    pub step: Step,
+    /// Result of its last access.
+    pub result: u64,
+    /// Start of the duration that the thread measures.
+    pub measurement_start: Time,
+    /// Outstanding stores that the thread does not wait for, releases included, in program order.
+    pub posted: Vec<(Line, Issue)>,
+    /// True if the step is to be executed as it is when the thread continues. Either it waits for a posted store, since
+    /// `blocked_since`, or it replaces a refused step.
+    pub repeats_step: bool,
+    pub blocked_since: Time,
+    /// True if the thread waits for all its stores.
+    pub awaits_stores: bool,
+    /// True if the step is an acquiring load: caches receive an acquire when it has ended.
+    pub is_acquiring: bool,
+    /// Time since when the thread waits for a register read.
+    pub reading_since: Option<Time>,
+    /// Time from which the thread may handle an interrupt that it has not consumed yet, and true if the thread waits
+    /// for one.
+    pub pending_interrupt: Option<Time>,
+    pub awaits_interrupt: bool,
+    pub stopped: bool,
+}
+
+impl ThreadState {
+    /// Creates a thread that has not started.
+    fn new() -> ThreadState {
+        ThreadState {
+            step: Step::Stop,
+            result: 0,
+            measurement_start: 0,
+            posted: Vec::new(),
+            repeats_step: false,
+            blocked_since: 0,
+            awaits_stores: false,
+            is_acquiring: false,
+            reading_since: None,
+            pending_interrupt: None,
+            awaits_interrupt: false,
+            stopped: false,
+        }
+    }
+}
+
+/// Next action of a thread.
+pub(crate) enum ThreadAction {
+    /// The thread continues at this time.
+    Continue(Time),
+    /// The thread waits, or has stopped.
+    Wait,
+    /// The thread executes its step on a register or the CPU's own memory at this time.
+    Host(Time),
+    /// The thread waits for its buffered stores, and for a fence of its cache.
+    Fence,
+    /// The thread issues an access. It continues past posted stores and prefetches, and waits for all others.
+    Access(NewAccess),
+}
 
 /// Returns the line of a thread's access and its kind in the program order; 0 is the line of a fence, which has none.
 fn program_order_entry(step: &Step) -> Option<(Line, Issue)> {
@@ -25,227 +108,201 @@ fn program_order_entry(step: &Step) -> Option<(Line, Issue)> {
     })
 }
 
-/// Maximum number of consecutive steps that take no time.
-const MAX_UNTIMED_STEPS: u32 = 1 << 20;
+impl Threads {
+    /// Creates threads that have not started.
+    pub fn new(scenario: ScenarioState, protocol: &Protocol) -> Threads {
+        let kinds = (0..protocol.kinds.len() as u8).map(KindId);
+        Threads {
+            states: vec![ThreadState::new(); scenario.run.threads()],
+            scenario,
+            accesses: kinds
+                .map(|kind| Accesses::of_kind(protocol, kind))
+                .collect(),
+            orders: protocol.program_order,
+            has_host_space: false,
+        }
+    }
 
-impl Simulation {
-    /// Continues a core's thread at a time that is not in the past.
-    pub(crate) fn continue_thread(&mut self, core: u16, mut time: Time) {
+    /// True if a thread has not stopped.
+    pub fn is_running(&self) -> bool {
+        self.states.iter().any(|thread| !thread.stopped)
+    }
+
+    /// Returns a thread that polls a word of the CPU's own memory, if there is one.
+    pub fn polling_thread(&self) -> Option<usize> {
+        let polling_thread =
+            |thread: &ThreadState| !thread.stopped && matches!(thread.step, Step::LoadHost { .. });
+        self.states.iter().position(polling_thread)
+    }
+
+    /// Returns a thread that waits for an interrupt, if there is one.
+    pub fn thread_awaiting_interrupt(&self) -> Option<usize> {
+        let awaits_interrupt = |thread: &ThreadState| !thread.stopped && thread.awaits_interrupt;
+        self.states.iter().position(awaits_interrupt)
+    }
+
+    /// Returns a core that has waited for a register since `latest` or earlier, as an access to line 0.
+    pub fn overdue_register_read(&self, latest: Time) -> Option<(Line, u16, Time)> {
+        let mut threads = self.states.iter().zip(0..);
+        threads.find_map(|(thread, core)| {
+            let since = thread.reading_since.filter(|&since| since <= latest)?;
+            Some((0, core, since))
+        })
+    }
+
+    /// Stops the threads that wait for interrupts, even if no interrupt arrives any more.
+    pub fn stop_awaiting_threads(&mut self) {
+        let threads = self.states.iter_mut();
+        for thread in threads.filter(|thread| thread.awaits_interrupt) {
+            thread.stopped = true;
+        }
+    }
+
+    /// Returns an access of a core that concerns no line.
+    pub fn access_without_line(core: u16, kind: Access) -> NewAccess {
+        NewAccess {
+            line: 0,
+            kind,
+            word: 0,
+            core,
+            purpose: Purpose::Core,
+        }
+    }
+
+    /// Starts a thread's next step at `time`, and executes it if it concerns the thread alone.
+    pub fn advance(&mut self, context: &mut Context, core: u16, time: Time) -> ThreadAction {
         let thread_index = usize::from(core);
-        let kind = self.groups.kind_of(core);
-        for _ in 0..MAX_UNTIMED_STEPS {
-            let Some(application) = &mut self.application else {
-                return;
-            };
-            let accesses = application.accesses[kind];
-            let Some(thread) = application.threads.get_mut(thread_index) else {
-                return;
-            };
-            if thread.stopped {
-                return;
+        let group = context.tables.groups.of_core(core);
+        let Some(thread) = self.states.get_mut(thread_index) else {
+            return ThreadAction::Wait;
+        };
+        if thread.stopped {
+            return ThreadAction::Wait;
+        }
+        if std::mem::take(&mut thread.is_acquiring) {
+            let kind = context.tables.groups.kind_of(core);
+            if let Some(access) = self.accesses[kind].acquire_fence {
+                return ThreadAction::Access(Threads::access_without_line(core, access));
             }
-            if std::mem::take(&mut thread.is_acquiring) {
-                if let Some(access) = accesses.acquired {
-                    return self.issue_thread_access(core, (0, 0), access, Purpose::Core, time);
-                }
+        }
+        let result = std::mem::take(&mut thread.result);
+        let step = match std::mem::take(&mut thread.repeats_step) {
+            true => thread.step,
+            false => self.scenario.run.step(thread_index, result),
+        };
+        // Counts and durations of completed steps are still recorded, but no new step starts.
+        let starts_work = !matches!(step, Step::Count { .. } | Step::Begin | Step::End { .. });
+        if starts_work && time >= self.scenario.until {
+            thread.stopped = true;
+            return ThreadAction::Wait;
+        }
+        thread.step = step;
+        if self.must_wait_for_posted(group.posted as usize, core, &step, time) {
+            return ThreadAction::Wait;
+        }
+        let thread = &mut self.states[thread_index];
+        match step {
+            Step::Stop => thread.stopped = true,
+            Step::Work(duration) => return work(context, core, time, duration),
+            Step::Begin => thread.measurement_start = time,
+            Step::End { name } => {
+                let since = thread.measurement_start;
+                self.scenario.record_duration(name, since, time);
             }
-            let result = std::mem::take(&mut thread.result);
-            let step = match std::mem::take(&mut thread.repeats_step) {
-                true => thread.step,
-                false => application.scenario_run.step(thread_index, result),
-            };
-            let thread = &mut application.threads[thread_index];
-            // Counts and durations of completed steps are still recorded, but no new step starts.
-            let starts_work = !matches!(step, Step::Count { .. } | Step::Begin | Step::End { .. });
-            if starts_work && time >= application.until {
-                thread.stopped = true;
-                return;
+            Step::Count { name, by } => self.scenario.add_count(name, by, time),
+            Step::Fence => return ThreadAction::Fence,
+            Step::LoadHost { .. } | Step::StoreHost { .. } if self.has_host_space => {
+                return ThreadAction::Host(time);
             }
-            thread.step = step;
-            if self.must_wait_for_posted(core, &step, time) {
-                return;
-            }
-            let Some(application) = &mut self.application else {
-                return;
-            };
-            let thread = &mut application.threads[thread_index];
-            match step {
-                Step::Stop => thread.stopped = true,
-                Step::Work(duration) => {
-                    let Some(end) = time
-                        .checked_add(duration)
-                        .filter(|end| *end < MAX_REQUESTED_TIME)
-                    else {
-                        let text = format!("thread {core} works for {duration} ps, which is beyond the end of simulated time");
-                        return self.fail(FailureKind::Contract, 0, text);
-                    };
-                    time = end;
-                    // Shorter work needs no watchdog extension, and a polling thread may repeat it without end.
-                    if time.saturating_sub(self.local.now) > self.tables.times.progress_timeout {
-                        self.postpone_watchdog(time);
-                    }
-                }
-                Step::Begin => thread.measurement_start = time,
-                Step::End { what } => {
-                    let since = thread.measurement_start;
-                    application.record_duration(what, since, time);
-                }
-                Step::Count { what, by } => application.add_count(what, by, time),
-                Step::Fence => {
-                    if self.has_buffered_stores(core) {
-                        if let Some(application) = &mut self.application {
-                            application.threads[thread_index].awaits_stores = true;
-                        }
-                        return;
-                    }
-                    if self.issue_fence(core, time) {
-                        return;
-                    }
-                }
-                Step::LoadHost { .. } | Step::StoreHost { .. }
-                    if application.host_path.is_some() =>
-                {
-                    return self.local.queue.push(time, KernelEvent::HostStep(core));
-                }
-                Step::ReadRegister { .. }
-                | Step::WriteRegister { .. }
-                | Step::LoadHost { .. }
-                | Step::StoreHost { .. } => {
-                    let time = time + self.groups.of_core(core).request;
-                    return self.local.queue.push(time, KernelEvent::HostStep(core));
-                }
-                Step::AwaitInterrupt => match std::mem::take(&mut thread.pending_interrupt) {
-                    Some(since) => time = time.max(since),
+            Step::ReadRegister { .. }
+            | Step::WriteRegister { .. }
+            | Step::LoadHost { .. }
+            | Step::StoreHost { .. } => return ThreadAction::Host(time + group.request),
+            Step::AwaitInterrupt => {
+                return match std::mem::take(&mut thread.pending_interrupt) {
+                    Some(since) => ThreadAction::Continue(time.max(since)),
                     None => {
                         thread.awaits_interrupt = true;
-                        return;
+                        ThreadAction::Wait
                     }
-                },
-                Step::Hint { line } => {
-                    self.issue_thread_access(core, (line, 0), Access::Load, Purpose::Hint, time);
-                }
-                Step::Load { line, word } => {
-                    let location = (line, word);
-                    let access = accesses.read;
-                    return self.issue_word_access(core, location, (access, "reads"), time);
-                }
-                Step::Store { line, word, .. } | Step::StoreWords { line, word, .. } => {
-                    let scenario_access = application.scenario_run.write_access(thread_index);
-                    let access = (scenario_access.or(accesses.write), "writes");
-                    match self.issue_thread_write(core, (line, word), access, time) {
-                        Some(continue_time) => time = continue_time,
-                        None => return,
-                    }
-                }
-                Step::Acquire { line, word } => {
-                    thread.is_acquiring = true;
-                    let location = (line, word);
-                    let access = accesses.acquire;
-                    return self.issue_word_access(core, location, (access, "reads"), time);
-                }
-                Step::Release { line, word, .. } => {
-                    let scenario_access = application.scenario_run.write_access(thread_index);
-                    let access = (scenario_access.or(accesses.release), "writes");
-                    match self.issue_thread_write(core, (line, word), access, time) {
-                        Some(continue_time) => time = continue_time,
-                        None => return,
-                    }
-                }
-                Step::LoadExclusive { line, word } | Step::Update { line, word, .. } => {
-                    let location = (line, word);
-                    let purpose = Purpose::Atomic;
-                    let update = matches!(step, Step::Update { .. });
-                    let access = match (
-                        application.scenario_run.write_access(thread_index),
-                        accesses.update,
-                    ) {
-                        (Some(scenario_access), _) => scenario_access,
-                        (None, Some(Access::Atomic)) if update => Access::Atomic,
-                        // In a copy of the cache's own, independent of how the protocol treats stores.
-                        _ => accesses.back.unwrap_or(Access::Store),
-                    };
-                    return self.issue_thread_access(core, location, access, purpose, time);
                 }
             }
+            _ => return self.access(context, core, &step),
         }
-        let text = format!("thread {core} makes {MAX_UNTIMED_STEPS} steps without an access");
-        self.fail(FailureKind::Contract, 0, text);
+        ThreadAction::Continue(time)
     }
 
-    /// Issues an access of a thread to a word, if the protocol has such an access.
-    fn issue_word_access(
-        &mut self,
-        core: u16,
-        location: (Line, u16),
-        access: (Option<Access>, &str),
-        time: Time,
-    ) {
-        self.issue_access_with_purpose(core, location, access, Purpose::Core, time);
-    }
-
-    fn issue_access_with_purpose(
-        &mut self,
-        core: u16,
-        (line, word): (Line, u16),
-        (access, verb): (Option<Access>, &str),
-        purpose: Purpose,
-        time: Time,
-    ) {
-        let Some(access) = access else {
-            let text = format!("thread {core}: the protocol has no access that {verb}");
-            return self.fail(FailureKind::Contract, line, text);
+    /// Returns the access of a step that has one.
+    fn access(&mut self, context: &mut Context, core: u16, step: &Step) -> ThreadAction {
+        let thread_index = usize::from(core);
+        let groups = &context.tables.groups;
+        let accesses = self.accesses[groups.kind_of(core)];
+        let can_post = self.orders.is_some() && groups.of_core(core).posted > 0;
+        let write_purpose = if can_post {
+            Purpose::Posted
+        } else {
+            Purpose::Core
         };
-        self.issue_thread_access(core, (line, word), access, purpose, time);
-    }
-
-    /// Issues a write of a thread. Returns when the thread continues, if it does not wait for the write.
-    fn issue_thread_write(
-        &mut self,
-        core: u16,
-        location: (Line, u16),
-        access: (Option<Access>, &str),
-        time: Time,
-    ) -> Option<Time> {
-        if !self.can_post_stores(core) {
-            self.issue_word_access(core, location, access, time);
-            return None;
+        let scenario_access = || self.scenario.run.write_access(thread_index);
+        let (kind, purpose, verb) = match *step {
+            Step::Prefetch { .. } => (Some(Access::Load), Purpose::Hint, "reads"),
+            Step::Load { .. } => (accesses.read, Purpose::Core, "reads"),
+            Step::Acquire { .. } => (accesses.acquire, Purpose::Core, "reads"),
+            Step::Store { .. } | Step::StoreWords { .. } => (
+                scenario_access().or(accesses.write),
+                write_purpose,
+                "writes",
+            ),
+            Step::Release { .. } => (
+                scenario_access().or(accesses.release),
+                write_purpose,
+                "writes",
+            ),
+            _ => {
+                let is_update = matches!(step, Step::Update { .. });
+                let access = match (scenario_access(), accesses.atomic) {
+                    (Some(scenario_access), _) => scenario_access,
+                    (None, Some(Access::Atomic)) if is_update => Access::Atomic,
+                    // In a copy of the cache's own, independent of how the protocol treats stores.
+                    _ => accesses.write_back.unwrap_or(Access::Store),
+                };
+                (Some(access), Purpose::Atomic, "writes")
+            }
+        };
+        let (line, word) = location(step);
+        let thread = &mut self.states[thread_index];
+        thread.is_acquiring = matches!(step, Step::Acquire { .. });
+        if purpose == Purpose::Posted {
+            thread.posted.extend(program_order_entry(step));
         }
-        let thread = self.thread_state_of(core)?;
-        thread.posted.extend(program_order_entry(&thread.step));
-        self.issue_access_with_purpose(core, location, access, Purpose::Posted, time);
-        let cache = self.cache_of(core);
-        if (self.translations.as_ref()).is_some_and(|translations| translations.has(cache)) {
-            // The thread continues as soon as its store has been translated.
-            return None;
-        }
-        (self.failure.is_none()).then(|| time + self.groups.of_core(core).work)
-    }
-
-    fn thread_state_of(&mut self, core: u16) -> Option<&mut ThreadState> {
-        let threads = &mut self.application.as_mut()?.threads;
-        threads.get_mut(usize::from(core))
-    }
-
-    /// True if a core's thread continues past outstanding stores. This requires a protocol that declares the program
-    /// order.
-    fn can_post_stores(&self, core: u16) -> bool {
-        let orders = self
-            .application
-            .as_ref()
-            .and_then(|application| application.orders);
-        orders.is_some() && self.groups.of_core(core).posted > 0
+        let Some(kind) = kind else {
+            let text = format!("thread {core}: the protocol has no access that {verb}");
+            context.fail(FailureKind::Contract, line, text);
+            return ThreadAction::Wait;
+        };
+        ThreadAction::Access(NewAccess {
+            line,
+            kind,
+            word,
+            core,
+            purpose,
+        })
     }
 
     /// True if a step must wait for an outstanding store of its thread. It waits for a store before it in the declared
     /// order, for one to the same line, or for any if the maximum is outstanding. The step is retried when a store has
     /// ended.
-    fn must_wait_for_posted(&mut self, core: u16, step: &Step, time: Time) -> bool {
-        let max_posted = self.groups.of_core(core).posted as usize;
-        let orders = self
-            .application
-            .as_ref()
-            .and_then(|application| application.orders);
-        let (Some(orders), Some(thread)) = (orders, self.thread_state_of(core)) else {
+    fn must_wait_for_posted(
+        &mut self,
+        max_posted: usize,
+        core: u16,
+        step: &Step,
+        time: Time,
+    ) -> bool {
+        let Some(orders) = self.orders else {
+            return false;
+        };
+        let Some(thread) = self.states.get_mut(usize::from(core)) else {
             return false;
         };
         let (Some((line, later)), false) = (program_order_entry(step), thread.posted.is_empty())
@@ -272,122 +329,139 @@ impl Simulation {
         must_wait
     }
 
-    /// Ends a posted store of a core's thread.
-    pub(crate) fn complete_posted(&mut self, core: u16, line: Line) {
-        let now = self.local.now;
-        let Some(thread) = self.thread_state_of(core) else {
-            return;
-        };
+    /// Ends a posted store of a core's thread. Returns when the thread continues, if it waited for that.
+    pub fn complete_posted(
+        &mut self,
+        context: &mut Context,
+        core: u16,
+        line: Line,
+    ) -> Option<Time> {
+        let thread = self.states.get_mut(usize::from(core))?;
         let mut posted = thread.posted.iter();
         if let Some(position) = posted.position(|&(posted_line, _)| posted_line == line) {
             thread.posted.remove(position);
         }
-        if thread.repeats_step {
-            let time = now.max(thread.blocked_since);
-            self.tally.counters.posted_waited += time - thread.blocked_since;
-            self.continue_thread(core, time);
-        }
+        thread.repeats_step.then(|| {
+            let time = context.now().max(thread.blocked_since);
+            context.tally.counters.posted_waited += time - thread.blocked_since;
+            time
+        })
     }
 
     /// Removes a thread's last posted store to a line, which was refused.
-    pub(crate) fn remove_posted(&mut self, core: u16, line: Line) {
-        if let Some(thread) = self.thread_state_of(core) {
-            let position = thread
-                .posted
-                .iter()
-                .rposition(|&(posted_line, _)| posted_line == line);
+    pub fn remove_posted(&mut self, core: u16, line: Line) {
+        if let Some(thread) = self.states.get_mut(usize::from(core)) {
+            let mut posted = thread.posted.iter();
+            let position = posted.rposition(|&(posted_line, _)| posted_line == line);
             position.map(|position| thread.posted.remove(position));
         }
     }
 
+    /// Lets a thread wait for all its buffered stores.
+    pub fn wait_for_stores(&mut self, core: u16) {
+        self.states[usize::from(core)].awaits_stores = true;
+    }
+
+    /// Ends a thread's wait for its buffered stores. Returns true if it waited.
+    pub fn end_wait_for_stores(&mut self, core: u16) -> bool {
+        let thread = self.states.get_mut(usize::from(core));
+        thread.is_some_and(|thread| std::mem::take(&mut thread.awaits_stores))
+    }
+
+    /// Sets the step that follows a refused access. Returns false if the thread does not handle page faults.
+    pub fn set_step_after_refusal(&mut self, core: u16, refusal: PageFault) -> bool {
+        let step = self
+            .scenario
+            .run
+            .handle_page_fault(usize::from(core), refusal);
+        let (Some(thread), Some(step)) = (self.states.get_mut(usize::from(core)), step) else {
+            return false;
+        };
+        (thread.step, thread.repeats_step) = (step, true);
+        (thread.result, thread.is_acquiring) = (0, false);
+        true
+    }
+
+    /// Sets the result of a thread's access.
+    #[inline]
+    pub fn set_result(&mut self, core: u16, value: u64) {
+        if let Some(thread) = self.states.get_mut(usize::from(core)) {
+            thread.result = value;
+        }
+    }
+
+    fn step(&self, core: u16) -> Option<Step> {
+        Some(self.states.get(usize::from(core))?.step)
+    }
+
+    /// True if a core's write in progress is a release of its thread.
+    pub fn is_release(&self, core: u16) -> bool {
+        matches!(self.step(core), Some(Step::Release { .. }))
+    }
+
+    /// True if a core's read in progress is an acquire of its thread.
+    pub fn is_acquire(&self, core: u16) -> bool {
+        matches!(self.step(core), Some(Step::Acquire { .. }))
+    }
+
     /// Returns the number of words that a thread writes in one access.
-    pub(crate) fn words_of_thread(&self, core: u16) -> u16 {
-        let application = self.application.as_ref();
-        let thread = application.and_then(|application| application.threads.get(usize::from(core)));
-        match thread.map(|thread| thread.step) {
+    pub fn written_words(&self, core: u16) -> u16 {
+        match self.step(core) {
             Some(Step::StoreWords { words, .. }) => words.max(1),
             _ => 1,
         }
     }
 
-    /// Issues a fence to the cache if the protocol's caches take part in fences. Returns false if they do not.
-    fn issue_fence(&mut self, core: u16, time: Time) -> bool {
-        let kind = self.groups.kind_of(core);
-        let fence = self
-            .application
-            .as_ref()
-            .and_then(|application| application.accesses[kind].fence);
-        if let Some(fence) = fence {
-            self.issue_thread_access(core, (0, 0), fence, Purpose::Core, time);
-        }
-        fence.is_some()
-    }
-
-    /// Continues a thread that waits for its buffered stores, once all of these have been performed.
-    pub(crate) fn continue_after_fence(&mut self, core: u16) {
-        if self.has_buffered_stores(core) {
-            return;
-        }
-        let Some(application) = &mut self.application else {
-            return;
-        };
-        let thread = application.threads.get_mut(usize::from(core));
-        if thread.is_some_and(|thread| std::mem::take(&mut thread.awaits_stores)) {
-            if self.issue_fence(core, self.local.now) {
-                return;
-            }
-            self.continue_thread(core, self.local.now);
-        }
-    }
-
-    /// True if a write in progress is a release of its thread.
-    pub(crate) fn is_release(&self, access: &Pending) -> bool {
-        let step = self.step_of(access);
-        step.is_some_and(|step| matches!(step, Step::Release { .. }))
-    }
-
-    /// True if a read in progress is an acquire of its thread.
-    pub(crate) fn is_acquire(&self, access: &Pending) -> bool {
-        let step = self.step_of(access);
-        step.is_some_and(|step| matches!(step, Step::Acquire { .. }))
-    }
-
-    /// Returns the step that an access belongs to, if it is a thread's.
-    fn step_of(&self, access: &Pending) -> Option<Step> {
-        let threads = &self.application.as_ref()?.threads;
-        Some(threads.get(usize::from(access.core))?.step)
-    }
-
-    /// Sets the result of a thread's access.
-    #[inline]
-    pub(crate) fn set_thread_result(&mut self, core: u16, value: u64) {
-        if let Some(application) = &mut self.application {
-            if let Some(thread) = application.threads.get_mut(usize::from(core)) {
-                thread.result = value;
-            }
-        }
-    }
-
     /// Returns the new value that an atomic access of a core's thread writes; `None` if the access only reads.
-    pub(crate) fn updated_value(&self, core: u16, word: u64) -> Option<u64> {
-        let thread = self.application.as_ref()?.threads.get(usize::from(core))?;
-        match thread.step {
+    pub fn updated_value(&self, core: u16, word: u64) -> Option<u64> {
+        match self.step(core)? {
             Step::Update { update, .. } => match update {
                 Update::CompareSwap { old, .. } if old != word => None,
-                update => Some(update.of(word)),
+                update => Some(update.apply(word)),
             },
             _ => None,
         }
     }
 
     /// Returns the value that a thread's store writes.
-    pub(crate) fn stored_by_thread(&self, core: u16) -> Option<u64> {
-        let thread = self.application.as_ref()?.threads.get(usize::from(core))?;
-        match thread.step {
+    pub fn stored_value(&self, core: u16) -> Option<u64> {
+        match self.step(core)? {
             Step::Store { value, .. }
             | Step::StoreWords { value, .. }
             | Step::Release { value, .. } => Some(value),
             _ => None,
         }
     }
+}
+
+/// Returns the line and the word of a step's access.
+fn location(step: &Step) -> (Line, u16) {
+    match *step {
+        Step::Prefetch { line } => (line, 0),
+        Step::Load { line, word }
+        | Step::Acquire { line, word }
+        | Step::Store { line, word, .. }
+        | Step::StoreWords { line, word, .. }
+        | Step::Release { line, word, .. }
+        | Step::LoadExclusive { line, word }
+        | Step::Update { line, word, .. } => (line, word),
+        _ => (0, 0),
+    }
+}
+
+/// Executes a thread's work of this duration.
+fn work(context: &mut Context, core: u16, time: Time, duration: Time) -> ThreadAction {
+    let end = time.checked_add(duration);
+    let Some(end) = end.filter(|end| *end < MAX_REQUESTED_TIME) else {
+        let text = format!(
+            "thread {core} works for {duration} ps, which is beyond the end of simulated time"
+        );
+        context.fail(FailureKind::Contract, 0, text);
+        return ThreadAction::Wait;
+    };
+    // Shorter work needs no watchdog extension, and a polling thread may repeat it without end.
+    if end.saturating_sub(context.now()) > context.tables.times.progress_timeout {
+        context.tally.postpone_watchdog(end);
+    }
+    ThreadAction::Continue(end)
 }

@@ -10,9 +10,9 @@
 //! An access that the page table does not permit is not made. Its requester is notified: a thread in place of its next
 //! step, an application by an event.
 
-use cohkit_application::interface::Refused;
+use cohkit_application::interface::PageFault;
 use cohkit_protocol::controller::Access;
-use cohkit_protocol::protocol::Right;
+use cohkit_protocol::protocol::Permission;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::{BTreeMap, VecDeque};
 
@@ -21,17 +21,16 @@ use crate::explain::FailureKind;
 use crate::kernel::Time;
 use crate::message::{Agent, Agents, Line, Pool};
 use crate::platform::{Platform, Translation};
-use crate::simulation::observer::Fact;
-use crate::simulation::{Event, Purpose, Simulation};
+use crate::simulation::{Context, Event, MainMemory, Pending, Purpose};
 
 /// Page number.
-type Page = u32;
+pub(crate) type Page = u32;
 
 /// Page of an access with a physical address.
 const PHYSICAL_PAGE: Page = Page::MAX;
 
 /// Number of times that a page has been unmapped.
-type Generation = u32;
+pub(crate) type Generation = u32;
 
 /// Translation cache with LRU replacement and at most `capacity` entries.
 struct TranslationCache {
@@ -81,7 +80,7 @@ impl TranslationCache {
 
 /// Scheduled step of a translation.
 #[derive(Clone, Copy)]
-enum Step {
+pub(crate) enum TranslationStep {
     /// An access looks up its translation.
     LookUp { access: u32 },
     /// A device's request reaches the host.
@@ -148,7 +147,7 @@ pub(crate) struct Translations {
     first_cache: u16,
     devices: Vec<Device>,
     host: TranslationCache,
-    steps: Pool<Step>,
+    steps: Pool<TranslationStep>,
     /// Number of pages that the cores use, and the logarithm of the lines per page.
     page_count: Page,
     page_shift: u32,
@@ -247,23 +246,23 @@ impl Translations {
     }
 
     /// Returns the permission that the page table grants for a page.
-    fn page_permission(&self, page: Page) -> Right {
+    fn page_permission(&self, page: Page) -> Permission {
         let is_one_in = |pages: u64| pages > 0 && (u64::from(page) + 1).is_multiple_of(pages);
         match (
             is_one_in(self.quantities.absent.value),
             is_one_in(self.quantities.read_only.value),
         ) {
-            (true, _) => Right::None,
-            (_, true) => Right::Read,
-            _ => Right::Write,
+            (true, _) => Permission::None,
+            (_, true) => Permission::Read,
+            _ => Permission::Write,
         }
     }
 
     /// Returns the page fault of an access to a page, or `None` if the access is permitted.
-    fn page_fault(&self, page: Page, access: Access) -> Option<Refused> {
+    pub fn page_fault(&self, page: Page, access: Access) -> Option<PageFault> {
         let (permits, write) = (self.page_permission(page), access.writes());
-        let is_refused = permits == Right::None || write && permits == Right::Read;
-        is_refused.then_some(Refused { write, permits })
+        let is_refused = permits == Permission::None || write && permits == Permission::Read;
+        is_refused.then_some(PageFault { write, permits })
     }
 
     /// Records the translation that an access uses, by the access's index.
@@ -308,102 +307,97 @@ impl Translations {
     }
 }
 
-impl Simulation {
+impl Translations {
     /// Translates an access that leaves its core at `departure`, which is not in the past.
-    pub(crate) fn translate(&mut self, access: u32, departure: Time) {
-        self.schedule_translation_step(departure, Step::LookUp { access });
-        let Some(translations) = &mut self.translations else {
-            return;
-        };
-        let unmap_interval = translations.quantities.unmap.value;
-        if unmap_interval > 0 && !std::mem::replace(&mut translations.unmapping_scheduled, true) {
+    pub fn translate(&mut self, context: &mut Context, access: u32, departure: Time) {
+        self.schedule_step(context, departure, TranslationStep::LookUp { access });
+        let unmap_interval = self.quantities.unmap.value;
+        if unmap_interval > 0 && !std::mem::replace(&mut self.unmapping_scheduled, true) {
             // Pages are unmapped at multiples of the interval, as long as there are accesses.
-            let next = (self.local.now / unmap_interval + 1).saturating_mul(unmap_interval);
-            self.schedule_translation_step(next, Step::Unmap);
+            let next = (context.now() / unmap_interval + 1).saturating_mul(unmap_interval);
+            self.schedule_step(context, next, TranslationStep::Unmap);
         }
     }
 
     /// True if this step unmaps a page.
-    pub(crate) fn must_unmap(&self, step: u32) -> bool {
-        let translations = self.translations.as_ref();
-        translations.is_some_and(|translations| matches!(translations.steps[step], Step::Unmap))
+    pub fn must_unmap(&self, step: u32) -> bool {
+        matches!(self.steps[step], TranslationStep::Unmap)
     }
 
     /// Records that an access to a cache with virtual addresses has a physical address.
-    pub(crate) fn mark_physical(&mut self, access: u32) {
-        if let Some(translations) = &mut self.translations {
-            translations.record_use(access, PHYSICAL_PAGE, 0);
-        }
+    pub fn mark_physical(&mut self, access: u32) {
+        self.record_use(access, PHYSICAL_PAGE, 0);
     }
 
-    fn schedule_translation_step(&mut self, time: Time, step: Step) {
-        if let Some(translations) = &mut self.translations {
-            let number = translations.steps.insert(step);
-            self.local.queue.push(time, Event::Translation(number));
-        }
+    fn schedule_step(&mut self, context: &mut Context, time: Time, step: TranslationStep) {
+        let number = self.steps.insert(step);
+        context.schedule(time, Event::Translation(number));
     }
 
     /// Sends a message one way between a device and the host.
-    fn send_translation_message(&mut self, delay: Time, step: Step) {
-        if let Some(translations) = &mut self.translations {
-            let arrival = self.local.now + delay + translations.path_latency();
-            self.schedule_translation_step(arrival, step);
-        }
+    fn send_message(&mut self, context: &mut Context, delay: Time, step: TranslationStep) {
+        let arrival = context.now() + delay + self.path_latency();
+        self.schedule_step(context, arrival, step);
     }
 
-    /// Executes a scheduled step.
-    pub(crate) fn run_translation_step(&mut self, number: u32) {
-        let Some(translations) = &mut self.translations else {
-            return;
-        };
-        match translations.steps.remove(number) {
-            Step::LookUp { access } => self.look_up_translation(access),
-            Step::Request { device, page } => self.request_translation(device, page),
-            Step::Walk {
+    /// Removes a scheduled step, which is executed now.
+    pub fn take_step(&mut self, number: u32) -> TranslationStep {
+        self.steps.remove(number)
+    }
+
+    /// Executes a step at the host, or a page invalidation.
+    pub fn run_host_step(
+        &mut self,
+        context: &mut Context,
+        memory: &mut MainMemory,
+        step: TranslationStep,
+    ) {
+        match step {
+            // The frontend continues the accesses of these steps.
+            TranslationStep::LookUp { .. } | TranslationStep::Answer { .. } => {}
+            TranslationStep::Request { device, page } => {
+                self.request_translation(context, device, page)
+            }
+            TranslationStep::Walk {
                 device,
                 page,
                 tables_left,
-            } => self.continue_walk(device, page, tables_left),
-            Step::Answer {
-                device,
-                page,
-                generation,
-            } => self.receive_translation(device, page, generation),
-            Step::Unmap => self.unmap_random_page(),
-            Step::InvalidatePage { device, page } => self.invalidate_translation(device, page),
-            Step::AcknowledgeInvalidation { page } => self.confirm_invalidation(page),
+            } => self.continue_walk(context, memory, (device, page), tables_left),
+            TranslationStep::Unmap => self.unmap_random_page(context),
+            TranslationStep::InvalidatePage { device, page } => {
+                self.invalidate_translation(context, device, page)
+            }
+            TranslationStep::AcknowledgeInvalidation { page } => {
+                self.confirm_invalidation(context, page)
+            }
         }
     }
 
-    fn look_up_translation(&mut self, index: u32) {
-        let access = self.local.accesses[index];
-        let Some(translations) = &mut self.translations else {
-            return;
-        };
-        let page = access.line >> translations.page_shift;
-        let cached = translations.device(access.cache).cache.find(page);
+    /// Looks up the translation of an access. An access without one waits for it, and a prefetch is dropped.
+    pub fn look_up(&mut self, context: &mut Context, index: u32) -> Option<(Page, Generation)> {
+        let access = context.local.accesses[index];
+        let page = access.line >> self.page_shift;
+        let cached = self.device(access.cache).cache.find(page);
         if let Some(generation) = cached {
-            translations.counters.hits += 1;
-            return self.send_translated(index, page, generation);
+            self.counters.hits += 1;
+            return Some((page, generation));
         }
         if access.purpose == Purpose::Hint {
             // A prefetch is not worth a walk.
-            self.local.accesses.remove(index);
-            return;
+            context.local.accesses.remove(index);
+            return None;
         }
-        translations.counters.misses += 1;
-        self.await_translation(index, page);
+        self.counters.misses += 1;
+        self.await_translation(context, index, page);
+        None
     }
 
     /// Makes an access wait for the translation of its page, which is requested unless a request is outstanding.
-    fn await_translation(&mut self, index: u32, page: Page) {
-        let cache = self.local.accesses[index].cache;
-        let Some(translations) = &mut self.translations else {
-            return;
-        };
-        let max_outstanding = translations.quantities.outstanding.value as usize;
-        let hit_latency = translations.quantities.hit.value;
-        let device = translations.device(cache);
+    pub fn await_translation(&mut self, context: &mut Context, index: u32, page: Page) {
+        let cache = context.local.accesses[index].cache;
+        let max_outstanding = self.quantities.outstanding.value as usize;
+        let hit_latency = self.quantities.hit.value;
+        let device = self.device(cache);
         if let Some(pending) = device.pending.get_mut(&page) {
             return pending.waiting.push(index);
         }
@@ -415,128 +409,38 @@ impl Simulation {
             stale: false,
         };
         device.pending.insert(page, pending);
-        let request_step = Step::Request {
+        let request_step = TranslationStep::Request {
             device: cache,
             page,
         };
-        self.send_translation_message(hit_latency, request_step);
+        self.send_message(context, hit_latency, request_step);
     }
 
-    /// Sends an access to its cache under a translation that its device has.
-    fn send_translated(&mut self, index: u32, page: Page, generation: Generation) {
-        let access = self.local.accesses[index];
-        let request = self.groups.of_cache(access.cache).request;
-        let Some(translations) = &mut self.translations else {
-            return;
-        };
-        if let Some(refusal) = translations.page_fault(page, access.kind) {
-            return self.refuse_access(index, page, refusal);
-        }
-        translations.record_use(index, page, generation);
-        translations
-            .device(access.cache)
-            .uses
-            .entry(page)
-            .or_default()
-            .0 += 1;
-        let departure = self.local.now + translations.quantities.hit.value;
-        self.local
-            .queue
-            .push(departure + request, Event::Access(index));
-        if access.purpose == Purpose::Posted {
-            // The thread has waited until here: it is notified of a refusal before its next step.
-            let work = self.groups.of_cache(access.cache).work;
-            self.continue_thread(access.core, departure + work);
-        }
+    /// Latency of a hit in a device's translation cache.
+    pub fn hit_latency(&self) -> Time {
+        self.quantities.hit.value
     }
 
-    /// Ends an access that the page table does not permit, and notifies its requester.
-    #[cold]
-    fn refuse_access(&mut self, index: u32, page: Page, refusal: Refused) {
-        let access = self.local.accesses.remove(index);
-        self.observe(Fact::Completed {
-            index,
-            access: &access,
-            hit: true,
-            performed: false,
-        });
-        self.observe(Fact::Refused { access: &access });
-        let Some(translations) = &mut self.translations else {
-            return;
-        };
-        if access.purpose == Purpose::Hint {
-            return;
-        }
-        translations.counters.faults += 1;
-        let is_progress = translations
-            .refused_accesses
-            .insert((access.core, access.line));
-        let group = self.groups.of_cache(access.cache);
-        let completion = self.local.now + translations.quantities.hit.value + group.hit;
-        let next = completion + group.work;
-        let has_programs = self.application.is_some() || self.neighbours.port.is_some();
-        if is_progress || !has_programs {
-            self.postpone_watchdog(self.local.now);
-        }
-        match access.purpose {
-            Purpose::Port => self.refuse_port_access(&access, refusal, completion),
-            Purpose::Drain => self.complete_drain(&access, true, false, completion),
-            _ if self.application.is_some() => {
-                self.tally.in_flight -= 1;
-                if access.purpose == Purpose::Posted {
-                    self.remove_posted(access.core, access.line);
-                }
-                let (word, line) = (u64::from(access.word), access.line);
-                let address = u64::from(line) * u64::from(self.tables.line_bytes) + 8 * word;
-                let cache = self.agent_name(access.cache);
-                let target = format!(
-                    "word {word} of line {line}, address {address:#x}, page {page}, by {cache}"
-                );
-                self.refuse_thread(access.core, refusal, &target, line, next);
-            }
-            _ => {
-                self.tally.in_flight -= 1;
-                self.tally.counters.skipped += 1;
-                self.issue(access.core, next);
-            }
-        }
+    /// Records that an access uses a translation until it has been performed.
+    pub fn begin_use(&mut self, index: u32, cache: Agent, page: Page, generation: Generation) {
+        self.record_use(index, page, generation);
+        self.device(cache).uses.entry(page).or_default().0 += 1;
     }
 
-    /// Reports a refused access to a thread's program. The thread continues at a time that is not in the past, if it
-    /// can.
-    pub(crate) fn refuse_thread(
-        &mut self,
-        core: u16,
-        refusal: Refused,
-        target: &str,
-        line: Line,
-        time: Time,
-    ) {
-        let Some(application) = &mut self.application else {
-            return;
-        };
-        let thread_index = usize::from(core);
-        let step = application.scenario_run.refused(thread_index, refusal);
-        let (Some(thread), Some(step)) = (application.threads.get_mut(thread_index), step) else {
-            let text =
-                format!("thread {core} {refusal} ({target}), and does not handle the page fault");
-            return self.fail(FailureKind::Refused, line, text);
-        };
-        thread.set_step_after_refusal(step);
-        self.continue_thread(core, time);
+    /// Counts a refused access. Returns false if the core's access to the line has been refused before.
+    pub fn record_refusal(&mut self, access: &Pending) -> bool {
+        self.counters.faults += 1;
+        self.refused_accesses.insert((access.core, access.line))
     }
 
     /// Ends the use of a translation by a completed access, and checks that the translation was valid until now.
-    pub(crate) fn end_translation_use(&mut self, index: u32, cache: Agent, line: Line) {
-        let Some(translations) = &mut self.translations else {
-            return;
-        };
-        let (page, generation) = translations.access_translations[index as usize];
+    pub fn end_use(&mut self, context: &mut Context, index: u32, cache: Agent, line: Line) {
+        let (page, generation) = self.access_translations[index as usize];
         if page == PHYSICAL_PAGE {
             return;
         }
-        let current_generation = translations.generation(page);
-        let uses = &mut translations.device(cache).uses;
+        let current_generation = self.generation(page);
+        let uses = &mut self.device(cache).uses;
         let Some((use_count, host_waits)) = uses.get_mut(&page) else {
             return;
         };
@@ -546,185 +450,184 @@ impl Simulation {
             uses.remove(&page);
         }
         if must_acknowledge {
-            self.send_translation_message(0, Step::AcknowledgeInvalidation { page });
+            let step = TranslationStep::AcknowledgeInvalidation { page };
+            self.send_message(context, 0, step);
         }
         if generation != current_generation {
-            let name = self.agent_name(cache);
+            let name = context.agent_name(cache);
             let text =
                 format!("{name} has made an access to page {page} under a revoked translation");
-            self.fail(FailureKind::Translation, line, text);
+            context.fail(FailureKind::Translation, line, text);
         }
     }
 
-    fn request_translation(&mut self, device: Agent, page: Page) {
-        let Some(translations) = &mut self.translations else {
-            return;
-        };
-        if let Some((_, waiting)) = translations.unmapping_pages.get_mut(&page) {
+    fn request_translation(&mut self, context: &mut Context, device: Agent, page: Page) {
+        if let Some((_, waiting)) = self.unmapping_pages.get_mut(&page) {
             return waiting.push(device);
         }
-        let lookup = translations.quantities.lookup.value;
-        match translations.host.find(page) {
-            Some(generation) => self.send_translation_message(
+        let lookup = self.quantities.lookup.value;
+        match self.host.find(page) {
+            Some(generation) => self.send_message(
+                context,
                 lookup,
-                Step::Answer {
+                TranslationStep::Answer {
                     device,
                     page,
                     generation,
                 },
             ),
             None => {
-                let tables_left = translations.tables_per_walk;
-                let walk = Step::Walk {
+                let tables_left = self.tables_per_walk;
+                let walk = TranslationStep::Walk {
                     device,
                     page,
                     tables_left,
                 };
-                self.schedule_translation_step(self.local.now + lookup, walk);
+                self.schedule_step(context, context.local.now + lookup, walk);
             }
         }
     }
 
     /// Starts the read of a walk's next table, or ends the walk after the last.
-    fn continue_walk(&mut self, device: Agent, page: Page, tables_left: u64) {
-        let Some(translations) = &mut self.translations else {
-            return;
-        };
+    fn continue_walk(
+        &mut self,
+        context: &mut Context,
+        memory: &mut MainMemory,
+        (device, page): (Agent, Page),
+        tables_left: u64,
+    ) {
         if tables_left > 0 {
-            translations.counters.tables_read += 1;
+            self.counters.tables_read += 1;
             // Tables have entries of 8 bytes. The tables of one level are adjacent, from the end of memory down.
             let table = u64::from(page) >> (9 * (tables_left - 1)).min(31);
-            let lines = u64::from(self.tables.platform.lines);
-            let line =
-                lines - 1 - (table * 8 / u64::from(self.tables.line_bytes) + tables_left) % lines;
-            let read_end = self.memory(self.local.now, line as Line);
+            let lines = u64::from(context.tables.platform.lines);
+            let line = lines
+                - 1
+                - (table * 8 / u64::from(context.tables.line_bytes) + tables_left) % lines;
+            let read_end = memory.operate(context.now(), line as Line);
             let tables_left = tables_left - 1;
-            return self.schedule_translation_step(
+            return self.schedule_step(
+                context,
                 read_end,
-                Step::Walk {
+                TranslationStep::Walk {
                     device,
                     page,
                     tables_left,
                 },
             );
         }
-        if let Some((_, waiting)) = translations.unmapping_pages.get_mut(&page) {
+        if let Some((_, waiting)) = self.unmapping_pages.get_mut(&page) {
             return waiting.push(device);
         }
-        let generation = translations.generation(page);
-        if translations.page_permission(page) > Right::None {
-            translations.host.insert(page, generation);
+        let generation = self.generation(page);
+        if self.page_permission(page) > Permission::None {
+            self.host.insert(page, generation);
         }
-        let answer = Step::Answer {
+        let answer = TranslationStep::Answer {
             device,
             page,
             generation,
         };
-        self.send_translation_message(0, answer);
+        self.send_message(context, 0, answer);
     }
 
-    fn receive_translation(&mut self, cache: Agent, page: Page, generation: Generation) {
-        let Some(translations) = &mut self.translations else {
-            return;
-        };
-        let device = translations.device(cache);
-        let Some(pending) = device.pending.get_mut(&page) else {
-            return;
-        };
+    /// Receives the host's answer at a device. Returns the accesses that waited for it, unless the page has been unmapped
+    /// since the request, which is then repeated.
+    pub fn receive_answer(
+        &mut self,
+        context: &mut Context,
+        cache: Agent,
+        page: Page,
+        generation: Generation,
+    ) -> Option<Vec<u32>> {
+        let device = self.device(cache);
+        let pending = device.pending.get_mut(&page)?;
         if std::mem::take(&mut pending.stale) {
-            let request_step = Step::Request {
+            let request_step = TranslationStep::Request {
                 device: cache,
                 page,
             };
-            return self.send_translation_message(0, request_step);
+            self.send_message(context, 0, request_step);
+            return None;
         }
         let waiting = std::mem::take(&mut pending.waiting);
         device.pending.remove(&page);
         // The absence of a page is not cached: it is requested again.
-        if translations.page_permission(page) > Right::None {
-            translations.device(cache).cache.insert(page, generation);
+        if self.page_permission(page) > Permission::None {
+            self.device(cache).cache.insert(page, generation);
         }
-        let page_shift = translations.page_shift;
-        for index in waiting {
-            self.send_translated(index, page, generation);
+        Some(waiting)
+    }
+
+    /// Returns the next access of a device that waits because of the maximum number of requests, if there is one and
+    /// another request may be outstanding. The access comes with its page, and the translation if the device has it.
+    pub fn next_delayed(
+        &mut self,
+        context: &Context,
+        cache: Agent,
+    ) -> Option<(u32, Page, Option<Generation>)> {
+        let max_outstanding = self.quantities.outstanding.value as usize;
+        let page_shift = self.page_shift;
+        let device = self.device(cache);
+        if device.pending.len() == max_outstanding {
+            return None;
         }
-        // One more request may be outstanding.
-        while let Some(translations) = &mut self.translations {
-            let max_outstanding = translations.quantities.outstanding.value as usize;
-            let device = translations.device(cache);
-            if device.pending.len() == max_outstanding {
-                return;
-            }
-            let Some(index) = device.delayed_accesses.pop_front() else {
-                return;
-            };
-            let page = self.local.accesses[index].line >> page_shift;
-            match device.cache.find(page) {
-                Some(generation) => self.send_translated(index, page, generation),
-                None => self.await_translation(index, page),
-            }
-        }
+        let index = device.delayed_accesses.pop_front()?;
+        let page = context.local.accesses[index].line >> page_shift;
+        Some((index, page, device.cache.find(page)))
     }
 
     /// Unmaps a random page, unless that page is being unmapped already.
-    fn unmap_random_page(&mut self) {
-        let Some(translations) = &mut self.translations else {
-            return;
-        };
-        translations.unmapping_scheduled = false;
-        if translations.is_idle() {
+    fn unmap_random_page(&mut self, context: &mut Context) {
+        self.unmapping_scheduled = false;
+        if self.is_idle() {
             return;
         }
-        let page = translations.random.below(translations.page_count.into()) as Page;
-        let unmap_interval = translations.quantities.unmap.value;
-        if !translations.unmapping_pages.contains_key(&page) {
-            translations.counters.invalidations += 1;
-            translations.host.remove(page);
-            let devices = translations.devices.len() as u16;
-            let first = translations.first_cache;
-            translations
-                .unmapping_pages
-                .insert(page, (devices, Vec::new()));
+        let page = self.random.below(self.page_count.into()) as Page;
+        if !self.unmapping_pages.contains_key(&page) {
+            self.counters.invalidations += 1;
+            self.host.remove(page);
+            let devices = self.devices.len() as u16;
+            self.unmapping_pages.insert(page, (devices, Vec::new()));
+            let first = self.first_cache;
             for device in Agents::new(first..first + devices).iter() {
-                self.send_translation_message(0, Step::InvalidatePage { device, page });
+                let step = TranslationStep::InvalidatePage { device, page };
+                self.send_message(context, 0, step);
             }
         }
-        if let Some(translations) = &mut self.translations {
-            translations.unmapping_scheduled = true;
-        }
-        self.schedule_translation_step(self.local.now + unmap_interval, Step::Unmap);
+        self.unmapping_scheduled = true;
+        let next = context.now() + self.quantities.unmap.value;
+        self.schedule_step(context, next, TranslationStep::Unmap);
     }
 
-    fn invalidate_translation(&mut self, cache: Agent, page: Page) {
-        let Some(translations) = &mut self.translations else {
-            return;
-        };
-        let device = translations.device(cache);
+    fn invalidate_translation(&mut self, context: &mut Context, cache: Agent, page: Page) {
+        let device = self.device(cache);
         device.cache.remove(page);
         if let Some(pending) = device.pending.get_mut(&page) {
             pending.stale = true;
         }
         match device.uses.get_mut(&page) {
             Some((_, host_waits)) => *host_waits = true,
-            None => self.send_translation_message(0, Step::AcknowledgeInvalidation { page }),
+            None => self.send_message(
+                context,
+                0,
+                TranslationStep::AcknowledgeInvalidation { page },
+            ),
         }
     }
 
-    fn confirm_invalidation(&mut self, page: Page) {
-        let Some(translations) = &mut self.translations else {
-            return;
-        };
-        let Some((devices, _)) = translations.unmapping_pages.get_mut(&page) else {
+    fn confirm_invalidation(&mut self, context: &mut Context, page: Page) {
+        let Some((devices, _)) = self.unmapping_pages.get_mut(&page) else {
             return;
         };
         *devices -= 1;
         if *devices > 0 {
             return;
         }
-        let waiting = translations.unmapping_pages.remove(&page);
-        *translations.generations.entry(page).or_default() += 1;
+        let waiting = self.unmapping_pages.remove(&page);
+        *self.generations.entry(page).or_default() += 1;
         for device in waiting.into_iter().flat_map(|(_, waiting)| waiting) {
-            self.request_translation(device, page);
+            self.request_translation(context, device, page);
         }
     }
 }

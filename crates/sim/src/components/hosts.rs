@@ -11,8 +11,9 @@ use super::link::{Direction, Sent, Size};
 use crate::data::Random;
 use crate::kernel::Time;
 use crate::message::{Agent, Line, Message, Order, HOME};
-use crate::platform::{self, Platform, Quantity};
+use crate::platform::{self, Platform};
 use crate::simulation::Kind;
+use cohkit_units::Quantity;
 use serde::Serialize;
 use std::rc::Rc;
 

@@ -81,20 +81,15 @@ fn packet_limit(lanes: u32) -> u64 {
     }
 }
 
-/// Maps each message kind of a protocol to a framing.
-///
-/// # Errors
-/// A sentence that names the message, channel or line size that the framing cannot carry.
-pub(crate) fn kind_timings(
-    protocol: &Protocol,
-    framing: Framing,
-    payloads: &[u32],
-) -> Result<Rc<[KindTiming]>, String> {
+/// Rejects protocols whose lines or channels a framing does not carry.
+fn check_support(protocol: &Protocol, framing: Framing) -> Result<(), String> {
     let line = protocol.line_bytes;
     let is_supported = match framing {
         Framing::Eci => line.is_multiple_of(32) && line <= 128,
         Framing::Ccix => line <= 128,
-        Framing::Cxl68 | Framing::Cxl256 | Framing::CxlCache68 => line == u32::from(cxl::LINE),
+        Framing::Cxl68 | Framing::Cxl256 | Framing::CxlCache68 => {
+            line == u32::from(cxl::LINE_BYTES)
+        }
     };
     if !is_supported {
         let (name, framing) = (&protocol.name, framing.name());
@@ -109,6 +104,20 @@ pub(crate) fn kind_timings(
             "channel `{name}` has no class, but links of {framing} need it to distinguish requests from responses: declare `{name} as request`, or as another class"
         ));
     }
+    Ok(())
+}
+
+/// Maps each message kind of a protocol to a framing.
+///
+/// # Errors
+/// A sentence that names the message, channel or line size that the framing cannot carry.
+pub(crate) fn kind_timings(
+    protocol: &Protocol,
+    framing: Framing,
+    payloads: &[u32],
+) -> Result<Rc<[KindTiming]>, String> {
+    check_support(protocol, framing)?;
+    let line = protocol.line_bytes;
     let timing_of = |id: MessageId| {
         let payload = payloads[id.index()];
         let up = protocol.channel_of(id).from == End::Remote;
@@ -137,7 +146,7 @@ pub(crate) fn kind_timings(
             let up = protocol.channel_of(*id).from == End::Remote;
             let flits = cxl::Flits::Small;
             flits
-                .header(sender(framing, up), timing.circuits[0])
+                .header_bits(sender(framing, up), timing.circuits[0])
                 .is_none()
         });
         if let Some((id, _)) = unsupported {

@@ -12,6 +12,7 @@ use crate::message::Order;
 use crate::platform;
 use cohkit_base::memory::{prefetch, prefetch_value};
 use cohkit_protocol::protocol::MessageId;
+use cohkit_units::Quantity;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -52,7 +53,7 @@ pub struct Sent {
 pub struct Direction {
     /// Size of each message kind.
     sizes: Rc<[Size]>,
-    bandwidth: platform::Quantity,
+    bandwidth: Quantity,
     /// Time from which each link can start the next message.
     free_at: Vec<Time>,
     latency: Time,

@@ -3,6 +3,7 @@
 use crate::kernel::Time;
 use crate::message::Line;
 use crate::platform::{self, Dram};
+use cohkit_units::Quantity;
 use std::ops::Range;
 
 /// A memory behind a home.
@@ -19,7 +20,7 @@ enum Kind {
     Bram {
         latency: Time,
         line_time: Time,
-        bandwidth: platform::Quantity,
+        bandwidth: Quantity,
         ports: Vec<Time>,
     },
 }

@@ -7,6 +7,7 @@ mod formats;
 pub use formats::Format;
 
 use cohkit_base::words::did_you_mean;
+use cohkit_units::{self as units, Unit};
 use std::fmt::{self, Display, Formatter};
 use std::io::{self, BufRead, BufReader, Chain, Cursor, Read};
 use std::ops::Range;
@@ -18,8 +19,7 @@ use rustc_hash::FxHashMap;
 use formats::{Accesses, INSTRUCTION_BYTES};
 
 use crate::message::Line;
-use crate::platform::units;
-use crate::platform::{Platform, Unit};
+use crate::platform::Platform;
 
 /// First bytes of a binary trace.
 pub const MAGIC: [u8; 8] = *b"COHKTRC1";

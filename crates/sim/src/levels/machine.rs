@@ -2,9 +2,11 @@
 
 use cohkit_application::interface::{Contents, Table};
 use cohkit_protocol::controller::Access;
-use cohkit_protocol::protocol::Right;
+use cohkit_protocol::protocol::Permission;
 
 use super::*;
+use std::rc::Rc;
+
 use crate::agents::device::DeviceWorkload;
 use crate::components::traffic::{Pattern, Workload};
 use crate::data::mix;
@@ -13,7 +15,8 @@ use crate::message::HOME;
 use crate::oracle::Level;
 use crate::platform::Platform;
 use crate::scenario::Performance;
-use crate::simulation::{RunError, Setup, POLL_MASK};
+use crate::simulation::NewAccess;
+use crate::simulation::{context, RunError, Setup, POLL_MASK};
 use crate::statistics::{Definition, Statistics};
 
 /// A run of two levels.
@@ -70,23 +73,9 @@ impl Levels {
         };
         check(setup)?;
         let caches = setup.platform.remotes;
-        let mut upper = setup.clone();
-        (upper.below, upper.platform.below) = (None, None);
-        upper.play = None;
-        upper.workload = idle_workload(&setup.platform, setup.workload.lines);
-        // The lower level is in front of these caches.
-        upper.platform.cores.l1.value = 0;
-        upper.platform.cores.write_buffer.value = 0;
-        let mut upper = Simulation::new(&upper, trace)?;
-        upper.contents.oracle.above = Some(Paged::new([0; 3]));
-        if upper.remote.sends_stores {
-            return Err(format!(
-                "caches of {} send their stores to the home, but the lower level writes to their copies",
-                setup.protocol.name
-            ));
-        }
+        let mut upper = new_upper(setup, trace)?;
         let messages = below.protocol.message_ids();
-        let needed_permissions: Vec<Right> = messages
+        let needed_permissions: Vec<Permission> = messages
             .map(|message| hierarchy::needs(&below.protocol, message))
             .collect();
         let machine = |cache: Agent| {
@@ -101,16 +90,14 @@ impl Levels {
                 ..setup.clone()
             };
             let mut machine = Simulation::new(&machine_setup, trace)?;
-            machine.neighbours.upper_level = Some(Box::new(UpperLevel {
-                cache,
-                caches,
-                permissions: Paged::new(Right::None),
+            machine.home.upper_level = Some(Box::new(UpperLevel {
+                permissions: Paged::new(Permission::None),
                 needed_permissions: needed_permissions.clone(),
                 locks: FxHashMap::default(),
                 notifications: Vec::new(),
-                lifelines: 0,
-                lifeline_names: Rc::default(),
             }));
+            machine.tables.names.set_cache_above(cache);
+            machine.tables.cache_above = Some((cache, caches));
             Ok::<_, String>(machine)
         };
         let mut lower = Agents::new(0..caches)
@@ -124,35 +111,21 @@ impl Levels {
             },
             traffic: Traffic::new(&[&setup.workload], mix(setup.seed)),
             tally: RunTally::default(),
+            threads: lower[0].frontend.threads.take(),
             application: lower[0].application.take(),
             trace: upper.observer.trace.take(),
             flights: 0,
         };
-        let mut names = upper.local_lifelines();
-        for machine in &mut lower {
-            machine.observer.trace = None;
-            let upper_cache = machine.neighbours.upper_level.as_mut().map(|above| {
-                above.lifelines = names.len();
-                above.cache
-            });
-            names.extend(upper_cache.map_or(Vec::new(), |cache| machine.lifelines_below(cache)));
-        }
-        let lifeline_names: Rc<[String]> = names.into();
-        for above in lower
-            .iter_mut()
-            .filter_map(|m| m.neighbours.upper_level.as_mut())
-        {
-            above.lifeline_names = Rc::clone(&lifeline_names);
-        }
-        upper.neighbours.lower_level = Some(Box::new(LowerLevel {
+        share_lifelines(&mut upper, &mut lower);
+        upper.caches.lower_level = Some(Box::new(LowerLevel {
             locks: FxHashMap::default(),
             prefetching: FxHashSet::default(),
             notifications: Vec::new(),
-            lifeline_names,
         }));
-        lower
-            .iter_mut()
-            .for_each(|machine| machine.application = None);
+        for machine in &mut lower {
+            machine.observer.trace = None;
+            (machine.frontend.threads, machine.application) = (None, None);
+        }
         Ok(Levels {
             upper,
             due: vec![Time::MAX; lower.len()],
@@ -173,7 +146,7 @@ impl Levels {
         self.shared.swap_with_lower(machine);
         self.due[number] = machine.local.queue.next().unwrap_or(Time::MAX);
         if machine
-            .neighbours
+            .home
             .upper_level
             .as_ref()
             .is_some_and(|above| !above.notifications.is_empty())
@@ -196,7 +169,7 @@ impl Levels {
     fn deliver_notifications(&mut self) {
         let mut delivered = true;
         while std::mem::take(&mut delivered) {
-            let below = self.upper.neighbours.lower_level.as_mut();
+            let below = self.upper.caches.lower_level.as_mut();
             for (cache, notification) in
                 below.map_or(Vec::new(), |b| std::mem::take(&mut b.notifications))
             {
@@ -204,7 +177,7 @@ impl Levels {
                 self.notify_below(cache, notification);
             }
             for number in std::mem::take(&mut self.notifying) {
-                let above = self.lower[number].neighbours.upper_level.as_mut();
+                let above = self.lower[number].home.upper_level.as_mut();
                 for notification in
                     above.map_or(Vec::new(), |a| std::mem::take(&mut a.notifications))
                 {
@@ -220,14 +193,17 @@ impl Levels {
         match notification {
             Down::Changed(line) => {
                 let (configuration, copy) = self.upper.caches.configuration_and_copy(cache, line);
-                let permission = self.upper.remote.properties(configuration).right;
+                let program = &self.upper.caches.executor.program;
+                let permission = program.properties(configuration).permission;
                 self.run_lower(number, |machine| {
-                    machine.handle_change_above(line, permission, copy)
+                    let (home, mut env) = machine.home_and_environment();
+                    home.handle_change_above(&mut env, line, permission, copy);
                 });
             }
-            Down::Recall(line, remaining) => {
-                self.run_lower(number, |machine| machine.handle_recall(line, remaining))
-            }
+            Down::Recall(line, remaining) => self.run_lower(number, |machine| {
+                let (home, mut env) = machine.home_and_environment();
+                home.handle_recall(&mut env, line, remaining);
+            }),
             Down::Unlock(line) => self.run_lower(number, |machine| {
                 machine.present_local(Work::Unlock(line), line);
             }),
@@ -235,20 +211,25 @@ impl Levels {
     }
 
     fn notify_above(&mut self, cache: Agent, notification: Up) {
-        match notification {
-            Up::Wants(line, permission) => {
-                self.run_upper(|upper| upper.prefetch_for_below(cache, line, permission))
+        let copy = match notification {
+            Up::Written(line) => self.lower[cache.index()].memory.copy(line),
+            _ => Copy::UNTOUCHED,
+        };
+        self.run_upper(|upper| {
+            if let Up::Wants(line, permission) = notification {
+                return prefetch_for_below(upper, cache, line, permission);
             }
-            Up::Written(line) => {
-                let copy = self.lower[cache.index()].contents.data.memory(line);
-                self.run_upper(|upper| {
-                    let copy = upper.contents.data.share(copy);
-                    upper.store_in_place(cache, line, copy);
-                });
+            let (caches, mut env) = upper.caches_and_environment();
+            match notification {
+                Up::Written(line) => {
+                    let copy = env.context.contents.data.share(copy);
+                    caches.store_in_place(&mut env, cache, line, copy);
+                }
+                Up::Locked(line) => caches.handle_lock_below(&mut env, cache, line),
+                Up::Unlocked(line) => caches.handle_release_below(&mut env, cache, line),
+                Up::Wants(..) => {}
             }
-            Up::Locked(line) => self.run_upper(|upper| upper.handle_lock_below(cache, line)),
-            Up::Unlocked(line) => self.run_upper(|upper| upper.handle_release_below(cache, line)),
-        }
+        });
     }
 
     /// Returns the time and the level of the next event: the upper level, or a machine of the lower one. At equal times
@@ -345,13 +326,13 @@ impl Levels {
             let (upper, line) = (&self.upper, failure.line);
             for cache in upper.caches.agents() {
                 let configuration = upper.caches.configuration(cache, line);
-                let state = upper.state_text(cache, line, configuration);
-                let name = upper.agent_name(cache);
+                let state = upper.caches.state_text(&upper.tables, cache, configuration);
+                let name = upper.tables.agent_name(cache);
                 failure.waits.push(format!("{name} is in {state}"));
             }
             let (home, state) = (
-                &upper.home.program.controller().name,
-                upper.state_text(HOME, line, upper.home.directory.get(line)),
+                upper.tables.agent_name(HOME),
+                (upper.home).state_text(&upper.tables, line, upper.home.directory.get(line)),
             );
             failure.waits.push(format!("{home} is in {state}"));
         }
@@ -360,23 +341,20 @@ impl Levels {
 
     /// Verifies the scenario's result, if there is one.
     fn verify(&mut self) -> Result<(), Box<Failure>> {
-        let Some(mut application) = self.shared.application.take() else {
+        let Some(mut threads) = self.shared.threads.take() else {
             return Ok(());
         };
-        let end = application
-            .until
-            .min(self.shared.tally.counters.end.max(self.now));
-        application.tally.window = end.saturating_sub(application.warm_up);
+        let end = self.shared.tally.counters.end.max(self.now);
+        threads.scenario.close_window(end);
         let verdict = match self.shared.contents.oracle.level {
             Level::Off => Ok(()),
-            _ => application.scenario_run.verify(&*self),
+            _ => threads.scenario.run.verify(&*self),
         };
-        let name = application.name().to_string();
-        self.shared.application = Some(application);
         if let Err(violation) = verdict {
-            self.upper
-                .fail(FailureKind::Result, 0, format!("{name}: {violation}"));
+            let text = format!("{}: {violation}", threads.scenario.name);
+            context!(self.upper).fail(FailureKind::Result, 0, text);
         }
+        self.shared.threads = Some(threads);
         self.take_failure()
     }
 
@@ -414,12 +392,12 @@ impl Levels {
                 .map(|m| m.interconnect.sent_by_kind[number])
                 .sum()
         };
-        let names = self.lower[0].message_names().enumerate();
+        let names = self.lower[0].tables.message_names().enumerate();
         let messages = names.map(|(number, name)| (name, sent(number))).collect();
         let totals = totals.unwrap_or_else(|| self.upper.totals());
         let mut statistics = self.shared.tally.counters.statistics(messages, &totals);
         let upper = &self.upper;
-        let messages = upper.message_names();
+        let messages = upper.tables.message_names();
         let messages = messages.zip(upper.interconnect.sent_by_kind.iter().copied());
         let counters = Counters {
             // Shares refer to the total time of both levels.
@@ -449,13 +427,19 @@ impl Levels {
 
     /// Returns the statistics, with the counts, durations and tables of a scenario.
     pub(crate) fn performance(&self, setup: &Setup) -> Performance {
-        let application = self.shared.application.as_ref();
+        let scenario = self
+            .shared
+            .threads
+            .as_ref()
+            .map(|threads| &threads.scenario);
         let tables = setup.play.as_ref().is_some_and(|play| play.tables);
-        let with_tables = application.filter(|_| tables);
+        let with_tables = scenario.filter(|_| tables);
         Performance {
             statistics: self.statistics(),
-            tally: application.map(|run| run.tally.clone()).unwrap_or_default(),
-            tables: with_tables.map_or(Vec::<Table>::new(), |run| run.scenario_run.tables()),
+            tally: scenario
+                .map(|scenario| scenario.tally.clone())
+                .unwrap_or_default(),
+            tables: with_tables.map_or(Vec::<Table>::new(), |scenario| scenario.run.tables()),
             end: self.now,
         }
     }
@@ -463,24 +447,68 @@ impl Levels {
 
 impl Contents for Levels {
     fn word(&self, line: u32, word: u16) -> u64 {
-        let readable_copy = |simulation: &Simulation| {
-            let caches = simulation.caches.agents();
-            let mut held =
-                caches.map(|cache| simulation.caches.configuration_and_copy(cache, line));
-            let held = held.find(|&(id, _)| simulation.remote.properties(id).right > Right::None);
-            held.map(|(_, copy)| copy)
-        };
+        let readable_copy =
+            |simulation: &Simulation| simulation.caches.readable_copies(line).next();
         let copy = self
             .lower
             .iter()
             .find_map(readable_copy)
             .or_else(|| readable_copy(&self.upper));
-        let copy = copy.unwrap_or_else(|| self.upper.contents.data.memory(line));
+        let copy = copy.unwrap_or_else(|| self.upper.memory.copy(line));
         self.shared.contents.data.word(line, copy, word)
     }
 
     fn initial(&self, line: u32, word: u16) -> u64 {
         Data::untouched_word(line, word)
+    }
+}
+
+/// Creates the upper of two levels.
+///
+/// # Errors
+/// A sentence that names the invalid value or combination.
+fn new_upper(setup: &Setup, trace: Option<Line>) -> Result<Simulation, String> {
+    let mut upper = setup.clone();
+    (upper.below, upper.platform.below) = (None, None);
+    upper.play = None;
+    upper.workload = idle_workload(&setup.platform, setup.workload.lines);
+    // The lower level is in front of these caches.
+    upper.platform.cores.l1.value = 0;
+    upper.platform.cores.write_buffer.value = 0;
+    let mut upper = Simulation::new(&upper, trace)?;
+    upper.contents.oracle.above = Some(Paged::new([0; 3]));
+    if upper.tables.caches_send_stores {
+        return Err(format!(
+            "caches of {} send their stores to the home, but the lower level writes to their copies",
+            setup.protocol.name
+        ));
+    }
+    Ok(upper)
+}
+
+/// Gives all machines the lifelines of both levels: those of the upper level, then those of each machine below.
+fn share_lifelines(upper: &mut Simulation, lower: &mut [Simulation]) {
+    let mut lifelines = upper.tables.names.local_lifelines.clone();
+    for machine in lower.iter_mut() {
+        let names = &mut machine.tables.names;
+        names.first_lifeline = lifelines.len();
+        lifelines.extend(names.agents.iter().cloned());
+    }
+    let lifelines: Rc<[String]> = lifelines.into();
+    for machine in std::iter::once(upper).chain(lower) {
+        machine.tables.names.lifelines = Rc::clone(&lifelines);
+    }
+}
+
+/// Starts a prefetch of a permission for the level below, unless the line is locked or already being prefetched.
+fn prefetch_for_below(upper: &mut Simulation, cache: Agent, line: Line, permission: Permission) {
+    let lower_level = upper.caches.lower_level.as_mut();
+    if lower_level.is_some_and(|lower_level| lower_level.begin_prefetch(cache, line)) {
+        // Each cache of the upper level has one core, with the same number.
+        let access = NewAccess::prefetch(line, hierarchy::brings(permission), cache.0);
+        let mut context = context!(upper);
+        let now = context.now();
+        upper.frontend.start_access(&mut context, access, now);
     }
 }
 

@@ -7,28 +7,15 @@ mod shipped;
 mod table;
 pub mod text;
 mod translation;
-pub mod units;
 
-use crate::kernel::{Time, NANOSECOND, SECOND};
+use crate::kernel::{NANOSECOND, SECOND};
 use cohkit_base::words::did_you_mean;
 use cohkit_protocol::protocol::Protocol;
 use cohkit_protocol::remotes::Remotes;
+use cohkit_units::{self as units, Quantity, Unit};
 
 pub use table::{Row, TABLE};
 pub use translation::Translation;
-
-/// Unit of a quantity.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Unit {
-    /// Picoseconds.
-    Picoseconds,
-    /// Bytes per second.
-    BytesPerSecond,
-    /// Bytes.
-    Bytes,
-    /// A number of things.
-    Count,
-}
 
 /// Prefix of quantities below each cache of the upper of two levels.
 const BELOW: &str = "below.";
@@ -51,46 +38,6 @@ fn is_machine_wide_in_host(name: &str) -> bool {
         .and_then(|name| name.split_once('.'));
     let is_link = agents_name.is_some_and(|(_, name)| name.starts_with("link."));
     is_link || name == "patience" || name.starts_with("bus.")
-}
-
-/// One quantity of a machine.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Quantity {
-    /// Value in use, in the unit of the quantity's row.
-    pub value: u64,
-    /// Lowest and highest plausible value. Both equal the value if a source gives it.
-    pub range: (u64, u64),
-    /// Source of the value, in words.
-    pub origin: String,
-}
-
-impl Quantity {
-    /// Creates a value that a source gives.
-    pub fn given(value: u64, origin: &str) -> Quantity {
-        Quantity {
-            value,
-            range: (value, value),
-            origin: origin.into(),
-        }
-    }
-
-    /// Creates a value that no source gives, with its plausible range.
-    pub fn assumed(value: u64, range: (u64, u64), origin: &str) -> Quantity {
-        Quantity {
-            value,
-            range,
-            origin: origin.into(),
-        }
-    }
-
-    /// Time that `bytes` take at this rate, in picoseconds, rounded up. The quantity is in bytes per second; 0 stands
-    /// for an unlimited bandwidth and takes no time.
-    pub fn time_of(&self, bytes: u32) -> Time {
-        match self.value {
-            0 => 0,
-            rate => (u128::from(bytes) * u128::from(SECOND)).div_ceil(u128::from(rate)) as Time,
-        }
-    }
 }
 
 /// Cores of a benchmark, with one thread each.

@@ -2,72 +2,30 @@
 
 use super::{text, Platform};
 
-/// Platforms that ship with the simulator: name and contents of the file.
-const SHIPPED: [(&str, &str); 16] = [
-    (
-        "clusters-4x4",
-        include_str!("../../../../platforms/clusters-4x4.toml"),
-    ),
-    (
-        "cxl-512x8",
-        include_str!("../../../../platforms/cxl-512x8.toml"),
-    ),
-    (
-        "cxl-8x8",
-        include_str!("../../../../platforms/cxl-8x8.toml"),
-    ),
-    (
-        "enzian-cohkit",
-        include_str!("../../../../platforms/enzian-cohkit.toml"),
-    ),
-    (
-        "enzian-cpu-home",
-        include_str!("../../../../platforms/enzian-cpu-home.toml"),
-    ),
-    (
-        "enzian-dc-bram",
-        include_str!("../../../../platforms/enzian-dc-bram.toml"),
-    ),
-    (
-        "enzian-dc-ddr",
-        include_str!("../../../../platforms/enzian-dc-ddr.toml"),
-    ),
-    (
-        "hosts-512x8",
-        include_str!("../../../../platforms/hosts-512x8.toml"),
-    ),
-    (
-        "hosts-8x8",
-        include_str!("../../../../platforms/hosts-8x8.toml"),
-    ),
-    (
-        "n1sdp-u280",
-        include_str!("../../../../platforms/n1sdp-u280.toml"),
-    ),
-    (
-        "n1sdp-vck5000",
-        include_str!("../../../../platforms/n1sdp-vck5000.toml"),
-    ),
-    (
-        "peers-device-memory",
-        include_str!("../../../../platforms/peers-device-memory.toml"),
-    ),
-    (
-        "peers-host-memory",
-        include_str!("../../../../platforms/peers-host-memory.toml"),
-    ),
-    (
-        "thunderx1-2s",
-        include_str!("../../../../platforms/thunderx1-2s.toml"),
-    ),
-    (
-        "thunderx1-2s-eci",
-        include_str!("../../../../platforms/thunderx1-2s-eci.toml"),
-    ),
-    (
-        "upi-8x8",
-        include_str!("../../../../platforms/upi-8x8.toml"),
-    ),
+macro_rules! platforms {
+    ($($name:literal,)*) => {
+        &[$(($name, include_str!(concat!("../../../../platforms/", $name, ".toml")))),*]
+    };
+}
+
+/// Platforms that ship with the simulator, in alphabetical order: name and contents of the file.
+const SHIPPED: &[(&str, &str)] = platforms![
+    "clusters-4x4",
+    "cxl-512x8",
+    "cxl-8x8",
+    "enzian-cohkit",
+    "enzian-cpu-home",
+    "enzian-dc-bram",
+    "enzian-dc-ddr",
+    "hosts-512x8",
+    "hosts-8x8",
+    "n1sdp-u280",
+    "n1sdp-vck5000",
+    "peers-device-memory",
+    "peers-host-memory",
+    "thunderx1-2s",
+    "thunderx1-2s-eci",
+    "upi-8x8",
 ];
 
 impl Platform {

@@ -1,10 +1,11 @@
 //! The table of all machine quantities: name, unit, limits, and location in a platform.
 
-use super::Unit::{Bytes, BytesPerSecond, Count, Picoseconds};
-use super::{units, Agents, Bram, Bus, Cache, Cores, Dram, Framing, Home, Hosts, Layer, Link};
-use super::{Memory, Platform, Quantity, Translation, Unit, Uplink, AGENTS};
+use super::{Agents, Bram, Bus, Cache, Cores, Dram, Framing, Home, Hosts, Layer, Link};
+use super::{Memory, Platform, Translation, Uplink, AGENTS};
 use crate::kernel::{NANOSECOND, SECOND};
 use cohkit_link::Lanes;
+use cohkit_units::Unit::{Bytes, BytesPerSecond, Count, Picoseconds};
+use cohkit_units::{self as units, Quantity, Unit};
 
 /// Properties of a quantity that are the same in all machines.
 pub struct Row {

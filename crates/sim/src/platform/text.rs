@@ -5,13 +5,10 @@
 //! missing key, an unknown key and a missing unit are errors. Only parts that a machine can lack may be left out, such
 //! as a bus, or quantities that otherwise equal another one.
 
-use super::Unit;
-use super::{
-    is_machine_wide, units, Agents, Cores, Framing, Layer, Link, Platform, Quantity, Row,
-    Translation,
-};
+use super::{is_machine_wide, Agents, Cores, Framing, Layer, Link, Platform, Row, Translation};
 use super::{AGENTS, BELOW, TABLE};
 use cohkit_base::words::{counted, nearest};
+use cohkit_units::{self as units, Quantity, Unit};
 use std::ops::{Range, RangeInclusive};
 use toml::de::{DeTable, DeValue};
 use toml::Spanned;

@@ -1,6 +1,6 @@
 //! Quantities of address translation.
 
-use super::{units, Quantity, Unit};
+use cohkit_units::{self as units, Quantity, Unit};
 
 /// A device's cache of translations, and the host's memory management unit, which serves its misses.
 ///

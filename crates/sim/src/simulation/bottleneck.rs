@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::attribution::{Contended, Limit, Part, Resource};
+use cohkit_units::Quantity;
 
 /// Minimum utilisation of a resource that is reported as the bottleneck.
 const MIN_BOTTLENECK_UTILISATION: f64 = 0.8;
@@ -64,221 +65,224 @@ impl ResourceKind<'_> {
     }
 }
 
-impl Simulation {
-    /// Returns the most used resource of each kind, in descending order of utilisation.
-    pub(super) fn resources(&self) -> Vec<Resource> {
-        let mut resources = self.link_utilisation();
-        resources.extend(self.home_utilisation());
-        resources.extend(self.contention_utilisation());
-        resources.extend(self.core_utilisation());
-        resources.sort_by(|left, right| right.utilisation.total_cmp(&left.utilisation));
-        resources
-    }
+/// Returns the most used resource of each kind, in descending order of utilisation.
+pub(super) fn resources(simulation: &Simulation) -> Vec<Resource> {
+    let mut resources = link_utilisation(simulation);
+    resources.extend(home_utilisation(simulation));
+    resources.extend(contention_utilisation(simulation));
+    resources.extend(core_utilisation(simulation));
+    resources.sort_by(|left, right| right.utilisation.total_cmp(&left.utilisation));
+    resources
+}
 
-    fn link_utilisation(&self) -> Vec<Resource> {
-        let end = self.tally.counters.end as f64;
-        let network = &self.interconnect.network;
-        // All directions have equally many links.
-        let times = |directions: &[&Direction], ports: usize, side: usize| -> Vec<Time> {
-            let busy_time = |(number, direction): (usize, &&Direction)| {
-                let port = network.ports.get(ports + number).and_then(Option::as_ref);
-                let busy = direction.busy + port.map_or(0, |port| port.busy(side));
-                busy / direction.links().max(1) as u64
-            };
-            directions.iter().enumerate().map(busy_time).collect()
+fn link_utilisation(simulation: &Simulation) -> Vec<Resource> {
+    let end = simulation.tally.counters.end as f64;
+    let network = &simulation.interconnect.network;
+    // All directions have equally many links.
+    let times = |directions: &[&Direction], ports: usize, side: usize| -> Vec<Time> {
+        let busy_time = |(number, direction): (usize, &&Direction)| {
+            let port = network.ports.get(ports + number).and_then(Option::as_ref);
+            let busy = direction.busy + port.map_or(0, |port| port.busy(side));
+            busy / direction.links().max(1) as u64
         };
-        let (up, down): (Vec<_>, Vec<_>) =
-            (network.up.iter().collect(), network.down.iter().collect());
-        let mut resources = vec![
-            ResourceKind::working("links from caches", "cache").busiest(&times(&up, 0, 0), end),
-            ResourceKind::working("links to caches", "cache").busiest(&times(&down, 0, 1), end),
+        directions.iter().enumerate().map(busy_time).collect()
+    };
+    let (up, down): (Vec<_>, Vec<_>) = (network.up.iter().collect(), network.down.iter().collect());
+    let mut resources = vec![
+        ResourceKind::working("links from caches", "cache").busiest(&times(&up, 0, 0), end),
+        ResourceKind::working("links to caches", "cache").busiest(&times(&down, 0, 1), end),
+    ];
+    let sides = [("links from homes", 0), ("links to homes", 1)];
+    for (name, side) in sides {
+        let of_homes = network.of_homes(side);
+        let times = times(&of_homes, up.len(), side);
+        resources.push(ResourceKind::working(name, "home").busiest(&times, end));
+    }
+    resources.into_iter().flatten().collect()
+}
+
+fn home_utilisation(simulation: &Simulation) -> Vec<Resource> {
+    let end = simulation.tally.counters.end as f64;
+    let mut resources: Vec<Option<Resource>> = Vec::new();
+    let Some(attribution) = &simulation.observer.attribution else {
+        return Vec::new();
+    };
+    if simulation.home.clocked.is_none() {
+        let units: Vec<Time> = simulation
+            .home
+            .units
+            .iter()
+            .map(|unit| unit.occupied)
+            .collect();
+        resources.push(ResourceKind::working("units of the home", "unit").busiest(&units, end));
+        let home = &simulation.tables.platform.home;
+        let capacity = |quantity: &Option<Quantity>| quantity.as_ref().map_or(1, |q| q.value);
+        let slots = [
+            ("memory reads of units", capacity(&home.reads)),
+            ("memory writes of units", capacity(&home.writes)),
+            ("coherence transactions of units", 1),
         ];
-        let sides = [("links from homes", 0), ("links to homes", 1)];
-        for (name, side) in sides {
-            let of_homes = network.of_homes(side);
-            let times = times(&of_homes, up.len(), side);
-            resources.push(ResourceKind::working(name, "home").busiest(&times, end));
-        }
-        resources.into_iter().flatten().collect()
-    }
-
-    fn home_utilisation(&self) -> Vec<Resource> {
-        let end = self.tally.counters.end as f64;
-        let mut resources: Vec<Option<Resource>> = Vec::new();
-        let Some(attribution) = &self.observer.attribution else {
-            return Vec::new();
-        };
-        if self.home.clocked.is_none() {
-            let units: Vec<Time> = self.home.units.iter().map(|unit| unit.occupied).collect();
-            resources.push(ResourceKind::working("units of the home", "unit").busiest(&units, end));
-            let home = &self.tables.platform.home;
-            let capacity =
-                |quantity: &Option<platform::Quantity>| quantity.as_ref().map_or(1, |q| q.value);
-            let slots = [
-                ("memory reads of units", capacity(&home.reads)),
-                ("memory writes of units", capacity(&home.writes)),
-                ("coherence transactions of units", 1),
-            ];
-            for ((name, slots), slot_kind) in slots.into_iter().zip(0..) {
-                let times: Vec<Time> = attribution
-                    .slots
-                    .iter()
-                    .map(|times| times[slot_kind])
-                    .collect();
-                let slot_resource = ResourceKind::held(name, "unit");
-                resources.push(slot_resource.busiest(&times, end * slots as f64));
-            }
-        }
-        for (name, kind) in [
-            ("buses of memory", "bus"),
-            ("banks of memory", "bank"),
-            ("ports of memory", "port"),
-        ] {
-            let busy_times = attribution
-                .memory
+        for ((name, slots), slot_kind) in slots.into_iter().zip(0..) {
+            let times: Vec<Time> = attribution
+                .slots
                 .iter()
-                .filter(|((_, resource_kind, _), _)| *resource_kind == kind);
-            let mut busy_times: Vec<_> = busy_times
-                .map(|(&(home, _, place), &time)| ((home, place), time))
+                .map(|times| times[slot_kind])
                 .collect();
-            busy_times.sort_unstable();
-            let count_per_memory = self.memories.first().map_or(0, |memory| memory.count(kind));
-            let mut times = vec![0; count_per_memory * self.memories.len()];
-            for ((home, place), time) in busy_times {
-                times[home * count_per_memory + place] += time;
-            }
-            resources.push(ResourceKind::working(name, kind).busiest(&times, end));
+            let slot_resource = ResourceKind::held(name, "unit");
+            resources.push(slot_resource.busiest(&times, end * slots as f64));
         }
-        resources.into_iter().flatten().collect()
     }
-
-    /// Returns the line, and the cache, for which others waited longest.
-    fn contention_utilisation(&self) -> Vec<Resource> {
-        let Some(attribution) = &self.observer.attribution else {
-            return Vec::new();
-        };
-        let end = self.tally.counters.end;
-        let contention_times = attribution.contention_times(end);
-        let kinds = [("contended lines", "line"), ("ways of caches", "cache")];
-        let most_contended = |(is_line, (name, unit_name)): (bool, (&str, &str))| {
-            let waits = contention_times
-                .iter()
-                .filter_map(|&(contended, time)| match contended {
-                    Contended::Line(line) => is_line.then_some((u64::from(line), time)),
-                    Contended::Ways(cache) => (!is_line).then_some((u64::from(cache.0), time)),
-                });
-            let waits: Vec<(u64, Time)> = waits.collect();
-            let (number, _) = *waits.first()?;
-            let times: Vec<Time> = waits.iter().map(|&(_, time)| time).collect();
-            let busiest = ResourceKind::held(name, unit_name).busiest(&times, end as f64)?;
-            Some(Resource {
-                which: Some(format!("{unit_name} {number}")),
-                ..busiest
-            })
-        };
-        [true, false]
-            .into_iter()
-            .zip(kinds)
-            .filter_map(most_contended)
-            .collect()
+    for (name, kind) in [
+        ("buses of memory", "bus"),
+        ("banks of memory", "bank"),
+        ("ports of memory", "port"),
+    ] {
+        let busy_times = attribution
+            .memory
+            .iter()
+            .filter(|((_, resource_kind, _), _)| *resource_kind == kind);
+        let mut busy_times: Vec<_> = busy_times
+            .map(|(&(home, _, place), &time)| ((home, place), time))
+            .collect();
+        busy_times.sort_unstable();
+        let (memories, count_per_memory) = simulation.memory.count(kind);
+        let mut times = vec![0; count_per_memory * memories];
+        for ((home, place), time) in busy_times {
+            times[home * count_per_memory + place] += time;
+        }
+        resources.push(ResourceKind::working(name, kind).busiest(&times, end));
     }
+    resources.into_iter().flatten().collect()
+}
 
-    /// Returns the utilisation of write buffers and of the cores' outstanding accesses.
-    fn core_utilisation(&self) -> Vec<Resource> {
-        let end = self.tally.counters.end as f64;
-        let mut resources = Vec::new();
-        let buffers = self.cores.buffer_entries() as usize;
-        if buffers > 0 {
-            let mean = ResourceKind::held("lines of write buffers", "line");
-            let mean = mean.busiest(&[self.tally.counters.buffered], buffers as f64 * end);
-            resources.extend(mean.map(|mean| Resource {
-                count: buffers,
-                ..mean
-            }));
-        }
-        let Some(attribution) = &self.observer.attribution else {
-            return resources;
-        };
-        // Cores have different amounts of work. Each counts until it has completed its own.
-        let (mut places, mut active_cores, mut share) = (0, 0, 0.0);
-        for (core, &(latency, last_done)) in attribution.cores.iter().enumerate() {
-            let capacity = self.groups.of_core(core as u16).outstanding;
-            places += capacity as usize;
-            if last_done > 0 {
-                active_cores += 1;
-                // Threads may have more accesses in flight than cores of a workload.
-                share += (latency as f64 / (f64::from(capacity) * last_done as f64)).min(1.0);
-            }
-        }
-        let mean = share / f64::from(active_cores.max(1));
-        resources.push(Resource {
-            name: IN_FLIGHT.into(),
-            which: None,
-            count: places,
-            utilisation: mean,
-            mean,
-            works: false,
-        });
-        resources
+/// Returns the line, and the cache, for which others waited longest.
+fn contention_utilisation(simulation: &Simulation) -> Vec<Resource> {
+    let Some(attribution) = &simulation.observer.attribution else {
+        return Vec::new();
+    };
+    let end = simulation.tally.counters.end;
+    let contention_times = attribution.contention_times(end);
+    let kinds = [("contended lines", "line"), ("ways of caches", "cache")];
+    let most_contended = |(is_line, (name, unit_name)): (bool, (&str, &str))| {
+        let waits = contention_times
+            .iter()
+            .filter_map(|&(contended, time)| match contended {
+                Contended::Line(line) => is_line.then_some((u64::from(line), time)),
+                Contended::Ways(cache) => (!is_line).then_some((u64::from(cache.0), time)),
+            });
+        let waits: Vec<(u64, Time)> = waits.collect();
+        let (number, _) = *waits.first()?;
+        let times: Vec<Time> = waits.iter().map(|&(_, time)| time).collect();
+        let busiest = ResourceKind::held(name, unit_name).busiest(&times, end as f64)?;
+        Some(Resource {
+            which: Some(format!("{unit_name} {number}")),
+            ..busiest
+        })
+    };
+    [true, false]
+        .into_iter()
+        .zip(kinds)
+        .filter_map(most_contended)
+        .collect()
+}
+
+/// Returns the utilisation of write buffers and of the cores' outstanding accesses.
+fn core_utilisation(simulation: &Simulation) -> Vec<Resource> {
+    let end = simulation.tally.counters.end as f64;
+    let mut resources = Vec::new();
+    let buffers = simulation.frontend.cores.buffer_entries() as usize;
+    if buffers > 0 {
+        let mean = ResourceKind::held("lines of write buffers", "line");
+        let mean = mean.busiest(&[simulation.tally.counters.buffered], buffers as f64 * end);
+        resources.extend(mean.map(|mean| Resource {
+            count: buffers,
+            ..mean
+        }));
     }
-
-    /// Returns the bottleneck. Working resources come before held ones, which may be held because of the former.
-    pub(super) fn limit(&self, resources: &[Resource]) -> Limit {
-        let busy = |works: bool| {
-            let mut candidates = resources
-                .iter()
-                .filter(move |resource| resource.works == works && resource.name != IN_FLIGHT);
-            candidates.find(|resource| resource.utilisation >= MIN_BOTTLENECK_UTILISATION)
-        };
-        if let Some(resource) = busy(true).or_else(|| busy(false)) {
-            let which = resource.which.as_ref();
-            let subject = match which {
-                Some(which) if resource.count > 1 => format!("of {}, {which}", resource.count),
-                Some(which) => which.clone(),
-                None => "it".into(),
-            };
-            return Limit {
-                name: resource.name.clone(),
-                utilisation: resource.utilisation,
-                reason: match resource.works {
-                    true => format!("{subject} is busy nearly all the time"),
-                    false => {
-                        format!("{subject} is occupied nearly all the time, and no other component is as busy")
-                    }
-                },
-            };
+    let Some(attribution) = &simulation.observer.attribution else {
+        return resources;
+    };
+    // Cores have different amounts of work. Each counts until it has completed its own.
+    let (mut places, mut active_cores, mut share) = (0, 0, 0.0);
+    for (core, &(latency, last_done)) in attribution.cores.iter().enumerate() {
+        let capacity = simulation.tables.groups.of_core(core as u16).outstanding;
+        places += capacity as usize;
+        if last_done > 0 {
+            active_cores += 1;
+            // Threads may have more accesses in flight than cores of a workload.
+            share += (latency as f64 / (f64::from(capacity) * last_done as f64)).min(1.0);
         }
-        let places = resources.iter().find(|resource| resource.name == IN_FLIGHT);
-        let utilisation = places.map_or(0.0, |resource| resource.utilisation);
-        if utilisation < MIN_BOTTLENECK_UTILISATION {
-            return Limit {
-                name: "work of cores".into(),
-                utilisation: 1.0 - utilisation,
-                reason: "cores are below their limit of outstanding accesses, and no component is saturated"
+    }
+    let mean = share / f64::from(active_cores.max(1));
+    resources.push(Resource {
+        name: IN_FLIGHT.into(),
+        which: None,
+        count: places,
+        utilisation: mean,
+        mean,
+        works: false,
+    });
+    resources
+}
+
+/// Returns the bottleneck. Working resources come before held ones, which may be held because of the former.
+pub(super) fn limit(simulation: &Simulation, resources: &[Resource]) -> Limit {
+    let busy = |works: bool| {
+        let mut candidates = resources
+            .iter()
+            .filter(move |resource| resource.works == works && resource.name != IN_FLIGHT);
+        candidates.find(|resource| resource.utilisation >= MIN_BOTTLENECK_UTILISATION)
+    };
+    if let Some(resource) = busy(true).or_else(|| busy(false)) {
+        let which = resource.which.as_ref();
+        let subject = match which {
+            Some(which) if resource.count > 1 => format!("of {}, {which}", resource.count),
+            Some(which) => which.clone(),
+            None => "it".into(),
+        };
+        return Limit {
+            name: resource.name.clone(),
+            utilisation: resource.utilisation,
+            reason: match resource.works {
+                true => format!("{subject} is busy nearly all the time"),
+                false => {
+                    format!("{subject} is occupied nearly all the time, and no other component is as busy")
+                }
+            },
+        };
+    }
+    let places = resources.iter().find(|resource| resource.name == IN_FLIGHT);
+    let utilisation = places.map_or(0.0, |resource| resource.utilisation);
+    if utilisation < MIN_BOTTLENECK_UTILISATION {
+        return Limit {
+            name: "work of cores".into(),
+            utilisation: 1.0 - utilisation,
+            reason:
+                "cores are below their limit of outstanding accesses, and no component is saturated"
                     .into(),
-            };
-        }
-        let parts = Part::ALL.into_iter().filter(|&part| part != Part::Queue);
-        let share = |part: &Part| {
-            self.observer
-                .attribution
-                .as_ref()
-                .map_or(0.0, |attribution| attribution.share(*part))
         };
-        let slow = parts
-            .map(|part| (part, share(&part)))
-            .find(|&(_, share)| share >= MIN_DOMINANT_SHARE);
-        Limit {
-            name: match slow {
-                Some((part, _)) => describe_dominant_part(part).into(),
-                None => IN_FLIGHT.into(),
-            },
-            utilisation,
-            reason: match slow {
-                Some((_, share)) => format!("cores are at their limit of outstanding accesses, and this component is {:.1} % of their latency", 100.0 * share),
-                None => "cores are at their limit of outstanding accesses; no single component dominates the latency".into(),
-            },
-        }
+    }
+    let parts = Part::ALL.into_iter().filter(|&part| part != Part::Queue);
+    let share = |part: &Part| {
+        simulation
+            .observer
+            .attribution
+            .as_ref()
+            .map_or(0.0, |attribution| attribution.share(*part))
+    };
+    let slow = parts
+        .map(|part| (part, share(&part)))
+        .find(|&(_, share)| share >= MIN_DOMINANT_SHARE);
+    Limit {
+        name: match slow {
+            Some((part, _)) => describe_dominant_part(part).into(),
+            None => IN_FLIGHT.into(),
+        },
+        utilisation,
+        reason: match slow {
+            Some((_, share)) => format!("cores are at their limit of outstanding accesses, and this component is {:.1} % of their latency", 100.0 * share),
+            None => "cores are at their limit of outstanding accesses; no single component dominates the latency".into(),
+        },
     }
 }
 

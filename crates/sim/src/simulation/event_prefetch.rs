@@ -5,144 +5,197 @@
 
 use cohkit_base::memory::prefetch_value;
 
-use super::{CheckedData, Event, Interconnect, LocalState, Simulation};
-use crate::agents::home::{self, HomeState};
-use crate::message::{Line, Message, HOME};
+use super::*;
+use crate::agents::program::ConfigurationId;
+use crate::components::tags::Tags;
 
 /// Minimum number of accesses in flight for which prefetching pays. The state of fewer accesses stays in the host's
 /// caches.
 const MIN_ACCESSES: u64 = 1024;
 
-impl Simulation {
-    /// True if enough accesses are in flight for prefetching to pay.
-    pub(super) fn is_prefetch_worthwhile(in_flight: u64) -> bool {
-        in_flight >= MIN_ACCESSES
-    }
+/// True if enough accesses are in flight for prefetching to pay.
+pub(super) fn is_worthwhile(in_flight: u64) -> bool {
+    in_flight >= MIN_ACCESSES
+}
 
-    /// Prefetches the state that the receiver of a message accesses first. The message is in flight for longer than
-    /// that takes.
-    #[inline]
-    pub(super) fn prefetch_receiver(&self, message: &Message) {
-        match message.to {
-            HOME => {
-                self.home.directory.prefetch(message.line);
-                self.contents.data.prefetch(message.line);
-            }
-            cache => (self.caches.ways).prefetch_tags(cache.index(), message.line),
+/// Prefetches the state that the receiver of a message accesses first. The message is in flight for longer than that
+/// takes.
+#[inline]
+pub(crate) fn prefetch_receiver(
+    context: &Context,
+    message: &Message,
+    ways: &Tags,
+    directory: &Paged<ConfigurationId>,
+    memory: &MainMemory,
+) {
+    if context.tables.platform.hosts.is_some() {
+        return;
+    }
+    match message.to {
+        HOME => {
+            directory.prefetch(message.line);
+            memory.prefetch(message.line);
         }
-        self.contents.oracle.prefetch(message.line);
+        cache => ways.prefetch_tags(cache.index(), message.line),
+    }
+    context.contents.oracle.prefetch(message.line);
+}
+
+/// Prefetches the state of the next events, in three stages: accesses and messages, then what these refer to.
+pub(super) fn prefetch_next_events(simulation: &mut Simulation) {
+    let Simulation {
+        local,
+        tables,
+        contents,
+        caches,
+        frontend,
+        home,
+        memory,
+        interconnect,
+        ..
+    } = simulation;
+    let LocalState {
+        queue,
+        accesses,
+        messages,
+        ..
+    } = local;
+    let state = NextEvents {
+        accesses,
+        messages,
+        tables,
+        oracle: &contents.oracle,
+        caches,
+        cores: &frontend.cores,
+        home,
+        memory,
+        network: &interconnect.network,
+        hosts: interconnect.hosts.as_deref(),
+    };
+    queue.announce_next(0, |event| state.prefetch_items(*event));
+    queue.announce_next(1, |event| state.prefetch_lines(*event));
+    queue.announce_next(2, |event| state.prefetch_entries(*event));
+}
+
+/// State that the next events access.
+struct NextEvents<'s> {
+    accesses: &'s Pool<Pending>,
+    messages: &'s Pool<Message>,
+    tables: &'s Tables,
+    oracle: &'s Oracle,
+    caches: &'s Caches,
+    cores: &'s Cores,
+    home: &'s Home,
+    memory: &'s MainMemory,
+    network: &'s Network,
+    /// Hosts, if the machine has some. Then messages use the links of the hosts only.
+    hosts: Option<&'s Hosts>,
+}
+
+impl NextEvents<'_> {
+    /// Prefetches the access or the message of an event.
+    #[inline(always)]
+    fn prefetch_items(&self, event: Event) {
+        match event {
+            Event::Core(index) | Event::Access(index) => self.accesses.prefetch(index),
+            Event::Switch(index, _) | Event::Deliver(index) => self.messages.prefetch(index),
+            _ => {}
+        }
     }
 
-    /// Prefetches the state of the next events.
-    pub(super) fn prefetch_next_events(&mut self) {
-        let LocalState {
-            queue,
-            accesses,
-            messages,
-            ..
-        } = &mut self.local;
-        let (caches, cores, kinds) = (&self.caches, &self.cores, &self.tables.kinds);
-        let CheckedData { data, oracle } = &self.contents;
-        let Interconnect { network, hosts, .. } = &self.interconnect;
-        let HomeState {
-            program: home,
-            units,
-            directory,
-            ..
-        } = &self.home;
-        // With hosts, messages use the links of the hosts only.
-        let hosts = hosts.as_deref();
-        let prefetch_home_state = |line: Line| {
-            prefetch_value(&units[home::unit_of(units, line)]);
-            directory.prefetch(line);
-            oracle.prefetch(line);
-            data.prefetch(line);
-        };
-        let prefetch_core = |number: u16| {
-            if let Some(core) = cores.cores.get(usize::from(number)) {
-                prefetch_value(core);
-            }
-        };
-        let prefetch_buffer = |number: u16| {
-            if let Some(core) = cores.cores.get(usize::from(number)) {
-                core.prefetch();
-            }
-        };
-        queue.announce_next(0, |event| match *event {
-            Event::Core(index) | Event::Access(index) => accesses.prefetch(index),
-            Event::Switch(index, _) | Event::Deliver(index) => messages.prefetch(index),
-            _ => {}
-        });
-        queue.announce_next(1, |event| match *event {
-            Event::Core(index) => {
-                let access = &accesses[index];
-                prefetch_core(access.core);
-            }
+    /// Prefetches the state of the line, the core and the links of an event.
+    #[inline(always)]
+    fn prefetch_lines(&self, event: Event) {
+        match event {
+            Event::Core(index) => self.prefetch_core(self.accesses[index].core),
             Event::Access(index) => {
-                let access = &accesses[index];
-                caches.ways.prefetch_tags(access.cache.index(), access.line);
-                oracle.prefetch(access.line);
-                prefetch_core(access.core);
-                if let Some(hosts) = hosts {
+                let access = &self.accesses[index];
+                (self.caches.ways).prefetch_tags(access.cache.index(), access.line);
+                self.oracle.prefetch(access.line);
+                self.prefetch_core(access.core);
+                if let Some(hosts) = self.hosts {
                     hosts.prefetch(access.cache, access.line);
                 }
             }
-            Event::Drained(core, _) => {
-                prefetch_core(core);
+            Event::Drained(core, _) => self.prefetch_core(core),
+            Event::Switch(index, _) if self.hosts.is_none() => {
+                let directions = self.network.links_of(&self.messages[index]);
+                directions.into_iter().for_each(prefetch_value);
             }
-            Event::Switch(index, _) if hosts.is_none() => network
-                .links_of(&messages[index])
-                .into_iter()
-                .for_each(prefetch_value),
             Event::Deliver(index) => {
-                let message = &messages[index];
-                match hosts {
-                    None => prefetch_value(network.links_of(message)[1]),
+                let message = &self.messages[index];
+                match self.hosts {
+                    None => prefetch_value(self.network.links_of(message)[1]),
                     Some(hosts) => hosts.prefetch(message.to, message.line),
                 }
                 match message.to {
-                    HOME => prefetch_home_state(message.line),
+                    HOME => self.prefetch_home(message.line),
                     cache => {
-                        caches.ways.prefetch_tags(cache.index(), message.line);
-                        oracle.prefetch(message.line);
+                        (self.caches.ways).prefetch_tags(cache.index(), message.line);
+                        self.oracle.prefetch(message.line);
                     }
                 }
             }
-            Event::Read(line) | Event::Written(line) => prefetch_home_state(line),
-            Event::Unit(number) => prefetch_value(&units[number as usize]),
+            Event::Read(line) | Event::Written(line) => self.prefetch_home(line),
+            Event::Unit(number) => prefetch_value(&self.home.units[number as usize]),
             _ => {}
-        });
-        queue.announce_next(2, |event| match *event {
-            Event::Core(index) => {
-                let access = &accesses[index];
-                prefetch_buffer(access.core);
-            }
+        }
+    }
+
+    /// Prefetches the entry of the line, the write buffer and the circuits of an event.
+    #[inline(always)]
+    fn prefetch_entries(&self, event: Event) {
+        match event {
+            Event::Core(index) => self.prefetch_buffer(self.accesses[index].core),
             Event::Access(index) => {
-                let access = &accesses[index];
-                caches.ways.prefetch(access.cache.index(), access.line);
-                prefetch_buffer(access.core);
+                let access = &self.accesses[index];
+                (self.caches.ways).prefetch(access.cache.index(), access.line);
+                self.prefetch_buffer(access.core);
             }
-            Event::Drained(core, _) => {
-                prefetch_buffer(core);
-            }
-            Event::Switch(index, _) if hosts.is_none() => {
-                let message = &messages[index];
-                let circuit = kinds[message.kind.index()].circuit;
-                let directions = network.links_of(message).into_iter();
+            Event::Drained(core, _) => self.prefetch_buffer(core),
+            Event::Switch(index, _) if self.hosts.is_none() => {
+                let message = &self.messages[index];
+                let circuit = self.tables.kind_of(message).circuit;
+                let directions = self.network.links_of(message).into_iter();
                 directions.for_each(|direction| direction.prefetch(circuit));
             }
             Event::Deliver(index) => {
-                let message = &messages[index];
-                if hosts.is_none() {
-                    network.links_of(message)[1].prefetch(kinds[message.kind.index()].circuit);
+                let message = &self.messages[index];
+                if self.hosts.is_none() {
+                    let circuit = self.tables.kind_of(message).circuit;
+                    self.network.links_of(message)[1].prefetch(circuit);
                 }
                 match message.to {
-                    HOME => home.prefetch(directory.get(message.line)),
-                    cache => caches.ways.prefetch(cache.index(), message.line),
+                    HOME => self.prefetch_configuration(message.line),
+                    cache => (self.caches.ways).prefetch(cache.index(), message.line),
                 }
             }
-            Event::Read(line) | Event::Written(line) => home.prefetch(directory.get(line)),
+            Event::Read(line) | Event::Written(line) => self.prefetch_configuration(line),
             _ => {}
-        });
+        }
+    }
+
+    fn prefetch_home(&self, line: Line) {
+        prefetch_value(&self.home.units[self.tables.unit_of(line)]);
+        self.home.directory.prefetch(line);
+        self.oracle.prefetch(line);
+        self.memory.prefetch(line);
+    }
+
+    fn prefetch_configuration(&self, line: Line) {
+        let configuration = self.home.directory.get(line);
+        self.home.executor.program.prefetch(configuration);
+    }
+
+    fn prefetch_core(&self, number: u16) {
+        if let Some(core) = self.cores.cores.get(usize::from(number)) {
+            prefetch_value(core);
+        }
+    }
+
+    fn prefetch_buffer(&self, number: u16) {
+        if let Some(core) = self.cores.cores.get(usize::from(number)) {
+            core.prefetch();
+        }
     }
 }

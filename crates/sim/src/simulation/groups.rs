@@ -78,8 +78,6 @@ impl Group {
 
 /// All caching agents and cores of a machine.
 pub(crate) struct Groups {
-    /// Earliest time at which the next access may leave each core; empty if no kind has an issue interval.
-    next_departures: Vec<Time>,
     pub groups: Vec<Group>,
 }
 
@@ -120,25 +118,9 @@ impl Groups {
                 streams: workload.pattern != crate::components::traffic::Pattern::Sequential,
             }
         });
-        let groups: Vec<Group> = groups.collect();
-        let has_issue_interval = groups.iter().any(|group| group.issue > 0);
         Groups {
-            next_departures: vec![0; if has_issue_interval { cores.into() } else { 0 }],
-            groups,
+            groups: groups.collect(),
         }
-    }
-
-    /// Returns when an access that is ready at `time` leaves its core.
-    #[inline(always)]
-    pub fn departure_time(&mut self, core: u16, time: Time) -> Time {
-        if self.next_departures.is_empty() {
-            return time;
-        }
-        let issue = self.of_core(core).issue;
-        let next_departure = &mut self.next_departures[usize::from(core)];
-        let departure = time.max(*next_departure);
-        *next_departure = departure + issue;
-        departure
     }
 
     #[inline(always)]

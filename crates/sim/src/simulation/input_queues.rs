@@ -12,8 +12,7 @@ use std::collections::VecDeque;
 use cohkit_protocol::protocol::MessageId;
 
 use super::*;
-use crate::agents::program::{number_of, Act, Answer, Transition};
-use crate::attribution::Step;
+use crate::agents::program::{number_of, Act, Transition};
 
 /// One input queue.
 #[derive(Clone, Default)]
@@ -62,7 +61,7 @@ impl InputQueues {
     }
 
     /// Returns the network of an input queue, and the agent that owns the queue.
-    fn owner(&self, number: usize) -> (&protocol::Network, usize) {
+    pub fn owner(&self, number: usize) -> (&protocol::Network, usize) {
         (&self.networks[number / self.agents], number % self.agents)
     }
 
@@ -70,112 +69,100 @@ impl InputQueues {
     pub fn has_messages(&self) -> bool {
         self.queues.iter().any(|queue| !queue.arrived.is_empty())
     }
-}
 
-impl Simulation {
     /// Returns the input queue of an agent for messages of this kind.
-    fn input_queue(&self, kind: MessageId, to: Agent, line: Line) -> Option<usize> {
-        let network = self.tables.kinds[kind.index()].network?;
-        Some(usize::from(network) * self.input_queues.agents + self.agent_number(to, line))
+    fn find(&self, tables: &Tables, kind: MessageId, to: Agent, line: Line) -> Option<usize> {
+        let network = tables.kinds[kind.index()].network?;
+        Some(usize::from(network) * self.agents + tables.agent_number(to, line))
     }
 
-    fn receiver_queue(&self, message: &Message) -> Option<usize> {
-        self.input_queue(message.kind, message.to, message.line)
+    /// Returns the input queue of a message's receiver.
+    pub fn of_receiver(&self, tables: &Tables, message: &Message) -> Option<usize> {
+        self.find(tables, message.kind, message.to, message.line)
     }
 
     /// Occupies a place of the receiver's input queue for a message that is sent.
-    pub(super) fn occupy_place(&mut self, message: &Message) {
-        if let Some(number) = self.receiver_queue(message) {
-            self.input_queues.queues[number].occupied += 1;
+    pub fn occupy_place(&mut self, tables: &Tables, message: &Message) {
+        if let Some(number) = self.of_receiver(tables, message) {
+            self.queues[number].occupied += 1;
         }
     }
 
-    /// Puts an arrived message into its input queue; without one, presents it to its receiver.
-    pub(super) fn enter_input_queue(&mut self, index: u32) {
-        let Some(number) = self.receiver_queue(&self.local.messages[index]) else {
-            return self.present_message(index);
-        };
-        self.dequeue_from_circuit(index);
-        self.observe(Fact::Deferred {
-            index,
-            step: Step::InputQueue,
-        });
-        self.input_queues.queues[number].arrived.push_back(index);
-        self.present_first(number);
+    /// Appends an arrived message to an input queue.
+    pub fn add(&mut self, number: usize, index: u32) {
+        self.queues[number].arrived.push_back(index);
     }
 
-    /// Presents the first message of an input queue to its receiver, unless one is presented already.
-    fn present_first(&mut self, number: usize) {
-        let queue = &self.input_queues.queues[number];
+    /// Returns the message of an input queue to present to its receiver, unless one is presented already.
+    pub fn next_message(
+        &mut self,
+        number: usize,
+        context: &Context,
+        order_tracker: &OrderTracker,
+    ) -> Option<u32> {
+        let queue = &mut self.queues[number];
         if queue.presented {
-            return;
+            return None;
         }
         let first_in_order = queue.arrived.iter().position(|&index| {
-            let message = &self.local.messages[index];
-            let kind = &self.tables.kinds[message.kind.index()];
-            !self.interconnect.order_tracker.holds_back(kind, message)
+            let message = &context.local.messages[index];
+            !order_tracker.holds_back(context.tables.kind_of(message), message)
         });
-        let queue = &mut self.input_queues.queues[number];
-        let Some(index) = first_in_order.and_then(|position| queue.arrived.remove(position)) else {
-            return;
-        };
+        let index = queue.arrived.remove(first_in_order?)?;
         queue.arrived.push_front(index);
         queue.presented = true;
-        let step = match self.local.messages[index].to {
-            HOME => Step::Unit,
-            _ => Step::LineAtCache,
-        };
-        self.observe(Fact::Deferred { index, step });
-        self.present_message(index);
+        Some(index)
     }
 
     /// Removes the first message of an input queue, which has been taken, and frees its place.
-    pub(super) fn dequeue_from_input_queue(&mut self, message: &Message) {
-        let Some(number) = self.receiver_queue(message) else {
+    pub fn remove_first(&mut self, context: &mut Context, message: &Message) {
+        let Some(number) = self.of_receiver(context.tables, message) else {
             return;
         };
-        let queue = &mut self.input_queues.queues[number];
+        let queue = &mut self.queues[number];
         queue.arrived.pop_front();
         queue.occupied -= 1;
-        let event = Event::InputQueue(number as u32);
-        self.local.queue.push(self.local.now, event);
+        context.schedule(context.now(), Event::InputQueue(number as u32));
     }
 
-    /// Presents the next message of an input queue, and retries the rows that wait for room in it.
-    pub(super) fn advance_input_queue(&mut self, number: usize) {
-        let queue = &mut self.input_queues.queues[number];
+    /// Lets an input queue present its next message. Returns the agents that wait for room in it.
+    pub fn release_first(&mut self, number: usize) -> Vec<usize> {
+        let queue = &mut self.queues[number];
         queue.presented = false;
-        let waiting = std::mem::take(&mut queue.waiting);
-        self.present_first(number);
-        for agent in waiting {
-            self.retry_waiting(agent);
-        }
+        std::mem::take(&mut queue.waiting)
     }
 
     /// True if the row of a transition must wait because an input queue has too little room for its messages.
     #[inline(always)]
-    pub(crate) fn waits_for_room(
+    pub fn waits_for_room(
         &mut self,
-        agent: Agent,
-        line: Line,
+        context: &mut Context,
+        program: &Program,
+        (agent, line): (Agent, Line),
         transition: &Transition,
         consumed: Option<&Message>,
     ) -> bool {
-        if self.input_queues.is_empty() {
+        if self.is_empty() {
             return false;
         }
-        let full_queue = self.full_queue(agent, line, transition, consumed);
+        let full_queue = self.full_queue(context.tables, program, line, transition, consumed);
         if let Some(full_queue) = full_queue {
-            self.wait_for_room(full_queue, agent, line);
+            self.wait_for_room(context, full_queue, agent, line);
         }
         full_queue.is_some()
     }
 
     /// Counts a stall, and lets an agent retry when a message of a full input queue is taken.
-    fn wait_for_room(&mut self, full_queue: usize, agent: Agent, line: Line) {
-        self.tally.counters.stall(Stall::InputQueue);
-        let agent = self.agent_number(agent, line);
-        let waiting = &mut self.input_queues.queues[full_queue].waiting;
+    fn wait_for_room(
+        &mut self,
+        context: &mut Context,
+        full_queue: usize,
+        agent: Agent,
+        line: Line,
+    ) {
+        context.tally.counters.stall(Stall::InputQueue);
+        let agent = context.tables.agent_number(agent, line);
+        let waiting = &mut self.queues[full_queue].waiting;
         if !waiting.contains(&agent) {
             waiting.push(agent);
         }
@@ -183,30 +170,30 @@ impl Simulation {
 
     /// Returns an input queue with too little room for the messages of a transition. The message that the row consumes
     /// frees its place first.
-    fn full_queue(
+    pub fn full_queue(
         &self,
-        agent: Agent,
+        tables: &Tables,
+        program: &Program,
         line: Line,
         transition: &Transition,
         consumed: Option<&Message>,
     ) -> Option<usize> {
-        let program = match agent {
-            HOME => &self.home.program,
-            _ => &self.remote,
-        };
         let target_queues = transition.acts().filter_map(|act| match program.act(act) {
-            Act::Send { message, to, .. } => {
-                self.input_queue(message, number_of(to), self.line_of(message, line, to))
-            }
+            Act::Send { message, to, .. } => self.find(
+                tables,
+                message,
+                number_of(to),
+                tables.line_of(message, line, to),
+            ),
             _ => None,
         });
         let mut target_queues: Vec<usize> = target_queues.collect();
         target_queues.sort_unstable();
-        let freed = consumed.and_then(|message| self.receiver_queue(message));
+        let freed = consumed.and_then(|message| self.of_receiver(tables, message));
         let is_full = |target_queues: &&[usize]| {
             let number = target_queues[0];
-            let occupied = self.input_queues.queues[number].occupied + target_queues.len() - 1;
-            let (network, _) = self.input_queues.owner(number);
+            let occupied = self.queues[number].occupied + target_queues.len() - 1;
+            let (network, _) = self.owner(number);
             !network.has_room(occupied - usize::from(freed == Some(number)))
         };
         target_queues
@@ -216,18 +203,21 @@ impl Simulation {
     }
 
     /// Describes the blocked input queues: the first message of each, the reason why it is not taken, and the agents
-    /// that wait for room.
-    pub(crate) fn blocked_input_queues(&mut self) -> Vec<String> {
-        let names = self.local_lifelines();
+    /// that wait for room. `head_block_reason` returns the reason for a message.
+    pub fn describe_blocked(
+        &self,
+        tables: &Tables,
+        messages: &Pool<Message>,
+        mut head_block_reason: impl FnMut(&Message) -> String,
+    ) -> Vec<String> {
+        let names = &tables.names.local_lifelines;
         let mut sentences = Vec::new();
-        for number in 0..self.input_queues.queues.len() {
-            let (network, receiver) = self.input_queues.owner(number);
+        for (number, queue) in self.queues.iter().enumerate() {
+            let (network, receiver) = self.owner(number);
             let place = format!("network {} at {}", network.name, names[receiver]);
-            let occupancy = network.capacity.map(|capacity| {
-                let occupied = self.input_queues.queues[number].occupied;
-                format!("{occupied} of {capacity} places are occupied")
-            });
-            let queue = &self.input_queues.queues[number];
+            let occupancy = network
+                .capacity
+                .map(|capacity| format!("{} of {capacity} places are occupied", queue.occupied));
             let waiting = queue.waiting.iter().map(|&agent| names[agent].as_str());
             let waiting: Vec<&str> = waiting.collect();
             if let (false, Some(occupancy)) = (waiting.is_empty(), occupancy) {
@@ -239,44 +229,15 @@ impl Simulation {
             let Some(&head) = queue.arrived.front() else {
                 continue;
             };
-            let (message, queued) = (self.local.messages[head], queue.arrived.len() - 1);
-            let message_text = self.message_text(&message);
-            let from = &names[self.agent_number(message.from, message.sender_line())];
-            let reason = self.head_block_reason(&message, &names);
+            let (message, queued) = (messages[head], queue.arrived.len() - 1);
+            let message_text = tables.message_text(&message);
+            let sender = tables.agent_number(message.from, message.sender_line());
+            let (from, line) = (&names[sender], message.line);
+            let reason = head_block_reason(&message);
             sentences.push(format!(
-                "{message_text} of line {} from {from} is the first in {place}, {queued} behind it: {reason}",
-                message.line
+                "{message_text} of line {line} from {from} is the first in {place}, {queued} behind it: {reason}"
             ));
         }
         sentences
-    }
-
-    /// Returns the reason why the first message of an input queue is not taken.
-    fn head_block_reason(&mut self, message: &Message, names: &[String]) -> String {
-        let (agent, line) = (message.to, message.line);
-        let input = Self::input(message);
-        let configuration = match agent {
-            HOME => self.home.directory.get(line),
-            cache => self.caches.configuration(cache, line),
-        };
-        let transition = match agent {
-            HOME => self.home_step(line, configuration, &input),
-            cache => self.remote_step(cache, line, configuration, &input),
-        };
-        let full_queue = match transition.answer {
-            Answer::Take => self.full_queue(agent, line, &transition, Some(message)),
-            _ => None,
-        };
-        if let Some(full_queue) = full_queue {
-            let (network, receiver) = self.input_queues.owner(full_queue);
-            let (name, receiver) = (&network.name, &names[receiver]);
-            return format!("its row waits for room in network {name} at {receiver}");
-        }
-        let receiver = &names[self.agent_number(agent, line)];
-        let state = self.state_text(agent, line, configuration);
-        match self.awaited_messages(agent, configuration) {
-            Some(awaited) => format!("{receiver} is in {state} and waits for {awaited}"),
-            None => format!("{receiver} is in {state}"),
-        }
     }
 }

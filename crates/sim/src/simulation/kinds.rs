@@ -3,10 +3,10 @@
 use cohkit_protocol::protocol::PointOrder;
 
 use crate::components::hosts::field_bytes;
-use crate::platform::Quantity;
 use cohkit_protocol::protocol::{self, Type};
 
 use super::*;
+use cohkit_units::Quantity;
 
 /// Properties of a message kind.
 #[derive(Clone, Copy)]
@@ -36,8 +36,8 @@ pub(crate) struct Kind {
     pub network: Option<u8>,
     /// Index of its virtual circuit.
     pub circuit: u8,
-    /// True if a remote performs an access with the bytes without caching them: [`Protocol::used_once`].
-    pub used_once: bool,
+    /// True if a remote performs an access with the bytes without caching them: [`Protocol::is_single_use`].
+    pub is_single_use: bool,
 }
 
 impl Kind {
@@ -83,7 +83,7 @@ fn has_messages_between_homes(protocol: &Protocol, order: usize) -> bool {
 }
 
 /// Lets receivers enforce these orders: each message stays behind those sent before it.
-pub(super) fn enforce_at_receivers(kinds: &mut [Kind], orders: &[usize]) {
+fn enforce_at_receivers(kinds: &mut [Kind], orders: &[usize]) {
     for kind in kinds {
         kind.is_receiver_ordered |= kind
             .order_group
@@ -92,7 +92,22 @@ pub(super) fn enforce_at_receivers(kinds: &mut [Kind], orders: &[usize]) {
 }
 
 /// Computes the properties of each message kind.
-pub(super) fn kinds(protocol: &Protocol, hosts: Option<&platform::Hosts>) -> Vec<Kind> {
+pub(super) fn kinds(
+    protocol: &Protocol,
+    hosts: Option<&platform::Hosts>,
+    quantities: &[KindQuantities],
+) -> Vec<Kind> {
+    let mut kinds = kinds_of_protocol(protocol, hosts);
+    let links = quantities.iter().map(|quantities| quantities.link);
+    for layer in links.filter_map(|link| link.layer.as_ref()) {
+        let orders = layer::receiver_ordered(protocol, layer.framing);
+        enforce_at_receivers(&mut kinds, &orders);
+    }
+    kinds
+}
+
+/// Computes the properties of each message kind, without those that links add.
+fn kinds_of_protocol(protocol: &Protocol, hosts: Option<&platform::Hosts>) -> Vec<Kind> {
     let group = |id| protocol.order_of(protocol.message(id).channel);
     let number = |position| protocol.orders.len() + protocol.channels.len() + position;
     // A link that keeps M behind N may keep both in one order: this is among the permitted behaviours.
@@ -149,7 +164,7 @@ pub(super) fn kinds(protocol: &Protocol, hosts: Option<&platform::Hosts>) -> Vec
                     position.map(|position| position as u8)
                 }),
                 circuit: group.unwrap_or(protocol.orders.len() + message.channel.index()) as u8,
-                used_once: protocol.used_once(id),
+                is_single_use: protocol.is_single_use(id),
             }
         })
         .collect()

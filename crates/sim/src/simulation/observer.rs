@@ -1,21 +1,18 @@
 //! The observer of a run: latency breakdown, timeline and trace. It does not affect simulated behaviour.
 //!
-//! Agents report facts through [`Simulation::observe`], the interconnect through the observer's own methods. A run without an observer tests one flag for
-//! each fact.
+//! Components report facts through [`Context::observe`]. A run without an observer tests one flag for each fact.
 
 use super::*;
-use crate::agents::home::unit_of;
 use crate::agents::program::ConfigurationId;
-use crate::attribution::{Contended, Explanation, MessageRecord, Step, Transaction};
+use crate::attribution::{Contended, MessageRecord, Step, Transaction};
 use crate::components::memory::UncontendedOp;
 use crate::message::Work;
-use crate::spaces::Side;
-use crate::timeline::{Count, Filter, Recorded, Timeline};
+use crate::timeline::Count;
 
 /// Recorders of a run, each if requested.
 pub(crate) struct Observer {
     /// True if anything is recorded: a single test before all recorders.
-    enabled: bool,
+    pub enabled: bool,
     /// Latency breakdown, and the timeline.
     pub attribution: Option<Box<Attribution>>,
     pub trace: Option<Trace>,
@@ -74,12 +71,23 @@ impl Observer {
     }
 }
 
+/// Latencies of the links on which a message has arrived at its receiver or at the switch.
+#[derive(Clone, Copy)]
+pub(crate) struct PathTimes {
+    pub at_receiver: bool,
+    pub is_switched: bool,
+    /// Serialisation and wire latency without contention.
+    pub uncontended: (Time, Time),
+    /// True if delays on the links are random.
+    pub is_random: bool,
+}
+
 /// A fact about a run. Accesses and messages are given by their index in their pool, or by value after their removal.
 pub(crate) enum Fact<'f> {
     /// A message has been sent; it is ready at a time that is not in the past.
     Sent { message: &'f Message, ready: Time },
     /// A message has arrived at its receiver or at the switch.
-    Arrived { index: u32, at_receiver: bool },
+    Arrived { index: u32, path: PathTimes },
     /// A message waits outside its queue at its receiver, or returns to the queue.
     Deferred { index: u32, step: Step },
     /// The home takes an input.
@@ -95,9 +103,12 @@ pub(crate) enum Fact<'f> {
         agent: Agent,
         line: Line,
         configuration: ConfigurationId,
+        /// True if the text depends on registers besides the configuration.
+        has_registers: bool,
+        text: &'f dyn Fn() -> String,
     },
     /// An access has reached its cache, for the first time or again.
-    Reached { access: u32 },
+    Reached { access: u32, is_translated: bool },
     /// An access waits at its core, behind the write buffer.
     WaitsAtCore { access: u32 },
     /// An access has found its set full.
@@ -130,10 +141,10 @@ pub(crate) enum Fact<'f> {
     OperationStarted { line: Line, write: bool },
 }
 
-impl Simulation {
+impl Context<'_> {
     /// Reports a fact to the observer.
     #[inline(always)]
-    pub(crate) fn observe(&mut self, fact: Fact) {
+    pub fn observe(&mut self, fact: Fact) {
         if self.observer.is_enabled() {
             self.record(fact);
         }
@@ -144,7 +155,7 @@ impl Simulation {
     fn record(&mut self, fact: Fact) {
         match fact {
             Fact::Sent { message, ready } => self.note_send(message, ready),
-            Fact::Arrived { index, at_receiver } => self.note_arrived(index, at_receiver),
+            Fact::Arrived { index, path } => self.note_arrived(index, path),
             Fact::Deferred { index, step } => self.note_deferred(index, step),
             Fact::TakenAtHome {
                 work,
@@ -156,8 +167,13 @@ impl Simulation {
                 agent,
                 line,
                 configuration,
-            } => self.note_state(agent, line, configuration),
-            Fact::Reached { access } => self.note_reached(access),
+                has_registers,
+                text,
+            } => self.note_state((agent, line), configuration, has_registers, text),
+            Fact::Reached {
+                access,
+                is_translated,
+            } => self.note_reached(access, is_translated),
             Fact::WaitsAtCore { access } => self.note_waits_at_core(access),
             Fact::WaitsForWay { access } => self.note_waiting_for_way(access),
             Fact::Begun { access, from } => self.note_begun(access, from),
@@ -183,96 +199,35 @@ impl Simulation {
         }
     }
 
-    /// Enables the latency breakdown, from the start of the run; with each access if `records_transactions`.
-    pub(crate) fn enable_breakdown(&mut self, records_transactions: bool) {
-        self.observer.enabled = true;
-        self.observer.attribution = Some(Box::new(Attribution::new(
-            self.home.units.len(),
-            self.groups.cores().into(),
-            records_transactions,
-        )));
-    }
-
-    /// Enables the latency breakdown and the timeline, from the start of the run. `side` names the space if there are
-    /// two.
-    ///
-    /// # Errors
-    /// The filter names an agent that does not exist.
-    pub(crate) fn enable_timeline(
-        &mut self,
-        filter: &Filter,
-        side: Option<Side>,
-    ) -> Result<(), String> {
-        let cores = self.groups.cores().into();
-        let agents = self.local_lifelines();
-        let messages: Vec<String> = self.message_names().collect();
-        let timeline = Timeline::new(filter, &agents, &messages, cores, side)?;
-        self.enable_breakdown(false);
-        if let Some(attribution) = &mut self.observer.attribution {
-            attribution.timeline = Some(Box::new(timeline));
-        }
-        Ok(())
-    }
-
-    /// Adds the breakdown and the timeline to the statistics.
-    pub(crate) fn add_breakdown(&mut self, statistics: &mut Statistics) {
-        statistics.timeline = self.take_timeline().map(Box::new);
-        statistics.explanation = Some(Box::new(self.explanation()));
-    }
-
-    fn take_timeline(&mut self) -> Option<Recorded> {
-        let links = self
-            .interconnect
-            .network
-            .up
-            .iter()
-            .map(|links| links.links() as u64);
-        let links = links.sum();
-        let timeline = self.observer.attribution.as_mut()?.timeline.take()?;
-        Some(timeline.recorded(self.tally.counters.end, links))
-    }
-
     /// Records the state of a line in an agent after it has consumed a message or other work.
-    fn note_state(&mut self, agent: Agent, line: Line, configuration: ConfigurationId) {
-        let (now, number) = (self.local.now, self.agent_number(agent, line));
+    fn note_state(
+        &mut self,
+        (agent, line): (Agent, Line),
+        configuration: ConfigurationId,
+        has_registers: bool,
+        text: &dyn Fn() -> String,
+    ) {
+        let (now, number) = (self.local.now, self.tables.agent_number(agent, line));
         // The description of a configuration is cached. A configuration excludes registers, so descriptions with
         // registers are not.
-        let is_cacheable = self.registers_of(agent, line).is_empty();
-        let key = is_cacheable.then_some((agent == HOME, configuration));
-        let mut attribution = self.observer.attribution.take();
-        if let Some(timeline) = attribution
-            .as_mut()
-            .and_then(|attribution| attribution.timeline.as_mut())
-        {
-            let state_text = || self.state_text(agent, line, configuration);
-            timeline.record_state(number, line, key, state_text, now);
-        }
-        self.observer.attribution = attribution;
-        if self.is_traced(line) {
-            let state = self.state_text(agent, line, configuration);
-            self.note(agent, line, Action::Becomes { state });
-        }
-    }
-
-    /// Discards cached state descriptions, because numbers of configurations are being reused.
-    pub(super) fn note_sweep(&mut self) {
+        let key = (!has_registers).then_some((agent == HOME, configuration));
         let attribution = self.observer.attribution.as_mut();
         if let Some(timeline) = attribution.and_then(|attribution| attribution.timeline.as_mut()) {
-            timeline.forget_states();
+            timeline.record_state(number, line, key, text, now);
+        }
+        if self.is_traced(line) {
+            self.note(agent, line, Action::Becomes { state: text() });
         }
     }
 
     /// Records that an access has reached its cache, for the first time or again.
-    fn note_reached(&mut self, index: u32) {
+    fn note_reached(&mut self, index: u32, is_translated: bool) {
         let (now, event) = (self.local.now, self.tally.counters.events);
         let Some(attribution) = &mut self.observer.attribution else {
             return;
         };
         let access = &self.local.accesses[index];
-        let translations = self.translations.as_ref();
-        let is_translated = translations
-            .is_some_and(|translations| translations.has_virtual_address(index, access.cache));
-        let request = self.groups.of_cache(access.cache).request;
+        let request = self.tables.groups.of_cache(access.cache).request;
         let recorded = attribution.accesses.get(index);
         let mut active = recorded.unwrap_or_else(|| attribution.new_access(access.issued));
         attribution.end_contention(active.contended.take(), now);
@@ -342,11 +297,13 @@ impl Simulation {
     }
 
     /// Records a sent message, which is ready at a time that is not in the past.
-    pub(crate) fn note_sent(&mut self, message: &Message, ready: Time) {
+    pub fn note_sent(&mut self, message: &Message, ready: Time) {
         let (now, event) = (self.local.now, self.tally.counters.events);
         let is_forward = self.tables.kinds[message.kind.index()].class == Some(Class::Forward);
-        let unit = unit_of(&self.home.units, message.line);
-        let sender = self.agent_number(message.from, message.sender_line());
+        let unit = self.tables.unit_of(message.line);
+        let sender = self
+            .tables
+            .agent_number(message.from, message.sender_line());
         let Some(attribution) = &mut self.observer.attribution else {
             return;
         };
@@ -382,23 +339,15 @@ impl Simulation {
     }
 
     /// Records the arrival of a message at its receiver or at the switch.
-    fn note_arrived(&mut self, index: u32, at_receiver: bool) {
+    fn note_arrived(&mut self, index: u32, path: PathTimes) {
         let (now, message) = (self.local.now, self.local.messages[index]);
-        let (switch, switched) = (
-            self.tables.times.switch,
-            self.interconnect.network.is_switched(),
-        );
-        let is_local = message.from == HOME && message.to == HOME && !switched;
-        // Without a switch all homes are at one place.
-        if self.observer.attribution.is_none() || is_local {
-            return;
-        }
-        let direction = match at_receiver {
-            true => self.interconnect.network.links_to_receiver(&message),
-            false => self.interconnect.network.links_from_sender(&message),
-        };
-        let (serialisation_time, wire_time) = direction.uncontended_times(message.kind);
-        let is_random = direction.is_random();
+        let PathTimes {
+            at_receiver,
+            is_switched,
+            uncontended: (serialisation_time, wire_time),
+            is_random,
+        } = path;
+        let switch_time = self.tables.times.switch;
         let Some(attribution) = &mut self.observer.attribution else {
             return;
         };
@@ -423,8 +372,8 @@ impl Simulation {
         let counter = match (message.from, message.to) {
             (HOME, HOME) => None,
             (HOME, _) => at_receiver.then_some(Count::ToCaches),
-            _ if switched && at_receiver && message.to != HOME => Some(Count::ToCaches),
-            _ => (!switched || !at_receiver).then_some(Count::FromCaches),
+            _ if is_switched && at_receiver && message.to != HOME => Some(Count::ToCaches),
+            _ => (!is_switched || !at_receiver).then_some(Count::FromCaches),
         };
         if let (Some(timeline), Some(counter)) = (&mut attribution.timeline, counter) {
             timeline.add_interval(counter, begin, now - wire_time);
@@ -437,7 +386,8 @@ impl Simulation {
                 true => Step::ForwardWire,
                 false => Step::Switch,
             };
-            record.chain = attribution.extend_chain(record.chain, now + switch, switch_step, kind);
+            record.chain =
+                attribution.extend_chain(record.chain, now + switch_time, switch_step, kind);
         }
         attribution.messages.insert(message.flight, record);
     }
@@ -464,13 +414,13 @@ impl Simulation {
     }
 
     /// Records that the home takes an input.
-    pub(crate) fn note_taken_at_home(&mut self, work: Work, line: Line, message: Option<&Message>) {
+    pub fn note_taken_at_home(&mut self, work: Work, line: Line, message: Option<&Message>) {
         let (now, event) = (self.local.now, self.tally.counters.events);
-        let unit = unit_of(&self.home.units, line);
-        let home = self.agent_number(HOME, line);
-        let default_step = match self.home.clocked {
-            Some(_) => Step::Clocked,
-            None => Step::Unit,
+        let unit = self.tables.unit_of(line);
+        let home = self.tables.agent_number(HOME, line);
+        let default_step = match self.tables.has_clocked_home {
+            true => Step::Clocked,
+            false => Step::Unit,
         };
         let Some(attribution) = &mut self.observer.attribution else {
             return;
@@ -510,7 +460,7 @@ impl Simulation {
     /// Records that a cache takes a message.
     fn note_taken_by_cache(&mut self, message: &Message) {
         let (now, event) = (self.local.now, self.tally.counters.events);
-        let receiver = self.agent_number(message.to, message.line);
+        let receiver = self.tables.agent_number(message.to, message.line);
         if let Some(attribution) = &mut self.observer.attribution {
             if let Some(timeline) = &mut attribution.timeline {
                 timeline.record_taken(receiver, message, now);
@@ -527,14 +477,6 @@ impl Simulation {
         }
     }
 
-    /// Returns a memory operation on a line as it would be without contention, from its arrival at memory.
-    #[cold]
-    pub(crate) fn uncontended(&self, arrival: Time, line: Line) -> UncontendedOp {
-        let homes = self.memories.len();
-        self.memories[line as usize & (homes - 1)]
-            .uncontended_operation(arrival, line >> homes.trailing_zeros())
-    }
-
     /// Records the components of a memory operation for a unit.
     fn note_memory_operation(
         &mut self,
@@ -543,7 +485,7 @@ impl Simulation {
         uncontended: &UncontendedOp,
     ) {
         let (to_memory, from_memory) = self.tables.times.path;
-        let number = line as usize & (self.memories.len() - 1);
+        let number = self.tables.home_of(line);
         let (now, event) = (self.local.now, self.tally.counters.events);
         let Some(attribution) = &mut self.observer.attribution else {
             return;
@@ -564,7 +506,7 @@ impl Simulation {
     /// Records the memory operation that has just started, for the unit that receives its completion.
     fn note_operation(&mut self, line: Line, write: bool) {
         let (now, event) = (self.local.now, self.tally.counters.events);
-        let unit = unit_of(&self.home.units, line);
+        let unit = self.tables.unit_of(line);
         let Some(attribution) = &mut self.observer.attribution else {
             return;
         };
@@ -597,7 +539,7 @@ impl Simulation {
     /// Records an access that has completed at its cache, or that the protocol does not have.
     fn note_finished(&mut self, index: u32, access: &Pending, hit: bool, performed: bool) {
         let (now, event) = (self.local.now, self.tally.counters.events);
-        let group = self.groups.of_cache(access.cache);
+        let group = self.tables.groups.of_cache(access.cache);
         let done = now + if hit { group.hit } else { group.fill };
         let Some(attribution) = &mut self.observer.attribution else {
             return;
@@ -620,16 +562,6 @@ impl Simulation {
                 transaction(access, done),
             );
         }
-    }
-
-    /// Evaluates the records of the run.
-    fn explanation(&mut self) -> Explanation {
-        let resources = self.resources();
-        let limit = self.limit(&resources);
-        let attribution = self.observer.attribution.take();
-        let attribution =
-            attribution.map_or_else(|| Attribution::new(0, 0, false), |attribution| *attribution);
-        attribution.explanation(resources, limit)
     }
 }
 

@@ -1,9 +1,11 @@
 //! Configuration of a run, and its validation.
 
 use super::*;
+use cohkit_protocol::controller::Event as Cause;
+use cohkit_protocol::protocol::Home;
 
 use cohkit_protocol::construct::construction_cache::constructed;
-use cohkit_protocol::construct::rights::KnownRights;
+use cohkit_protocol::construct::permissions::KnownPermissions;
 use cohkit_protocol::pending_access::Accesses;
 use cohkit_protocol::remotes::KindId;
 
@@ -159,13 +161,13 @@ impl Setup {
         }
         let remotes = platform.all_remotes() as u16;
         let constructed = constructed(&protocol, remotes).map_err(NoScenario::Home)?;
-        let (home, rights) = (*constructed).clone();
+        let (home, permissions) = (*constructed).clone();
         Ok(Setup::from_parts(
             protocol,
             home,
             platform,
             scenario,
-            Some(rights),
+            Some(permissions),
         ))
     }
 
@@ -185,7 +187,7 @@ impl Setup {
         home: Controller,
         platform: Platform,
         scenario: Arc<dyn Playable>,
-        rights: Option<KnownRights>,
+        permissions: Option<KnownPermissions>,
     ) -> Setup {
         // These cores have the components that loads and stores need.
         let workload_of = |cores: u32| {
@@ -208,7 +210,7 @@ impl Setup {
             clocked: None,
             play: Some(Play {
                 scenario,
-                rights,
+                permissions,
                 until: None,
                 warm_up: 0,
                 tables: false,
@@ -411,6 +413,28 @@ fn check_spaces(setup: &Setup) -> Result<(), String> {
     }
 }
 
+/// Rejects several homes, or several remotes, where the setup supports only one.
+fn check_single_home(setup: &Setup) -> Result<(), String> {
+    let platform = &setup.platform;
+    let single_home_feature = match (&setup.clocked, &setup.play) {
+        (Some(_), _) => Some("a home in hardware"),
+        (_, Some(play)) if !play.scenario.threads_only() => Some("a device application"),
+        _ => None,
+    };
+    if let (Some(feature), homes @ 2..) = (single_home_feature, platform.homes()) {
+        return Err(format!(
+            "{feature} needs a machine with one home, not {homes}"
+        ));
+    }
+    if setup.clocked.is_some() && platform.all_remotes() != 1 {
+        let remotes = platform.all_remotes();
+        return Err(format!(
+            "a home in hardware serves one remote, not {remotes}"
+        ));
+    }
+    Ok(())
+}
+
 /// Validates a setup.
 pub(super) fn check(setup: &Setup) -> Result<(), String> {
     let platform = &setup.platform;
@@ -455,22 +479,7 @@ pub(super) fn check(setup: &Setup) -> Result<(), String> {
         check_workload(workload, remote_count, platform.lines)?;
     }
     check_spaces(setup)?;
-    let single_home_feature = match (&setup.clocked, &setup.play) {
-        (Some(_), _) => Some("a home in hardware"),
-        (_, Some(play)) if !play.scenario.threads_only() => Some("a device application"),
-        _ => None,
-    };
-    if let (Some(feature), homes @ 2..) = (single_home_feature, platform.homes()) {
-        return Err(format!(
-            "{feature} needs a machine with one home, not {homes}"
-        ));
-    }
-    if setup.clocked.is_some() && platform.all_remotes() != 1 {
-        let remotes = platform.all_remotes();
-        return Err(format!(
-            "a home in hardware serves one remote, not {remotes}"
-        ));
-    }
+    check_single_home(setup)?;
     platform.check()?;
     check_range(
         "lines of memory",

@@ -1,5 +1,8 @@
 //! State of a run that several components use, by its scope: one space, the copies of lines, and what is counted.
 
+use cohkit_protocol::protocol::Permission;
+use rustc_hash::FxHashMap;
+
 use super::*;
 
 /// Time, pending events, and the messages and accesses in flight in one space.
@@ -11,6 +14,42 @@ pub(crate) struct LocalState {
     pub accesses: Pool<Pending>,
     /// Number of the last message sent.
     pub flights: u32,
+    /// Number of lines in caches.
+    pub cached_lines: u64,
+    /// Locks of the device, or of the level above.
+    pub locks: Locks,
+}
+
+/// Lines that the home has locked for the agent behind it: the device, the application, or the cache above.
+#[derive(Default)]
+pub(crate) struct Locks(FxHashMap<Line, Permission>);
+
+impl Locks {
+    /// Locks a line, after which caches keep at most permission `ensures`.
+    pub fn lock(&mut self, line: Line, ensures: Permission) {
+        let permission = match ensures {
+            Permission::None => Permission::Write,
+            _ => Permission::Read,
+        };
+        self.0.insert(line, permission);
+    }
+
+    /// Ends the lock of a line, if there is one.
+    pub fn unlock(&mut self, line: Line) {
+        self.0.remove(&line);
+    }
+
+    /// Returns the permission that the agent has for a line under its lock.
+    #[inline]
+    pub fn permission(&self, line: Line) -> Permission {
+        self.0.get(&line).copied().unwrap_or(Permission::None)
+    }
+
+    /// True if no line is locked.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
 }
 
 impl LocalState {
@@ -23,6 +62,8 @@ impl LocalState {
             messages: Pool::default(),
             accesses: Pool::default(),
             flights: 0,
+            cached_lines: 0,
+            locks: Locks::default(),
         }
     }
 }
@@ -37,20 +78,17 @@ pub(crate) struct CheckedData {
 #[derive(Default)]
 pub(crate) struct RunTally {
     pub counters: Counters,
-    /// Time of the last performed access, or of a later one that is expected: see
-    /// [`Simulation::postpone_watchdog`].
+    /// Time of the last performed access, or of a later one that is expected: see [`RunTally::postpone_watchdog`].
     pub last_performed: Time,
     /// Number of unfinished accesses of cores.
     pub in_flight: u64,
 }
 
-/// Connections to other levels and spaces; empty for a machine of one level and one space.
-#[derive(Default)]
-pub(crate) struct Neighbours {
-    /// View of the upper level, if this is the lower of two levels.
-    pub upper_level: Option<Box<UpperLevel>>,
-    /// View of the lower level, if this is the upper of two levels.
-    pub lower_level: Option<Box<LowerLevel>>,
-    /// Port for accesses from another space, if there is one.
-    pub port: Option<Box<Port>>,
+impl RunTally {
+    /// Restarts the watchdog at `time`, now or later: an access is performed then, and no other progress is expected
+    /// before.
+    #[inline]
+    pub fn postpone_watchdog(&mut self, time: Time) {
+        self.last_performed = self.last_performed.max(time);
+    }
 }

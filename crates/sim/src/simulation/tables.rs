@@ -1,8 +1,10 @@
 //! Tables of a run that do not change after its construction.
 
-use std::cell::OnceCell;
-
-use cohkit_protocol::value_text::AgentNames;
+use cohkit_protocol::controller::Local;
+use cohkit_protocol::execute::Receiver;
+use cohkit_protocol::protocol::MessageId;
+use cohkit_protocol::remotes::Remotes;
+use cohkit_units::Quantity;
 
 use super::*;
 
@@ -33,7 +35,7 @@ impl Times {
     fn new(platform: &Platform, clocked: bool) -> Times {
         let home = &platform.home;
         // A clocked home models its own delays, up to its ports.
-        let home_delay = |quantity: &platform::Quantity| if clocked { 0 } else { quantity.value };
+        let home_delay = |quantity: &Quantity| if clocked { 0 } else { quantity.value };
         let path = home_delay(&home.memory_path);
         let local = home_delay(&home.local_path);
         Times {
@@ -60,8 +62,11 @@ pub(crate) struct Tables {
     pub kinds: Vec<Kind>,
     /// Messages of the protocol, in the order of the protocol file.
     pub protocol_messages: Vec<protocol::Message>,
-    /// Names of the agents, computed on first use.
-    pub agent_names: OnceCell<AgentNames>,
+    pub names: Names,
+    /// Caches and cores by kind.
+    pub groups: Groups,
+    /// Local operations of the home.
+    pub locals: Vec<Local>,
     /// True if the protocol declares which messages are responses to forwards. Then the end of a coherence transaction
     /// can be detected.
     pub declares_responses: bool,
@@ -71,25 +76,109 @@ pub(crate) struct Tables {
     pub line_bytes: u32,
     /// Number of homes in the protocol file.
     pub homes: u16,
+    /// Number of memories, one behind each home, and of units of all homes. Powers of two.
+    pub memories: usize,
+    pub units: usize,
+    /// True if caches send the bytes of stores to the home, which performs them.
+    pub caches_send_stores: bool,
+    /// True if a clocked home replaces the units.
+    pub has_clocked_home: bool,
+    /// Number of the cache above, and number of caches there, if this is the lower of two levels.
+    pub cache_above: Option<(Agent, u16)>,
     /// True if memory is prefetched for upcoming events.
     pub prefetches_events: bool,
 }
 
 impl Tables {
     /// Creates the tables of a setup. `in_flight` is the maximum number of outstanding accesses of cores.
-    pub fn new(setup: &Setup, kinds: Vec<Kind>, in_flight: u64) -> Tables {
-        let protocol = &setup.protocol;
+    pub fn new(
+        setup: &Setup,
+        kinds: Vec<Kind>,
+        groups: Groups,
+        (remotes, remote): (Remotes, &Program),
+        in_flight: u64,
+    ) -> Tables {
+        let (protocol, platform) = (&setup.protocol, &setup.platform);
+        let memories = platform.homes();
         Tables {
-            times: Times::new(&setup.platform, setup.clocked.is_some()),
+            times: Times::new(platform, setup.clocked.is_some()),
             declares_responses: kinds.iter().any(|kind| kind.class == Some(Class::Answer)),
             kinds,
             protocol_messages: protocol.messages.clone(),
-            agent_names: OnceCell::new(),
+            names: Names::new(protocol, &setup.home, remotes),
+            groups,
+            locals: setup.home.locals.clone(),
             bounds: protocol.bounds.clone(),
-            platform: setup.platform.clone(),
+            platform: platform.clone(),
             line_bytes: protocol.line_bytes,
             homes: protocol.homes,
-            prefetches_events: Simulation::is_prefetch_worthwhile(in_flight),
+            memories: memories as usize,
+            units: (memories * platform.home.slices.value * platform.home.units.value) as usize,
+            caches_send_stores: remote.sends_stores,
+            has_clocked_home: setup.clocked.is_some(),
+            cache_above: None,
+            prefetches_events: event_prefetch::is_worthwhile(in_flight),
         }
+    }
+
+    /// Returns the properties of a message's kind.
+    #[inline(always)]
+    pub fn kind_of(&self, message: &Message) -> &Kind {
+        &self.kinds[message.kind.index()]
+    }
+
+    /// Returns the index of a line's home. A message about no line has that index as its line number.
+    #[inline]
+    pub fn home_of(&self, line: Line) -> usize {
+        line as usize & (self.memories - 1)
+    }
+
+    /// Returns the index of the unit that a line belongs to. The lowest bits select the slice, those above them its unit.
+    #[inline]
+    pub fn unit_of(&self, line: Line) -> usize {
+        line as usize & (self.units - 1)
+    }
+
+    /// Returns the line of a message. A message about no line has the number of its receiving or sending home instead.
+    #[inline(always)]
+    pub fn line_of(&self, kind: MessageId, line: Line, to: Receiver) -> Line {
+        if self.kinds[kind.index()].about_line {
+            return line;
+        }
+        match to {
+            Receiver::HomeAt(home) => home.into(),
+            Receiver::Home | Receiver::Remote(_) => self.home_of(line) as Line,
+        }
+    }
+
+    /// True if a core is in front of one of these caches, not those of another machine of the same level.
+    pub fn has_core(&self, core: u16) -> bool {
+        self.cache_above
+            .is_none_or(|(cache, caches)| core / self.groups.caches() % caches == cache.0)
+    }
+
+    /// Returns the number of an agent: caches, then homes; `line` selects the home.
+    pub fn agent_number(&self, agent: Agent, line: Line) -> usize {
+        let home = line as usize % usize::from(self.homes);
+        match agent {
+            HOME => usize::from(self.groups.caches()) + home,
+            remote => remote.index(),
+        }
+    }
+
+    /// Returns the name of an agent.
+    pub fn agent_name(&self, agent: Agent) -> &str {
+        &self.names.agents[self.agent_number(agent, 0)]
+    }
+
+    /// Iterates over the names of the messages, in the order of the protocol file.
+    pub fn message_names(&self) -> impl Iterator<Item = String> + '_ {
+        (self.protocol_messages.iter()).map(|message| message.name.clone())
+    }
+
+    /// Formats a message with its fields.
+    pub fn message_text(&self, message: &Message) -> String {
+        let kind = &self.protocol_messages[message.kind.index()];
+        self.names.values.message(kind, &message.fields)
     }
 }

@@ -1,29 +1,25 @@
-//! Trace recording for one line or all lines, and the names of agents in traces.
+//! Trace recording for one line or all lines.
 
 use super::*;
-use crate::agents::program::ConfigurationId;
+use crate::data::Copy;
+use crate::message::Work;
 use cohkit_base::sequence::Step;
 
-impl Simulation {
-    /// Records every event on the traced line, or on all lines if they share state.
-    pub(crate) fn record_full_trace(&mut self, protocol: &Protocol) {
-        (self.observer).record_full_trace(protocol.line_coupling().is_some());
-    }
-
+impl Context<'_> {
     /// True if steps of this line are recorded.
     #[inline]
-    pub(crate) fn is_traced(&self, line: Line) -> bool {
+    pub fn is_traced(&self, line: Line) -> bool {
         self.observer.is_traced(line)
     }
 
     #[cold]
-    pub(super) fn note_send(&mut self, message: &Message, ready: Time) {
+    pub fn note_send(&mut self, message: &Message, ready: Time) {
         self.note_sent(message, ready);
         if !self.is_traced(message.line) {
             return;
         }
         let action = Action::Send {
-            message: self.message_text(message),
+            message: self.tables.message_text(message),
             to: self.lifeline(message.to, message.line),
             flight: message.flight,
         };
@@ -31,9 +27,9 @@ impl Simulation {
     }
 
     #[cold]
-    pub(crate) fn note_receive(&mut self, message: &Message) {
+    pub fn note_receive(&mut self, message: &Message) {
         let action = Action::Receive {
-            message: self.message_text(message),
+            message: self.tables.message_text(message),
             from: self.lifeline(message.from, message.sender_line()),
             flight: message.flight,
         };
@@ -57,7 +53,7 @@ impl Simulation {
 
     /// Records an action of an agent on a traced line.
     #[cold]
-    pub(crate) fn note(&mut self, agent: Agent, line: Line, action: Action) {
+    pub fn note(&mut self, agent: Agent, line: Line, action: Action) {
         self.record_step(agent, line, Some(line), action);
     }
 
@@ -75,70 +71,68 @@ impl Simulation {
 
     /// Returns the lifeline of an agent; `line` selects the home.
     fn lifeline(&self, agent: Agent, line: Line) -> usize {
-        let first_lifeline = self
-            .neighbours
-            .upper_level
-            .as_ref()
-            .map_or(0, |above| above.lifelines);
-        first_lifeline + self.agent_number(agent, line)
+        self.tables.names.first_lifeline + self.tables.agent_number(agent, line)
     }
 
-    pub(super) fn agent_number(&self, agent: Agent, line: Line) -> usize {
-        let home = line as usize % usize::from(self.tables.homes);
-        match agent {
-            HOME => usize::from(self.groups.caches()) + home,
-            remote => remote.index(),
+    /// Records that the home takes an input, also in the trace.
+    pub fn note_work(&mut self, work: Work, line: Line, message: Option<&Message>) {
+        self.note_taken_at_home(work, line, message);
+        if !self.is_traced(line) {
+            return;
         }
-    }
-
-    pub(crate) fn agent_name(&self, agent: Agent) -> String {
-        if let Some(above) = &self.neighbours.upper_level {
-            return self.lifelines_below(above.cache)[self.agent_number(agent, 0)].clone();
-        }
-        match agent {
-            HOME => self.home.program.controller().name.clone(),
-            remote => self.remote.remote_name(remote),
-        }
-    }
-
-    /// Returns the names of the agents as in the lifelines of charts.
-    pub(crate) fn agent_names(&self) -> &AgentNames {
-        self.tables.agent_names.get_or_init(|| {
-            let mut remotes = match &self.neighbours.upper_level {
-                Some(above) => self.lifelines_below(above.cache),
-                None => self.local_lifelines(),
-            };
-            let homes = remotes.split_off(usize::from(self.groups.caches()));
-            AgentNames { remotes, homes }
-        })
-    }
-
-    /// Formats a configuration of an agent for a line.
-    pub(crate) fn state_text(
-        &self,
-        agent: Agent,
-        line: Line,
-        configuration: ConfigurationId,
-    ) -> String {
-        let program = match agent {
-            HOME => &self.home.program,
-            _ => &self.remote,
+        let what = match (work, message) {
+            (_, Some(message)) => return self.note_receive(message),
+            (Work::Read(_), _) => "takes the memory's data".to_string(),
+            (Work::Written(_), _) => "hears that memory is done".to_string(),
+            (Work::Local(_, local), _) => {
+                format!("takes {}", self.tables.locals[local as usize].name)
+            }
+            _ => "takes the unlock".to_string(),
         };
-        let registers = self.registers_of(agent, line);
-        program.configuration_text(configuration, registers, self.agent_names())
+        self.note(HOME, line, Action::Does { what });
     }
 
-    /// Iterates over the names of the messages, in the order of the protocol file.
-    pub(crate) fn message_names(&self) -> impl Iterator<Item = String> + '_ {
-        self.tables
-            .protocol_messages
-            .iter()
-            .map(|message| message.name.clone())
+    /// Records an access of a cache that its controller takes.
+    pub fn note_access(&mut self, cache: Agent, line: Line, access: Access) {
+        // An access about no line is recorded for every traced line, as it may affect each of them.
+        if self.is_traced(line)
+            || self.observer.is_enabled() && !access.about_line() && self.observer.trace.is_some()
+        {
+            let what = access.name().to_string();
+            self.note(cache, line, Action::Does { what });
+        }
     }
 
-    /// Formats a message with its fields.
-    pub(crate) fn message_text(&self, message: &Message) -> String {
-        let kind = &self.tables.protocol_messages[message.kind.index()];
-        self.agent_names().message(kind, &message.fields)
+    /// Records an access that the page table does not permit. A complete trace omits it: it contains performed accesses
+    /// only.
+    #[cold]
+    pub fn note_refused(&mut self, access: &Pending) {
+        let trace = self.observer.trace.as_ref();
+        let is_shown = trace.is_some_and(|trace| !trace.is_complete);
+        if is_shown && self.is_traced(access.line) {
+            let what = format!("{} is refused", access.kind.name());
+            self.note(access.cache, access.line, Action::Does { what });
+        }
+    }
+
+    /// Records an access performed in a cache's own copy, with the value of its word, in a complete trace.
+    #[cold]
+    pub fn note_performed(&mut self, access: &Pending, copy: Copy) {
+        let trace = self.observer.trace.as_ref();
+        if !trace.is_some_and(|trace| trace.is_complete) {
+            return;
+        }
+        let Pending {
+            line, word, kind, ..
+        } = *access;
+        let value_text = match access.purpose {
+            Purpose::Core if kind != Access::WriteLine => {
+                let value = self.contents.data.word(line, copy, word);
+                format!(" of word {word}: {value}")
+            }
+            _ => String::new(),
+        };
+        let what = format!("performs a {}{value_text}", kind.name());
+        self.note(access.cache, line, Action::Does { what });
     }
 }

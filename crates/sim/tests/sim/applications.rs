@@ -13,7 +13,7 @@ use cohkit_application::rpc_bus::BusCalls;
 use cohkit_application::shared_table::SharedTable;
 use cohkit_application::view::{Client, Maintainer, Order, View};
 use cohkit_protocol::controller::Access;
-use cohkit_protocol::protocol::Right;
+use cohkit_protocol::protocol::Permission;
 use cohkit_sim::components::traffic::{Pattern, Workload};
 use cohkit_sim::explain::FailureKind;
 use cohkit_sim::kernel::SECOND;
@@ -38,20 +38,21 @@ fn machine(scenario: Arc<dyn Playable>, remotes: u16, seed: u64) -> Setup {
         platform.cores.write_buffer.value = 2 * line;
         platform.cores.l1.value = 4 * line;
     }
-    let mut setup = Setup::with_scenario(protocol, platform, scenario).expect("there is a home");
+    let mut setup =
+        Setup::with_scenario(protocol, platform, scenario).expect("protocol with a home");
     setup.seed = seed;
     setup.oracle = Level::Bytes;
     setup
 }
 
 fn play(setup: &Setup) -> Result<Tally, String> {
-    let mut simulation = Simulation::new(setup, None).expect("it makes sense");
+    let mut simulation = Simulation::new(setup, None).expect("valid setup");
     simulation.run().map_err(|failure| failure.to_string())?;
     Ok(simulation.tally())
 }
 
 /// Runs a scenario with all seeds. COHKIT_SEED=n repeats one.
-fn torture(name: &str, scenario: impl Fn(u64) -> Arc<dyn Playable>, judge: impl Fn(u64, &Tally)) {
+fn torture(scenario: impl Fn(u64) -> Arc<dyn Playable>, judge: impl Fn(u64, &Tally)) {
     for seed in setups::seeds(SEEDS) {
         let remotes = 1 + (seed % 3) as u16;
         let mut setup = machine(scenario(seed), remotes, seed);
@@ -60,9 +61,9 @@ fn torture(name: &str, scenario: impl Fn(u64) -> Arc<dyn Playable>, judge: impl 
             setup.platform.home.local_interval.value = 200_000;
         }
         let tally = play(&setup).unwrap_or_else(|failure| {
-            panic!(
-                "COHKIT_SEED={seed} cargo test -p cohkit-sim --test sim applications::{name}\n{failure}"
-            )
+            let thread = std::thread::current();
+            let test = thread.name().unwrap_or("applications::");
+            panic!("COHKIT_SEED={seed} cargo test -p cohkit-sim --test sim {test}\n{failure}")
         });
         judge(seed, &tally);
     }
@@ -81,7 +82,6 @@ fn shared_table() {
         thread: Some(150),
     };
     torture(
-        "shared_table",
         |seed| Arc::new(table(seed)),
         |seed, tally| {
             assert_eq!(tally.counts["device increments"], 200);
@@ -103,7 +103,6 @@ fn invalidation() {
         cached: false,
     };
     torture(
-        "invalidation",
         |seed| Arc::new(engine(seed)),
         |seed, tally| {
             assert_eq!(tally.counts["invalidated"], 60);
@@ -116,7 +115,6 @@ fn invalidation() {
 #[test]
 fn prefetcher() {
     torture(
-        "prefetcher",
         |seed| {
             Arc::new(Prefetch {
                 lines: 64,
@@ -140,7 +138,6 @@ fn prefetcher() {
 #[test]
 fn rpc() {
     torture(
-        "rpc",
         |seed| {
             Arc::new(Calls::new(
                 1 + (seed % 3) as u32,
@@ -159,7 +156,6 @@ fn rpc() {
 #[test]
 fn rpc_over_a_bus() {
     torture(
-        "rpc_over_a_bus",
         |seed| {
             Arc::new(BusCalls {
                 contexts: 1 + (seed % 3) as u32,
@@ -178,19 +174,20 @@ fn rpc_over_a_bus() {
 
 /// Reading long results word by word is not polling.
 #[test]
-fn long_results_are_read() {
+fn reading_long_results_is_not_polling() {
     let calls = BusCalls {
         contexts: 1,
         words: 4096,
         calls: Some(2),
         descriptors: true,
     };
-    let platform = Platform::shipped("enzian-dc-bram").expect("it ships");
+    let platform = Platform::shipped("enzian-dc-bram").expect("shipped platform");
     let setup = Setup::with_scenario(protocol("eci"), platform, Arc::new(calls));
-    let tally = play(&setup.expect("there is a home")).expect("it ends");
+    let tally = play(&setup.expect("protocol with a home")).expect("completed run");
     assert_eq!(tally.counts["calls"], 2);
 }
 
+/// Returns a lock table whose parameters depend on the seed.
 fn locks(seed: u64, messages: bool) -> LockTable {
     LockTable {
         cached: false,
@@ -208,7 +205,6 @@ fn locks(seed: u64, messages: bool) -> LockTable {
 #[test]
 fn locks_in_memory() {
     torture(
-        "locks_in_memory",
         |seed| Arc::new(locks(seed, false)),
         |seed, tally| {
             let count = |name| tally.counts.get(name).copied().unwrap_or(0);
@@ -221,7 +217,6 @@ fn locks_in_memory() {
 #[test]
 fn locks_by_messages() {
     torture(
-        "locks_by_messages",
         |seed| Arc::new(locks(seed, true)),
         |seed, tally| {
             let count = |name| tally.counts.get(name).copied().unwrap_or(0);
@@ -234,12 +229,12 @@ fn locks_by_messages() {
 
 /// Transactions that the end of the run interrupts release the device's locks.
 #[test]
-fn locks_are_given_back_when_the_time_is_over() {
+fn locks_are_released_at_the_end_of_the_run() {
     for (messages, seed) in [(false, 3), (true, 3), (false, 9), (true, 9)] {
         let mut table = locks(seed, messages);
         table.transactions = None;
         let mut setup = machine(Arc::new(table), 1, seed);
-        let play_settings = setup.play.as_mut().expect("it is one");
+        let play_settings = setup.play.as_mut().expect("setup with a scenario");
         play_settings.until = Some(50_000_000);
         let tally = play(&setup).unwrap_or_else(|failure| panic!("{seed} {messages}: {failure}"));
         assert!(tally.counts["device locks"] > 20, "{:?}", tally.counts);
@@ -263,9 +258,8 @@ fn view(seed: u64, incremental: bool) -> View {
 }
 
 #[test]
-fn view_brought_up_to_date() {
+fn incremental_view_is_correct() {
     torture(
-        "view_brought_up_to_date",
         |seed| Arc::new(view(seed, true)),
         |_, tally| {
             assert_eq!(tally.counts["transactions"], 5);
@@ -275,9 +269,8 @@ fn view_brought_up_to_date() {
 }
 
 #[test]
-fn view_computed_anew() {
+fn recomputed_view_is_correct() {
     torture(
-        "view_computed_anew",
         |seed| Arc::new(view(seed, false)),
         |seed, tally| {
             let scenario = view(seed, true);
@@ -297,10 +290,10 @@ fn view_computed_anew() {
 
 /// The thread detects a row that the device's view lacks.
 #[test]
-fn a_wrong_view_is_found() {
+fn wrong_view_is_detected() {
     #[derive(Clone)]
-    struct Forgetful(View);
-    impl Scenario for Forgetful {
+    struct WrongView(View);
+    impl Scenario for WrongView {
         type Application = Maintainer;
         type Thread = Client;
         fn lines(&self) -> Line {
@@ -332,17 +325,17 @@ fn a_wrong_view_is_found() {
             self.0.verify(application, threads, contents)
         }
     }
-    let setup = machine(Arc::new(Forgetful(view(1, true))), 1, 1);
-    let failure = play(&setup).err().expect("it is found");
-    let expected = "materialised view: after 5 of 5 transactions the view was wrong";
+    let setup = machine(Arc::new(WrongView(view(1, true))), 1, 1);
+    let failure = play(&setup).err().expect("detected wrong view");
+    let expected = "materialised view: the view was wrong after 5 of 5 transactions";
     assert!(failure.contains(expected), "{failure}");
 }
 
-/// An application that breaks the contract in one of several ways when the CPU reads line 3.
+/// An application that breaks its contract in one of several ways when the CPU reads line 3.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-struct Breaker(&'static str);
+struct ContractBreaker(&'static str);
 
-impl Application for Breaker {
+impl Application for ContractBreaker {
     fn name(&self) -> &str {
         "breaker"
     }
@@ -403,7 +396,7 @@ impl Application for Breaker {
             }
             Event::Changed {
                 line,
-                to: Right::Write,
+                to: Permission::Write,
                 ..
             } => actions.local(line, Operation::Clean, false),
             _ => {}
@@ -413,9 +406,9 @@ impl Application for Breaker {
 
 /// A thread that loads words of some lines, and stores to line 6.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-struct Loads(Vec<Line>);
+struct LineLoads(Vec<Line>);
 
-impl Thread for Loads {
+impl Thread for LineLoads {
     fn step(&mut self, _result: u64) -> Step {
         match self.0.pop() {
             Some(line @ 6) => Step::Store {
@@ -429,25 +422,31 @@ impl Thread for Loads {
     }
 }
 
+/// Scenario with a breaker and threads that load these lines.
 #[derive(Clone)]
-struct Broken(&'static str, Vec<Vec<Line>>);
+struct BreakerScenario(&'static str, Vec<Vec<Line>>);
 
-impl Scenario for Broken {
-    type Application = Breaker;
-    type Thread = Loads;
+impl Scenario for BreakerScenario {
+    type Application = ContractBreaker;
+    type Thread = LineLoads;
     fn lines(&self) -> Line {
         8
     }
     fn terminates(&self) -> bool {
         true
     }
-    fn application(&self) -> Breaker {
-        Breaker(self.0)
+    fn application(&self) -> ContractBreaker {
+        ContractBreaker(self.0)
     }
-    fn threads(&self) -> Vec<Loads> {
-        self.1.iter().cloned().map(Loads).collect()
+    fn threads(&self) -> Vec<LineLoads> {
+        self.1.iter().cloned().map(LineLoads).collect()
     }
-    fn verify(&self, _: &Breaker, _: &[Loads], contents: &dyn Contents) -> Result<(), String> {
+    fn verify(
+        &self,
+        _: &ContractBreaker,
+        _: &[LineLoads],
+        contents: &dyn Contents,
+    ) -> Result<(), String> {
         match contents.word(2, 0) {
             0 => Ok(()),
             word => Err(format!("line 2 begins with {word}")),
@@ -482,7 +481,7 @@ fn broken_contracts_are_reported_by_name() {
         // A thread accesses a line beyond memory.
         ("nothing", vec![5000]),
     ] {
-        let setup = machine(Arc::new(Broken(breach, vec![lines])), 1, 0);
+        let setup = machine(Arc::new(BreakerScenario(breach, vec![lines])), 1, 0);
         let Err(RunError::Failure(failure)) = cohkit_sim::simulation::run(&setup) else {
             panic!("{breach}: nothing was reported");
         };
@@ -521,38 +520,43 @@ fn broken_contracts_are_reported_by_name() {
 /// A thread that reads a register that no component answers or that does not exist, or that polls a word that never
 /// changes.
 #[derive(Clone)]
-struct Unanswered(Step);
+struct UnansweredAccess(Step);
 
-impl Thread for Unanswered {
+impl Thread for UnansweredAccess {
     fn step(&mut self, _result: u64) -> Step {
         self.0
     }
 }
 
-impl Scenario for Unanswered {
-    type Application = Breaker;
-    type Thread = Unanswered;
+impl Scenario for UnansweredAccess {
+    type Application = ContractBreaker;
+    type Thread = UnansweredAccess;
     fn lines(&self) -> Line {
         8
     }
     fn terminates(&self) -> bool {
         true
     }
-    fn application(&self) -> Breaker {
-        Breaker("nothing")
+    fn application(&self) -> ContractBreaker {
+        ContractBreaker("nothing")
     }
-    fn threads(&self) -> Vec<Unanswered> {
+    fn threads(&self) -> Vec<UnansweredAccess> {
         vec![self.clone()]
     }
-    fn verify(&self, _: &Breaker, _: &[Unanswered], _: &dyn Contents) -> Result<(), String> {
+    fn verify(
+        &self,
+        _: &ContractBreaker,
+        _: &[UnansweredAccess],
+        _: &dyn Contents,
+    ) -> Result<(), String> {
         Ok(())
     }
 }
 
 #[test]
-fn registers_that_are_not_answered_are_reported() {
+fn unanswered_register_reads_are_reported() {
     let report = |step: Step, change: fn(&mut Platform)| {
-        let mut setup = machine(Arc::new(Unanswered(step)), 1, 0);
+        let mut setup = machine(Arc::new(UnansweredAccess(step)), 1, 0);
         change(&mut setup.platform);
         match cohkit_sim::simulation::run(&setup) {
             Err(RunError::Failure(failure)) => failure.to_string().lines().next().map(String::from),
@@ -598,7 +602,7 @@ impl Thread for Steps {
 struct ThreadsBesideBreaker(&'static str, Vec<Steps>);
 
 impl Scenario for ThreadsBesideBreaker {
-    type Application = Breaker;
+    type Application = ContractBreaker;
     type Thread = Steps;
     fn lines(&self) -> Line {
         8
@@ -606,13 +610,13 @@ impl Scenario for ThreadsBesideBreaker {
     fn terminates(&self) -> bool {
         true
     }
-    fn application(&self) -> Breaker {
-        Breaker(self.0)
+    fn application(&self) -> ContractBreaker {
+        ContractBreaker(self.0)
     }
     fn threads(&self) -> Vec<Steps> {
         self.1.clone()
     }
-    fn verify(&self, _: &Breaker, _: &[Steps], _: &dyn Contents) -> Result<(), String> {
+    fn verify(&self, _: &ContractBreaker, _: &[Steps], _: &dyn Contents) -> Result<(), String> {
         Ok(())
     }
 }
@@ -650,7 +654,7 @@ fn cores_wait_for_about_a_second() {
 
 /// A time beyond the supported range is reported, and so is an application that does not stop when told to.
 #[test]
-fn times_have_an_end() {
+fn out_of_range_times_are_reported() {
     let report = |breach, steps: Vec<Step>, until| {
         let mut setup = machine(
             Arc::new(ThreadsBesideBreaker(breach, vec![Steps(steps)])),
@@ -685,7 +689,7 @@ fn times_have_an_end() {
             ),
         ]"#]].assert_eq(&format!("{reports:#?}"));
     let count = Step::Count {
-        what: "much",
+        name: "much",
         by: u64::MAX,
     };
     let setup = machine(
@@ -701,12 +705,12 @@ fn times_have_an_end() {
 
 /// A core times out even if all others make progress.
 #[test]
-fn a_core_gives_up() {
+fn core_reports_a_timeout() {
     let lines = vec![vec![3, 2], vec![1; 20_000]];
-    let mut setup = machine(Arc::new(Broken("never answers", lines)), 1, 0);
+    let mut setup = machine(Arc::new(BreakerScenario("never answers", lines)), 1, 0);
     setup.platform.cores.timeout.value = 20_000_000;
     let Err(RunError::Failure(failure)) = cohkit_sim::simulation::run(&setup) else {
-        panic!("nothing was reported");
+        panic!("no timeout was reported");
     };
     assert_eq!(failure.kind, FailureKind::Timeout);
     assert_eq!(failure.line, 3);
@@ -719,7 +723,7 @@ fn a_core_gives_up() {
 
 /// A core also times out without an application, on one space and on two.
 #[test]
-fn a_core_gives_up_on_its_own() {
+fn core_times_out_independently() {
     for (machine, text) in [
         ("enzian-dc-bram", "eci"),
         ("enzian-cpu-home", "eci-near"),
@@ -820,13 +824,13 @@ fn unobserving_application_runs_beside_a_row_home() {
     };
     let platform = Platform::shipped("peers-device-memory").unwrap();
     let error = Setup::with_scenario(protocol("cxl-mem"), platform, Arc::new(observing)).err();
-    let error = error.expect("its home does not tell").to_string();
+    let error = error.expect("rejection by a hand-written home").to_string();
     assert!(error.contains("hand-written"), "{error}");
 }
 
 /// Each line that a device takes costs the messages of its protocol, and on a pipe their headers and bytes.
 #[test]
-fn each_taken_line_costs_its_protocol_messages() {
+fn each_recalled_line_costs_its_protocol_messages() {
     // Messages for a line that the host has modified: forward and answer; snoop or request, write-back, its completion
     // and answer; request, data and GO.
     let of_eci = [("peers-device-memory", "eci", 2, 2 * 16 + 128)];

@@ -5,14 +5,15 @@ use cohkit_testing::setups;
 use cohkit_protocol::controller::Access;
 use cohkit_sim::components::traffic::{Pattern, Workload};
 use cohkit_sim::oracle::Level;
-use cohkit_sim::platform::{Platform, Quantity};
+use cohkit_sim::platform::Platform;
 use cohkit_sim::simulation::{run, Setup, Simulation};
 use cohkit_sim::statistics::Statistics;
+use cohkit_units::Quantity;
 use setups::{parse, protocol, source};
 
 const LINES: u32 = 200_000;
-/// Number of lines in the last-level cache of the machines.
-const CACHED: u32 = 8192 * 16;
+/// Capacity of the last-level cache of these machines, in lines.
+const LLC_LINES: u32 = 8192 * 16;
 
 fn setup(platform: Platform, pattern: Pattern, access: Access) -> Setup {
     let workload = Workload::pass(pattern, access, LINES, 16, 4);
@@ -36,7 +37,7 @@ fn messages_of_a_sequential_read() {
         Platform::shipped("thunderx1-2s").unwrap(),
     ] {
         let statistics = run(&setup(platform, Pattern::Sequential, Access::Load)).unwrap();
-        let (lines, victims) = (u64::from(LINES), u64::from(LINES - CACHED));
+        let (lines, victims) = (u64::from(LINES), u64::from(LINES - LLC_LINES));
         let expected = [
             ("ReadShared", lines),
             ("VictimShared", victims),
@@ -55,7 +56,7 @@ fn messages_of_a_sequential_read() {
 #[test]
 fn messages_of_a_whole_gibibyte() {
     let lines = 1u64 << 30 >> 7;
-    let victims = lines - u64::from(CACHED);
+    let victims = lines - u64::from(LLC_LINES);
     let run_pass = |access| {
         let platform = Platform::shipped("enzian-dc-ddr").unwrap();
         let workload = Workload::pass(Pattern::Sequential, access, lines as u32, 16, 4);
@@ -88,7 +89,7 @@ fn messages_of_a_sequential_write() {
         Access::Store,
     );
     let statistics = run(&setup).unwrap();
-    let (lines, victims) = (u64::from(LINES), u64::from(LINES - CACHED));
+    let (lines, victims) = (u64::from(LINES), u64::from(LINES - LLC_LINES));
     let expected = [
         ("ReadExclusive", lines),
         ("VictimDirty", victims),
@@ -137,7 +138,7 @@ fn messages_of_all_cores() {
                 ],
             };
             assert_eq!(sent(&statistics), expected, "{name}");
-            assert!(victims >= lines - u64::from(CACHED), "{name}");
+            assert!(victims >= lines - u64::from(LLC_LINES), "{name}");
         }
     }
 }
@@ -161,7 +162,7 @@ fn messages_of_a_random_read() {
 
 /// With prefetching, each line is still fetched once, and every access finds it cached or outstanding.
 #[test]
-fn hints_bring_each_line_once() {
+fn prefetching_fetches_each_line_once() {
     let mut setup = setup(
         Platform::shipped("enzian-dc-ddr").unwrap(),
         Pattern::Sequential,
@@ -254,7 +255,7 @@ fn equal_seeds_give_equal_results() {
 
 /// The oracle does not affect results.
 #[test]
-fn the_oracle_changes_no_result() {
+fn oracle_does_not_affect_results() {
     let results = |level| {
         let mut setup = setups::torture(protocol("eci"), 2, 3).unwrap();
         setup.oracle = level;
@@ -267,7 +268,7 @@ fn the_oracle_changes_no_result() {
 
 /// A change of one row changes the simulation: a clean line is returned with its data.
 #[test]
-fn a_changed_row_changes_the_run() {
+fn changed_row_changes_the_messages() {
     let text = source("eci");
     let row = "S                    | evict                    | send VictimShared         | I";
     assert!(text.contains(row));
@@ -282,7 +283,7 @@ fn a_changed_row_changes_the_run() {
     setup.protocol = parse(&changed);
     setup.home = cohkit_sim::simulation::home(&setup.protocol, 1).unwrap();
     let statistics = run(&setup).unwrap();
-    let victims = u64::from(LINES - CACHED);
+    let victims = u64::from(LINES - LLC_LINES);
     assert_eq!(statistics.sent("VictimFull"), Some(victims));
     let up = statistics.get("link_bytes_to_home").unwrap();
     assert_eq!(up as u64, u64::from(LINES) * 8 + victims * (8 + 128));

@@ -10,12 +10,12 @@ use cohkit_protocol::controller::Access;
 use cohkit_sim::agents::device::DeviceWorkload;
 use cohkit_sim::components::traffic::{Pattern, Workload};
 use cohkit_sim::oracle::Level;
-use cohkit_sim::platform::{Platform, Quantity, Translation};
+use cohkit_sim::platform::{Platform, Translation};
 use cohkit_sim::simulation::{
     draw_while, explain_while, home, play_while, run, trace, HostSpace, LowerLevelSetup, Setup,
 };
-use cohkit_sim::spaces::Side;
-use cohkit_sim::timeline::Filter;
+use cohkit_timeline::{Filter, Side};
+use cohkit_units::Quantity;
 use std::fmt::{Debug, Write};
 use std::sync::Arc;
 
@@ -27,19 +27,21 @@ fn fingerprint(text: &str) -> u64 {
 }
 
 /// Returns the fingerprint of a result as Rust prints it.
-fn of(result: &impl Debug) -> String {
+fn result_fingerprint(result: &impl Debug) -> String {
     format!("{:016x}", fingerprint(&format!("{result:?}")))
 }
 
 /// Adds a line for a setup: a plain run, a latency breakdown, a timeline and a trace of line 1.
-fn add(list: &mut String, label: &str, setup: &Setup) {
-    let plain = of(&run(setup));
-    let breakdown = of(&explain_while(setup, true, &mut |_| true));
-    let timeline = of(&draw_while(setup, &Filter::default(), &mut |_| true));
-    let traced = of(&trace(setup, Side::Device, 1));
-    writeln!(list, "{label}: {plain} {breakdown} {timeline} {traced}").expect("a string");
+fn add_runs(list: &mut String, label: &str, setup: &Setup) {
+    let plain = result_fingerprint(&run(setup));
+    let breakdown = result_fingerprint(&explain_while(setup, true, &mut |_| true));
+    let timeline = result_fingerprint(&draw_while(setup, &Filter::default(), &mut |_| true));
+    let traced = result_fingerprint(&trace(setup, Side::Device, 1));
+    writeln!(list, "{label}: {plain} {breakdown} {timeline} {traced}")
+        .expect("writing to a string succeeds");
 }
 
+/// Returns a translation with few entries and frequent invalidations.
 fn translation() -> Translation {
     let mut quantities = Translation::new();
     let given = |value| Quantity::given(value, "a test");
@@ -60,17 +62,17 @@ fn add_protocol(list: &mut String, name: &str) {
         };
         setup.workload.accesses = 250;
         setup.device.operations = 80;
-        add(list, &format!("{name} {seed}"), &setup);
+        add_runs(list, &format!("{name} {seed}"), &setup);
         if seed == 1 {
             setup.platform.cache.translation = Some(translation());
-            add(list, &format!("{name} translated"), &setup);
+            add_runs(list, &format!("{name} translated"), &setup);
         }
     }
 }
 
 /// Adds a platform with a protocol, if they fit.
 fn add_platform(list: &mut String, name: &str, protocol: &str) {
-    let platform = Platform::shipped(name).expect("it ships");
+    let platform = Platform::shipped(name).expect("shipped platform");
     if platform.below.is_some() || platform.all_remotes() > 16 {
         return;
     }
@@ -79,15 +81,16 @@ fn add_platform(list: &mut String, name: &str, protocol: &str) {
     workload.mix = vec![(Access::Load, 3), (Access::Store, 1)];
     workload.accesses = 1_000;
     if let Ok(setup) = Setup::new(setups::protocol(protocol), platform, workload) {
-        add(list, &format!("{name} {protocol}"), &setup);
+        add_runs(list, &format!("{name} {protocol}"), &setup);
     }
 }
 
+/// Returns a short run of two levels.
 fn two_levels(name: &str) -> Setup {
     let upper = setups::protocol(name);
     let size = format!("line {} bytes", upper.line_bytes);
     let text = setups::source("mesi-l1").replace("line 64 bytes", &size);
-    let mut setup = setups::torture(upper, 2, 1).expect("there is a home");
+    let mut setup = setups::torture(upper, 2, 1).expect("protocol with a home");
     setup.device = DeviceWorkload::default();
     setup.platform = Platform::torture(2);
     setup.workload.cores = 8;
@@ -95,34 +98,36 @@ fn two_levels(name: &str) -> Setup {
     setup.workload.mix = vec![(Access::Load, 8), (Access::Store, 8), (Access::Evict, 2)];
     let protocol = setups::parse(&text);
     setup.below = Some(Box::new(LowerLevelSetup {
-        home: home(&protocol, 2).expect("there is a home"),
+        home: home(&protocol, 2).expect("protocol with a home"),
         platform: Platform::torture(2),
         protocol,
     }));
     setup
 }
 
+/// Returns a short run of two address spaces.
 fn two_spaces() -> Setup {
-    let [device, host] =
-        ["enzian-dc-ddr", "enzian-cpu-home"].map(|name| Platform::shipped(name).expect("it ships"));
-    let platform = device.with_host(host).expect("they make one");
+    let [device, host] = ["enzian-dc-ddr", "enzian-cpu-home"]
+        .map(|name| Platform::shipped(name).expect("shipped platform"));
+    let platform = device.with_host(host).expect("the platforms combine");
     let work = |access, cores| Workload::pass(Pattern::Random, access, 1000, cores, 2);
     let host = HostSpace::new(setups::protocol("eci-near"), &platform);
-    let mut host = host.expect("there is a home");
+    let mut host = host.expect("protocol with a home");
     host.workloads = [work(Access::Store, 4), work(Access::Load, 1)];
     let eci = setups::protocol("eci");
     let setup = Setup::new(eci, platform, work(Access::Load, 4));
-    let mut setup = setup.expect("there is a home");
+    let mut setup = setup.expect("protocol with a home");
     setup.host = Some(Box::new(host));
     setup
 }
 
+/// Returns a short run of remote procedure calls.
 fn calls() -> Setup {
     let mut platform = Platform::torture(2);
     platform.lines = 4096;
     let scenario = Arc::new(Calls::new(2, 2, Some(40)));
     let setup = Setup::with_scenario(setups::protocol("eci"), platform, scenario);
-    let mut setup = setup.expect("there is a home");
+    let mut setup = setup.expect("protocol with a home");
     setup.oracle = Level::Bytes;
     setup
 }
@@ -139,17 +144,17 @@ fn small_runs_keep_their_fingerprints() {
         }
     }
     for name in ["eci", "mesi", "token"] {
-        add(
+        add_runs(
             &mut list,
             &format!("{name} of two levels"),
             &two_levels(name),
         );
     }
-    add(&mut list, "two spaces", &two_spaces());
+    add_runs(&mut list, "two spaces", &two_spaces());
     let setup = calls();
-    add(&mut list, "calls", &setup);
-    let performance = play_while(&setup, &mut |_| true).expect("it runs");
-    let performance = of(&(performance.tally.counts, performance.end));
-    writeln!(list, "performance of calls: {performance}").expect("a string");
+    add_runs(&mut list, "calls", &setup);
+    let performance = play_while(&setup, &mut |_| true).expect("run without violation");
+    let performance = result_fingerprint(&(performance.tally.counts, performance.end));
+    writeln!(list, "performance of calls: {performance}").expect("writing to a string succeeds");
     expect_test::expect_file!["fingerprints.txt"].assert_eq(&list);
 }

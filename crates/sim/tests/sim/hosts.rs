@@ -23,7 +23,7 @@ fn random_traffic(platform: &Platform, name: &str, lines: u32, accesses_per_core
 }
 
 /// Returns a shipped platform with small caches, so that they evict lines, and with few credits on links.
-fn crowded_platform(name: &str) -> Platform {
+fn contended_platform(name: &str) -> Platform {
     let mut platform = Platform::shipped(name).unwrap();
     platform.cache.sets.value = 4;
     platform.cache.ways.value = 4;
@@ -35,7 +35,7 @@ fn crowded_platform(name: &str) -> Platform {
 fn eight_hosts_of_eight_cores_share_lines_through_a_switch() {
     for name in ["msi", "mesi", "moesi", "eci", "write-through"] {
         for (seed, jitter) in [(0, 0), (1, 30_000), (2, 300_000)] {
-            let mut platform = crowded_platform("hosts-8x8");
+            let mut platform = contended_platform("hosts-8x8");
             platform.link.jitter.value = jitter;
             let mut setup = random_traffic(&platform, name, 256, 100);
             setup.seed = seed;
@@ -49,7 +49,7 @@ fn eight_hosts_of_eight_cores_share_lines_through_a_switch() {
 #[test]
 fn hundreds_of_hosts_share_lines() {
     for name in ["msi", "mesi"] {
-        let mut setup = random_traffic(&crowded_platform("hosts-512x8"), name, 128, 8);
+        let mut setup = random_traffic(&contended_platform("hosts-512x8"), name, 128, 8);
         // Many caches read a line before one writes it.
         setup.workload.mix = vec![(Access::Load, 60), (Access::Store, 1)];
         let statistics = run(&setup).unwrap_or_else(|error| panic!("{name}: {error}"));
@@ -61,7 +61,7 @@ fn hundreds_of_hosts_share_lines() {
 
 /// All caches read a line, and then all write it.
 #[test]
-fn thousands_of_caches_have_one_line() {
+fn thousands_of_caches_share_one_line() {
     let mut platform = Platform::torture(4096);
     platform.cores.used.value = 4096;
     let mut setup = random_traffic(&platform, "msi", 1, 2);
@@ -77,14 +77,15 @@ fn thousands_of_caches_have_one_line() {
 
 /// A directory that loses a sharer is detected, for any number of sharers.
 #[test]
-fn a_directory_that_forgets_sharers_is_found_out() {
+fn directory_that_forgets_sharers_is_detected() {
     let original = source("msi");
     let full_update = "sharers := sharers + { sender } ";
     assert_eq!(original.matches(full_update).count(), 1);
     let faulty_text = original.replace(full_update, "sharers := { sender } ");
-    let faulty = text::parse(&faulty_text).unwrap_or_else(|_| panic!("the text is right"));
+    let faulty =
+        text::parse(&faulty_text).unwrap_or_else(|_| panic!("faulty protocol with syntax errors"));
     for name in ["hosts-8x8", "hosts-512x8"] {
-        let mut setup = random_traffic(&crowded_platform(name), "msi", 64, 8);
+        let mut setup = random_traffic(&contended_platform(name), "msi", 64, 8);
         let home = cohkit_sim::simulation::home(&faulty, setup.platform.remotes);
         setup.home = home.unwrap();
         match run(&setup) {
@@ -93,7 +94,7 @@ fn a_directory_that_forgets_sharers_is_found_out() {
                 // The chart has only the agents involved, out of thousands.
                 assert!(failure.sequence.agents.len() <= 20, "{name}: {failure}");
             }
-            _ => panic!("{name}: it is not found out"),
+            _ => panic!("{name}: the fault is not detected"),
         }
     }
 }
@@ -101,7 +102,7 @@ fn a_directory_that_forgets_sharers_is_found_out() {
 /// Unused configuration numbers are reused, without any effect on results.
 #[test]
 fn configuration_numbers_are_reused() {
-    let mut platform = crowded_platform("hosts-8x8");
+    let mut platform = contended_platform("hosts-8x8");
     platform.remotes = 32;
     platform.cores.used.value = 64;
     let mut setup = random_traffic(&platform, "mesi", 300, 4000);

@@ -1,4 +1,4 @@
-//! Kernels on hosts with protocols of `ordering`: their results are right if the order holds, and a violation is
+//! KernelScenario on hosts with protocols of `ordering`: their results are right if the order holds, and a violation is
 //! detected.
 
 use cohkit_testing::orderings;
@@ -6,7 +6,7 @@ use cohkit_testing::setups;
 
 use cohkit_application::interface::{Scenario, Step, Thread, Update};
 use cohkit_application::kernel::{
-    mix64, Array, Barrier, Core, Grain, Hosts, Kernel, Kernels, Memory, Place,
+    mix64, Array, Barrier, Core, Grain, Hosts, Kernel, KernelScenario, Memory, Place,
 };
 use cohkit_application::matrix_market;
 use cohkit_application::shipped::{visit, visit_with_graph, Visitor};
@@ -198,7 +198,7 @@ impl Kernel for Atomics {
                 error = Some(format!("turn {own_turn} finds {previous}"));
             }
             core.store(handed, 0, own_turn + 1).await;
-            core.add_after(turn.at(0), 1).await;
+            core.add_ordered(turn.at(0), 1).await;
         }
         barrier.wait(&core).await;
         core.end("done").await;
@@ -249,7 +249,7 @@ impl Atomics {
 #[test]
 fn atomics_are_performed_at_homes_under_jitter() {
     let kernels = [
-        Arc::new(Kernels(Atomics)) as Arc<dyn Playable>,
+        Arc::new(KernelScenario(Atomics)) as Arc<dyn Playable>,
         kernel("task-queue", KERNELS[3].1),
         kernel("histogram", KERNELS[5].1),
     ];
@@ -273,7 +273,7 @@ fn atomics_are_performed_at_homes_under_jitter() {
 
 /// A home that answers with the value it has written, or does not perform the access, is detected.
 #[test]
-fn atomic_accesses_that_are_answered_wrongly_are_found_out() {
+fn wrong_atomic_responses_are_detected() {
     let row = "L | Atomic if count(readers - { sender }) == 0 | send Old, write,";
     for (faulty, kind, expected) in [
         (
@@ -285,7 +285,7 @@ fn atomic_accesses_that_are_answered_wrongly_are_found_out() {
     ] {
         let faulty_row = row.replace("send Old, write,", faulty);
         let protocol = changed_ordering("so", &[], &[(row, &faulty_row)]);
-        let setup = setup(&protocol, &machine(), Arc::new(Kernels(Atomics)));
+        let setup = setup(&protocol, &machine(), Arc::new(KernelScenario(Atomics)));
         match play_while(&setup, &mut |_| true) {
             Err(RunError::Failure(failure)) => {
                 assert_eq!(failure.kind, kind, "{}", failure.text);
@@ -356,7 +356,7 @@ fn host_is_notified_once_for_all_its_threads() {
 
 /// A kernel uses the graph of a file; kernels without a graph reject one.
 #[test]
-fn graphs_are_taken_from_files() {
+fn graphs_are_read_from_files() {
     let text = include_str!("../../../../tests/graphs/two-rings.mtx");
     let edges = Arc::new(matrix_market::read(text).unwrap());
     let lines_used = |name, parameters: &[(&str, u64)]| {
@@ -394,7 +394,7 @@ fn graphs_are_taken_from_files() {
 /// Stores of host 0 to the memory of host 5 arrive late, after their reader has learnt of them from other hosts. Posted
 /// stores do not keep such an order, nor do releases that commit without the notifications that they need.
 #[test]
-fn stores_overtaken_by_a_flag_are_found() {
+fn stores_overtaken_by_a_flag_are_detected() {
     let mut platform = machine();
     let hosts = platform.hosts.as_mut().unwrap();
     (hosts.late_from.value, hosts.late_to.value) = (0, 5);
@@ -482,9 +482,9 @@ impl Kernel for Looks {
 }
 
 #[test]
-fn an_acquire_waits_for_an_earlier_release() {
+fn acquire_waits_for_an_earlier_release() {
     for (name, protocol) in orderings(8) {
-        let setup = setup(&protocol, &machine(), Arc::new(Kernels(Looks)));
+        let setup = setup(&protocol, &machine(), Arc::new(KernelScenario(Looks)));
         let played = play_while(&setup, &mut |_| true).unwrap_or_else(|e| panic!("{name}: {e}"));
         let time = played.tally.times["done"].mean();
         // The round trip takes 300 ns; posted stores have none.

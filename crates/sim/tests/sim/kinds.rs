@@ -120,7 +120,7 @@ fn torture(protocol: Protocol, kind: &str, [first, second]: [u16; 2], seed: u64)
 
 /// The maximum number of agents applies to each kind, and all of them take part.
 #[test]
-fn every_kind_may_have_the_maximum_agents() {
+fn each_kind_may_have_the_maximum_number_of_agents() {
     let max_agents = Platform::MAX_AGENTS;
     let mut setup = torture(parse(READERS), "device", [max_agents, max_agents], 2);
     let other_workloads = setup.others.iter_mut();
@@ -146,7 +146,7 @@ fn every_kind_may_have_the_maximum_agents() {
 }
 
 #[test]
-fn every_kind_follows_its_own_table() {
+fn each_kind_follows_its_own_table() {
     let (readers, near) = (parse(READERS), protocol("eci-near"));
     let mut request_counts = [0.0; 2];
     for seed in seeds(40) {
@@ -171,7 +171,7 @@ fn every_kind_follows_its_own_table() {
 
 /// A wrong row in the table of one kind is detected.
 #[test]
-fn a_fault_in_the_table_of_one_kind_is_found() {
+fn fault_in_the_table_of_one_kind_is_detected() {
     for (from, to, expected) in [
         (
             "S   | Drop   | send Gone            | I",
@@ -242,7 +242,7 @@ fn latency_of_a_kind_depends_on_its_own_path() {
 }
 
 #[test]
-fn a_kind_has_caches_of_its_own_size() {
+fn each_kind_has_its_own_cache_size() {
     let cached_lines = |sets: &str| {
         let mut platform = Platform::torture(1);
         for (name, value) in [
@@ -265,7 +265,7 @@ fn a_kind_has_caches_of_its_own_size() {
 }
 
 #[test]
-fn kinds_that_do_not_fit_the_text_are_refused() {
+fn kinds_unknown_to_the_protocol_are_rejected() {
     let kinds_error = |settings: &[(&str, &str)]| {
         let mut platform = Platform::torture(1);
         for (name, value) in settings {
@@ -379,7 +379,7 @@ fn lost_engine_increment_is_detected() {
     let text = source("ccix");
     assert_eq!(text.matches(row).count(), 1);
     let setup = with_engines(parse(&text.replace(row, faulty_row)), Arc::new(table(3)), 0);
-    let failure = play(&setup).err().expect("it is missed");
+    let failure = play(&setup).err().expect("detected missing increment");
     assert!(failure.contains("data value"), "{failure}");
 }
 

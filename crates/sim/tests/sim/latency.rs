@@ -5,8 +5,9 @@ use cohkit_testing::setups;
 
 use cohkit_protocol::controller::Access;
 use cohkit_sim::components::traffic::{Pattern, Workload};
-use cohkit_sim::platform::{Platform, Unit};
+use cohkit_sim::platform::Platform;
 use cohkit_sim::simulation::{run, Setup};
+use cohkit_units::Unit;
 
 /// CCKit, table 2, in nanoseconds: sequential and random.
 fn published_latencies() -> [(Platform, f64, f64); 3] {
@@ -63,7 +64,7 @@ fn latencies_are_the_sums_of_their_parts() {
 
 /// A change of a part's quantity changes the latency as much as the sum; no other quantity affects it.
 #[test]
-fn no_part_is_left_out() {
+fn read_latency_covers_every_part() {
     let workload = Workload::pass(Pattern::Sequential, Access::Load, 200, 1, 1);
     let template = Platform::torture(1);
     let template = Setup::new(setups::protocol("eci"), template, workload).unwrap();

@@ -18,7 +18,7 @@ use setups::{parse, protocol, protocols, seeds, source, torture};
 fn lower_level(text: &str, caches: u16) -> LowerLevelSetup {
     let protocol = parse(text);
     LowerLevelSetup {
-        home: home(&protocol, caches).expect("there is a home"),
+        home: home(&protocol, caches).expect("protocol with a home"),
         platform: Platform::torture(caches),
         protocol,
     }
@@ -26,7 +26,7 @@ fn lower_level(text: &str, caches: u16) -> LowerLevelSetup {
 
 /// Returns a short run that makes races likely, with `caches` upper caches and `lower_caches` lower ones each.
 fn setup(upper: Protocol, text: &str, [caches, lower_caches]: [u16; 2], seed: u64) -> Setup {
-    let mut setup = torture(upper, caches, seed).expect("there is a home");
+    let mut setup = torture(upper, caches, seed).expect("protocol with a home");
     setup.device = DeviceWorkload::default();
     setup.platform = Platform::torture(caches);
     let workload = &mut setup.workload;
@@ -41,8 +41,8 @@ fn l1_source() -> String {
     source("mesi-l1")
 }
 
-fn value(statistics: &Statistics, name: &str) -> f64 {
-    statistics.get(name).expect("it is measured")
+fn statistic(statistics: &Statistics, name: &str) -> f64 {
+    statistics.get(name).expect("known statistic")
 }
 
 /// Returns the L1 protocol with the line size of `upper`.
@@ -53,7 +53,7 @@ fn l1_source_for(upper: &Protocol) -> String {
 
 #[test]
 fn two_levels_stay_coherent_under_evictions() {
-    let (mut recalled, mut evicted) = (0.0, 0);
+    let (mut recalls, mut evictions) = (0.0, 0);
     let mut rejected = Vec::new();
     for name in protocols() {
         let upper = protocol(&name);
@@ -74,7 +74,7 @@ fn two_levels_stay_coherent_under_evictions() {
                 ),
             };
             let access_counts =
-                ["accesses", "accesses_skipped"].map(|name| value(&statistics, name));
+                ["accesses", "accesses_skipped"].map(|name| statistic(&statistics, name));
             assert_eq!(
                 access_counts.iter().sum::<f64>(),
                 setup.workload.accesses as f64
@@ -83,10 +83,10 @@ fn two_levels_stay_coherent_under_evictions() {
                 access_counts[1] < access_counts[0] / 10.0,
                 "{access_counts:?}"
             );
-            recalled += value(&statistics, "locals_acknowledged");
-            let upper_statistics = statistics.above.expect("there are two levels");
+            recalls += statistic(&statistics, "locals_acknowledged");
+            let upper_statistics = statistics.above.expect("statistics of both levels");
             let puts = ["PutS", "PutE", "PutM"];
-            evicted += puts
+            evictions += puts
                 .iter()
                 .filter_map(|put| upper_statistics.sent(put))
                 .sum::<u64>();
@@ -94,11 +94,11 @@ fn two_levels_stay_coherent_under_evictions() {
     }
     // These caches send stores to the home and could not perform those of the level below; the first has rows about all
     // lines.
-    let written_through = ["self-invalidate", "write-through", "write-through-two-step"];
-    assert_eq!(rejected, written_through);
+    let unsupported = ["self-invalidate", "write-through", "write-through-two-step"];
+    assert_eq!(rejected, unsupported);
     assert!(
-        recalled > 10_000.0 && evicted > 3_000,
-        "{recalled} {evicted}"
+        recalls > 10_000.0 && evictions > 3_000,
+        "{recalls} {evictions}"
     );
 }
 
@@ -108,10 +108,10 @@ fn framed_links_of_both_levels_lose_nothing() {
     let mut replayed = [0.0; 2];
     for seed in seeds(6) {
         let mut setup = setup(protocol("mesi"), &l1_source(), [2, 2], seed);
-        let lower = setup.below.as_mut().expect("there are two levels");
+        let lower = setup.below.as_mut().expect("lower level");
         for platform in [&mut setup.platform, &mut lower.platform] {
             for (name, value) in [("link.layer", "ccix"), ("link.errors", "20000000000")] {
-                platform.set(name, value).expect("it is a quantity");
+                platform.set(name, value).expect("known quantity");
             }
         }
         let statistics = run(&setup).unwrap_or_else(|failure| {
@@ -119,9 +119,12 @@ fn framed_links_of_both_levels_lose_nothing() {
                 "COHKIT_SEED={seed} cargo test -p cohkit-sim --test sim levels::framed\n{failure}"
             )
         });
-        let upper_statistics = statistics.above.as_deref().expect("there are two levels");
-        replayed[0] += value(upper_statistics, "link_units_replayed");
-        replayed[1] += value(&statistics, "link_units_replayed");
+        let upper_statistics = statistics
+            .above
+            .as_deref()
+            .expect("statistics of both levels");
+        replayed[0] += statistic(upper_statistics, "link_units_replayed");
+        replayed[1] += statistic(&statistics, "link_units_replayed");
     }
     assert!(replayed.iter().all(|count| *count > 20.0), "{replayed:?}");
 }
@@ -130,7 +133,7 @@ fn framed_links_of_both_levels_lose_nothing() {
 fn equal_seeds_give_equal_statistics() {
     let statistics_text = |seed| {
         let setup = setup(protocol("mesi"), &l1_source(), [3, 2], seed);
-        format!("{:?}", run(&setup).expect("it holds"))
+        format!("{:?}", run(&setup).expect("run without violation"))
     };
     assert_eq!(statistics_text(7), statistics_text(7));
     assert_ne!(statistics_text(7), statistics_text(8));
@@ -139,28 +142,31 @@ fn equal_seeds_give_equal_statistics() {
 /// A read that misses both levels takes the sum of two misses; the upper cache replaces the memory path of the lower
 /// level.
 #[test]
-fn a_read_through_both_levels_takes_the_time_of_its_parts() {
-    let mut platform = Platform::shipped("clusters-4x4").expect("it ships");
+fn read_through_both_levels_takes_the_sum_of_its_parts() {
+    let mut platform = Platform::shipped("clusters-4x4").expect("shipped platform");
     // A row is closed before the next read.
-    platform.set("dram.open_for", "1ns").expect("it can be");
-    let below = platform.lower().expect("it has two levels");
+    platform
+        .set("dram.open_for", "1ns")
+        .expect("known quantity");
+    let below = platform.lower().expect("platform with two levels");
     let workload = Workload {
         accesses: 200,
         ..Workload::pass(Pattern::Random, Access::Load, 1 << 22, 1, 1)
     };
-    let mut setup = Setup::new(protocol("mesi"), platform.clone(), workload).expect("a home");
+    let mut setup =
+        Setup::new(protocol("mesi"), platform.clone(), workload).expect("protocol with a home");
     setup.below = Some(Box::new(LowerLevelSetup {
         platform: below.clone(),
         ..lower_level(&l1_source(), below.remotes)
     }));
-    let statistics = run(&setup).expect("it holds");
+    let statistics = run(&setup).expect("run without violation");
     let parts = [platform, below].map(|platform| {
         let parts = setups::read_latency(&platform, 64);
         // In these protocols memory has no delay in the controller's terms, so a home sends only once.
         parts.iter().map(|part| part.1).sum::<u64>() - platform.home.latency.value
     });
     for latency in ["latency_mean_ns", "latency_max_ns"] {
-        let measured = (value(&statistics, latency) * 1000.0).round();
+        let measured = (statistic(&statistics, latency) * 1000.0).round();
         assert_eq!(
             measured as u64,
             parts.iter().sum::<u64>(),
@@ -176,14 +182,14 @@ fn upper_device_accesses_lines_cached_at_both_levels() {
         let text = l1_source_for(&protocol("eci"));
         let mut setup = setup(protocol("eci"), &text, [2, 2], seed);
         setup.device = torture(protocol("eci"), 2, seed)
-            .expect("there is a home")
+            .expect("protocol with a home")
             .device;
         let statistics = run(&setup).unwrap_or_else(|failure| {
             panic!("COHKIT_SEED={seed} cargo test -p cohkit-sim --test sim levels::upper_device_accesses\n{failure}")
         });
-        let upper_statistics = statistics.above.expect("there are two levels");
-        let local_counts =
-            ["locals_acknowledged", "locals_refused"].map(|name| value(&upper_statistics, name));
+        let upper_statistics = statistics.above.expect("statistics of both levels");
+        let local_counts = ["locals_acknowledged", "locals_refused"]
+            .map(|name| statistic(&upper_statistics, name));
         assert_eq!(
             local_counts.iter().sum::<f64>(),
             setup.device.operations as f64
@@ -194,7 +200,8 @@ fn upper_device_accesses_lines_cached_at_both_levels() {
 
 /// Returns the failures that one change of the lower protocol causes within some seeds.
 fn failures_after_change(from: &str, to: &str) -> Vec<FailureKind> {
-    // A system with lent memory rejects the change itself; without it, only the simulation can detect the fault.
+    // A system with a backing permission rejects the change itself; without it, only the simulation can detect the
+    // fault.
     let text = l1_source().replace("; parent any }", " }");
     assert_eq!(text.matches(from).count(), 1, "{from}");
     let text = text.replace(from, to);
@@ -212,7 +219,7 @@ fn failures_after_change(from: &str, to: &str) -> Vec<FailureKind> {
 }
 
 #[test]
-fn lower_home_exceeding_upper_permission_is_found() {
+fn lower_home_exceeding_upper_permission_is_detected() {
     use FailureKind::{DataValue, Inclusion, Meaningless, SingleWriter};
     for (from, to, expected) in [
         // A permission that the cache above does not have, obtained by the first to take a line.
@@ -251,7 +258,7 @@ fn lower_home_exceeding_upper_permission_is_found() {
 }
 
 #[test]
-fn a_failure_is_drawn_with_the_agents_of_both_levels() {
+fn failure_chart_has_the_agents_of_both_levels() {
     let text = l1_source().replace("write, left := 0, acknowledge", "left := 0, acknowledge");
     let failure =
         (0..40).find_map(
@@ -260,7 +267,7 @@ fn a_failure_is_drawn_with_the_agents_of_both_levels() {
                 _ => None,
             },
         );
-    let failure = failure.expect("what an L1 has written is lost");
+    let failure = failure.expect("failure for a lost L1 write");
     let sequence = &failure.sequence;
     let steps = sequence.steps.iter();
     let states = steps.filter_map(|step| match &step.action {

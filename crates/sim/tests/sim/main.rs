@@ -1,30 +1,30 @@
 //! Tests of `cohkit-sim` through its public interface and against independent references, in one binary.
 
 mod applications;
+mod combined_scenarios;
 mod counts;
-mod explained;
 mod fingerprints;
-mod framed;
+mod framed_links;
 mod hosts;
-mod joined;
 mod kernels;
 mod kinds;
 mod latency;
+mod latency_breakdowns;
 mod levels;
 mod models;
 mod mutations;
-mod no_names;
-mod private;
 mod private_caches;
+mod protocol_independence;
 mod random_protocols;
-mod recorded;
+mod recorded_traces;
 mod refusals;
 mod remote_writes;
-mod several;
+mod shared_queues;
 mod spaces;
 mod structure;
 mod timeline;
 mod torture;
 mod traces;
 mod translation;
+mod write_buffer_and_l1;
 mod writes;

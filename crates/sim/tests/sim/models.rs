@@ -2,7 +2,8 @@
 //!
 //! `UPDATE_EXPECT=1` rewrites its table.
 
-use cohkit_sim::platform::{units, Platform};
+use cohkit_sim::platform::Platform;
+use cohkit_units as units;
 use std::fmt::Write;
 use std::path::PathBuf;
 

@@ -1,7 +1,7 @@
 //! Mistakes in protocol files are detected in runs by the oracle, the monitor or the watchdog, unless the construction
 //! of the home rejects the protocol before.
 
-use cohkit_testing::mutations::kept_without_right;
+use cohkit_testing::mutations::kept_without_permission;
 use cohkit_testing::mutations::mistakes;
 use cohkit_testing::setups;
 
@@ -11,22 +11,23 @@ use cohkit_protocol::protocol::Home;
 use cohkit_sim::explain::FailureKind;
 use cohkit_sim::platform::Platform;
 use cohkit_sim::simulation::{home, run, NoScenario, RunError, Setup};
-use kept_without_right::{kept_without_right, mixed_up};
+use kept_without_permission::{kept_without_permission, kept_without_permission_and_stale};
 use mistakes::{Mistake, MISTAKES};
 use std::sync::Arc;
 
 /// Stage at which a mistake is detected.
 #[derive(Debug, PartialEq)]
-enum Shows {
+enum DetectionStage {
     /// No home can be constructed.
-    AtConstruction,
+    Construction,
     /// A run fails.
-    InARun(FailureKind),
+    Run(FailureKind),
     /// Not detected in these runs.
-    No,
+    Undetected,
 }
 
-fn detection_stage(mistake: &Mistake) -> Shows {
+/// Returns the stage at which a mistake is detected.
+fn detection_stage(mistake: &Mistake) -> DetectionStage {
     let remotes = if mistake.system.starts_with("one") {
         1
     } else {
@@ -37,7 +38,7 @@ fn detection_stage(mistake: &Mistake) -> Shows {
     let home = match &protocol.home {
         Home::Controller(home) => home.clone(),
         Home::Policy(_) => match (construct(&protocol), remotes) {
-            (Err(_), _) => return Shows::AtConstruction,
+            (Err(_), _) => return DetectionStage::Construction,
             (Ok(construction), 1) => construction.flat(true),
             (Ok(construction), _) => construction.factored(true),
         },
@@ -48,22 +49,25 @@ fn detection_stage(mistake: &Mistake) -> Shows {
             Ok(_) => {}
             Err(RunError::Failure(failure)) => {
                 assert!(!failure.sequence.steps.is_empty(), "{}", mistake.name);
-                return Shows::InARun(failure.kind);
+                return DetectionStage::Run(failure.kind);
             }
             Err(error) => panic!("{}: {error}", mistake.name),
         }
     }
-    Shows::No
+    DetectionStage::Undetected
 }
 
 #[test]
-fn every_mistake_shows() {
+fn every_mistake_is_detected() {
     let mut missed = Vec::new();
     for mistake in MISTAKES {
         let stage = detection_stage(mistake);
-        println!("{}: {stage:?} (checker: {})", mistake.name, mistake.found);
-        if stage == Shows::No {
-            missed.push(format!("{}: {}", mistake.name, mistake.story));
+        println!(
+            "{}: {stage:?} (checker: {})",
+            mistake.name, mistake.expected_fault
+        );
+        if stage == DetectionStage::Undetected {
+            missed.push(format!("{}: {}", mistake.name, mistake.description));
         }
     }
     assert!(missed.is_empty(), "{missed:?}");
@@ -72,7 +76,7 @@ fn every_mistake_shows() {
 /// Returns the failures of some seeds, with `remotes` remotes.
 fn run_failures(text: &str, remotes: u16) -> impl Iterator<Item = (FailureKind, String)> {
     let protocol = setups::parse(text);
-    let home = home(&protocol, remotes).expect("there is a home");
+    let home = home(&protocol, remotes).expect("protocol with a home");
     (0..40).filter_map(move |seed| {
         let setup = setups::torture_of(protocol.clone(), home.clone(), remotes, seed);
         match run(&setup) {
@@ -88,22 +92,22 @@ fn run_failures(text: &str, remotes: u16) -> impl Iterator<Item = (FailureKind, 
 #[test]
 fn access_bytes_are_checked_in_kept_lines() {
     let eci = setups::source("eci");
-    assert_eq!(run_failures(&kept_without_right(&eci), 2).next(), None);
+    assert_eq!(run_failures(&kept_without_permission(&eci), 2).next(), None);
     let is_stale_read = |(kind, text): (FailureKind, String)| {
         kind == FailureKind::DataValue && text.starts_with("DataOnce is sent with")
     };
-    assert!(run_failures(&mixed_up(&eci), 2).any(is_stale_read));
+    assert!(run_failures(&kept_without_permission_and_stale(&eci), 2).any(is_stale_read));
 }
 
 /// The checker reports this violation with the same words. The simulator once did not check it.
 #[test]
-fn more_messages_in_flight_than_the_text_assumes_are_a_failure() {
+fn exceeding_the_in_flight_bound_fails() {
     let msi = setups::source("msi");
     assert_eq!(run_failures(&msi, 3).next(), None);
     let bounded = msi.replace("\nremote cache", "\nbounds { in_flight 2 }\n\nremote cache");
     let (kind, text) = run_failures(&bounded, 3)
         .next()
-        .expect("three caches send more");
+        .expect("failure with three caches");
     assert_eq!(kind, FailureKind::InFlight, "{text}");
     assert!(text.starts_with("more than 2 messages in flight"), "{text}");
     // As many as in any state that the checker finds.
@@ -120,8 +124,11 @@ fn more_messages_in_flight_than_the_text_assumes_are_a_failure() {
 fn faulty_constructed_home_is_rejected() {
     let mistakes = MISTAKES.iter();
     let matching = mistakes.filter(|mistake| mistake.name == "ambiguous-answer-stranded");
-    let text = matching.map(Mistake::text).next().expect("it is there");
-    let platform = Platform::shipped("enzian-dc-ddr").expect("it ships");
+    let text = matching
+        .map(Mistake::text)
+        .next()
+        .expect("mistake with this name");
+    let platform = Platform::shipped("enzian-dc-ddr").expect("shipped platform");
     let scenario = SharedTable {
         cached: false,
         rows: 1,

@@ -44,7 +44,7 @@ fn writes_back(name: &str) -> bool {
 
 /// If all lines fit and there are no stores, each cache fetches each line once and never loses it.
 #[test]
-fn each_cache_brings_each_line_once() {
+fn each_cache_fetches_each_line_once() {
     for name in protocols() {
         let statistics = run(&machine(&name, &[(Access::Load, 1)], LINES.into())).unwrap();
         let expected = u64::from(LINES) * u64::from(CACHES);
@@ -127,7 +127,7 @@ fn caches_share_written_lines() {
 
 /// Invalidations by other caches cause misses; a single cache keeps its lines.
 #[test]
-fn a_line_is_lost_to_other_caches_only() {
+fn lines_are_invalidated_only_by_other_caches() {
     for name in protocols().iter().filter(|name| writes_back(name)) {
         let requests = |cores| {
             let mix = [(Access::Load, 1), (Access::Store, 1)];

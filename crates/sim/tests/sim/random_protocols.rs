@@ -53,11 +53,11 @@ impl ProtocolCounts {
             Found::Safe { lost: Some(_), .. } => self.deadlocking += 1,
             Found::Safe { lost: None, .. } => {
                 self.safe += 1;
-                self.lively += usize::from(runs.asked > 800.0);
+                self.lively += usize::from(runs.bytes_to_home > 800.0);
             }
             Found::Wrong { .. } => {
                 self.violating += 1;
-                self.detected += usize::from(runs.met);
+                self.detected += usize::from(runs.found_violation);
             }
             Found::TooMany { .. } => {}
         }
@@ -101,7 +101,7 @@ fn verified_random_protocols_survive_torture() {
 /// Found by this test: an access to a line in its initial state was treated as one to an absent line, which did
 /// nothing.
 #[test]
-fn rows_of_an_access_to_a_line_that_is_not_there_are_executed() {
+fn rows_of_an_access_to_an_absent_line_are_executed() {
     for access in ["evict", "demote", "clean"] {
         let text = format!(
             "protocol asks

@@ -6,18 +6,20 @@ use cohkit_testing::orderings;
 use cohkit_testing::setups;
 
 use cohkit_application::interface::{
-    Actions, Application, Contents, Event, Line, Placement, Refused, Scenario, Step, Thread, Update,
+    Actions, Application, Contents, Event, Line, PageFault, Placement, Scenario, Step, Thread,
+    Update,
 };
 use cohkit_application::locks::LockTable;
 use cohkit_application::shipped::{visit, Visitor};
-use cohkit_protocol::protocol::Right;
+use cohkit_protocol::protocol::Permission;
 use cohkit_sim::combined_scenario::CombinedScenario;
 use cohkit_sim::explain::FailureKind;
 use cohkit_sim::kernel::NANOSECOND;
 use cohkit_sim::oracle::Level;
-use cohkit_sim::platform::{Platform, Quantity, Translation};
+use cohkit_sim::platform::{Platform, Translation};
 use cohkit_sim::scenario::{Performance, Playable};
 use cohkit_sim::simulation::{play_while, RunError, Setup};
+use cohkit_units::Quantity;
 use setups::{protocol, seeds};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -41,18 +43,22 @@ fn translation(seed: u64) -> Translation {
     quantities
 }
 
-fn play_or_panic(name: &str, setup: &Setup) -> Performance {
+/// Runs a setup. A failure names the command that repeats the test with its seed.
+fn play_or_panic(setup: &Setup) -> Performance {
     play_while(setup, &mut |_| true).unwrap_or_else(|error| {
         let seed = setup.seed;
-        panic!("COHKIT_SEED={seed} cargo test -p cohkit-sim --test sim refusals::{name}\n{error}")
+        let thread = std::thread::current();
+        let test = thread.name().unwrap_or("refusals::");
+        panic!("COHKIT_SEED={seed} cargo test -p cohkit-sim --test sim {test}\n{error}")
     })
 }
 
+/// Returns the kind and the text of the failure of a run.
 fn failure(setup: &Setup) -> (FailureKind, String) {
     match play_while(setup, &mut |_| true) {
         Err(RunError::Failure(failure)) => (failure.kind, failure.text),
         Err(error) => panic!("{error}"),
-        Ok(_) => panic!("it comes to an end"),
+        Ok(_) => panic!("the run ends without a failure"),
     }
 }
 
@@ -98,7 +104,7 @@ fn engines_with_virtual_addresses_do_the_same_and_take_longer() {
         let name = ["ccix", "cxl-cache", "eci-near"][(seed % 3) as usize];
         for (end, addresses) in ends.iter_mut().zip([None, Some(translation(seed))]) {
             let setup = with_engines(name, Arc::new(locks.clone()), seed, addresses);
-            let played = play_or_panic("engines", &setup);
+            let played = play_or_panic(&setup);
             let count = |count_name| played.tally.counts[count_name];
             assert_eq!(count("host locks"), 30 * u64::from(locks.threads));
             assert_eq!(count("device locks"), 30 * u64::from(locks.device));
@@ -183,7 +189,7 @@ struct Walk {
     parameters: Walks,
     number: Line,
     next: Line,
-    refused: Vec<(Line, Refused)>,
+    refused: Vec<(Line, PageFault)>,
     loaded: Vec<(Line, u64)>,
 }
 
@@ -220,7 +226,7 @@ impl Thread for Walk {
             .checked_sub(1)
             .map(|previous| self.line_of_access(previous))
         {
-            let refused = |(last, reason): &(Line, Refused)| *last == line && !reason.write;
+            let refused = |(last, reason): &(Line, PageFault)| *last == line && !reason.write;
             if !self.refused.last().is_some_and(refused) {
                 self.loaded.push((line, result));
             }
@@ -233,7 +239,7 @@ impl Thread for Walk {
         step
     }
 
-    fn refused(&mut self, reason: Refused) -> Option<Step> {
+    fn handle_page_fault(&mut self, reason: PageFault) -> Option<Step> {
         let (line, _) = self.line_of_access(self.next - 1);
         self.refused.push((line, reason));
         match self.parameters.reaction {
@@ -265,11 +271,11 @@ impl Application for Nothing {
 }
 
 /// Permission of a line's page: one page in four is read-only, and one in six is absent.
-fn page_permission(line: Line) -> Right {
+fn page_permission(line: Line) -> Permission {
     match line / PAGE + 1 {
-        page if page % 6 == 0 => Right::None,
-        page if page % 4 == 0 => Right::Read,
-        _ => Right::Write,
+        page if page % 6 == 0 => Permission::None,
+        page if page % 4 == 0 => Permission::Read,
+        _ => Permission::Write,
     }
 }
 
@@ -312,7 +318,7 @@ impl Scenario for Walks {
                 let (line, loads) = walk.line_of_access(next);
                 let (permits, write) = (page_permission(line), !loads);
                 let initial_word = contents.initial(line, 1);
-                let expected_word = if permits == Right::Write {
+                let expected_word = if permits == Permission::Write {
                     u64::from(line) + 1
                 } else {
                     initial_word
@@ -320,8 +326,8 @@ impl Scenario for Walks {
                 if contents.word(line, 1) != expected_word {
                     return Err(format!("line {line} is {}", contents.word(line, 1)));
                 }
-                if permits == Right::None || write && permits == Right::Read {
-                    refused.push((line, Refused { write, permits }));
+                if permits == Permission::None || write && permits == Permission::Read {
+                    refused.push((line, PageFault { write, permits }));
                 } else if loads {
                     loaded.push((line, expected_word));
                 }
@@ -357,20 +363,21 @@ fn walks(seed: u64, reaction: AfterRefusal) -> Setup {
 fn threads_are_notified_of_refusals_and_continue() {
     for seed in seeds(60) {
         let setup = walks(seed, AfterRefusal::GoesOn);
-        let played = play_or_panic("threads_are_notified_of_refusals_and_continue", &setup);
+        let played = play_or_panic(&setup);
         let play = setup.play.unwrap();
         let lines = 0..play.scenario.line_count();
         let refused: u32 = lines
             .map(|line| match page_permission(line) {
-                Right::None => 2,
-                Right::Read => 1,
-                Right::Write => 0,
+                Permission::None => 2,
+                Permission::Read => 1,
+                Permission::Write => 0,
             })
             .sum();
         assert_eq!(get(&played, "translation_faults"), f64::from(refused));
         let performed = f64::from(2 * play.scenario.line_count() - refused);
         // In that protocol an acquire is followed by another access, which is about no line.
-        let acquires = |line: &Line| line.is_multiple_of(3) && page_permission(*line) > Right::None;
+        let acquires =
+            |line: &Line| line.is_multiple_of(3) && page_permission(*line) > Permission::None;
         let acquires = match setup.protocol.name.as_str() {
             "self_invalidate" => (0..play.scenario.line_count()).filter(acquires).count(),
             _ => 0,
@@ -428,7 +435,7 @@ fn combined_threads_see_only_their_own_refusals() {
         let threads = 2 + 2 * (seed % 2);
         // Two pages in twelve are absent, and two others are read-only.
         let refused = threads * u64::from(PAGE) * (2 * 2 + 2);
-        let played = play_or_panic("combined_threads_see_only_their_own_refusals", &setup);
+        let played = play_or_panic(&setup);
         assert_eq!(get(&played, "translation_faults"), refused as f64);
     }
 }
@@ -486,8 +493,8 @@ fn fences_are_not_translated() {
 }
 
 #[test]
-fn a_thread_may_end_with_what_is_refused() {
-    let played = play_or_panic("a_thread_may_end", &walks(3, AfterRefusal::Ends));
+fn thread_may_end_at_a_refusal() {
+    let played = play_or_panic(&walks(3, AfterRefusal::Ends));
     assert!(get(&played, "translation_faults") <= 4.0);
 }
 
@@ -510,7 +517,7 @@ fn failed_thread_reports_its_refusal() {
 }
 
 #[test]
-fn a_thread_that_tries_again_and_again_gets_nowhere() {
+fn endless_retries_are_no_progress() {
     let (kind, report) = failure(&walks(0, AfterRefusal::TriesAgain));
     assert_eq!(kind, FailureKind::NoProgress, "{report}");
 }

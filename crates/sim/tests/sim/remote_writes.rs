@@ -5,7 +5,7 @@ use cohkit_testing::setups;
 
 use cohkit_application::broadcast::Broadcast;
 use cohkit_application::exchange::Exchange;
-use cohkit_application::kernel::{Grain, Hosts, Kernels};
+use cohkit_application::kernel::{Grain, Hosts, KernelScenario};
 use cohkit_application::remote_writes::RemoteWrites;
 use cohkit_protocol::protocol::Protocol;
 use cohkit_sim::components::hosts::TrafficTotals;
@@ -17,10 +17,12 @@ use orderings::{correct_orderings, machine, ordering, orderings, setup};
 use setups::seeds;
 use std::sync::Arc;
 
+/// Runs a setup; a failure names the label.
 fn play_or_panic(setup: &Setup, label: &str) -> Performance {
     play_while(setup, &mut |_| true).unwrap_or_else(|error| panic!("{label}: {error}"))
 }
 
+/// Returns a scenario of stores to `fanout` hosts, with releases.
 fn write_scenario(fanout: u32, stores: u32, releases: u32) -> RemoteWrites {
     RemoteWrites {
         homes: 8,
@@ -32,10 +34,11 @@ fn write_scenario(fanout: u32, stores: u32, releases: u32) -> RemoteWrites {
     }
 }
 
+/// Returns the traffic between hosts of one message.
 fn traffic_of(performance: &Performance, message: &str) -> TrafficTotals {
     let traffic = &performance.statistics.traffic;
     let entry = traffic.iter().find(|(name, _)| name == message);
-    entry.unwrap_or_else(|| panic!("there is no {message}")).1
+    entry.unwrap_or_else(|| panic!("no traffic of {message}")).1
 }
 
 #[test]
@@ -76,16 +79,16 @@ fn numbered_stores_are_in_order_at_one_home() {
         scenario.homes = 1;
         let mut setup = setup(&protocol, &platform, Arc::new(scenario));
         setup.seed = seed;
-        let played = play_or_panic(&setup, &format!("COHKIT_SEED={seed}"));
+        let performance = play_or_panic(&setup, &format!("COHKIT_SEED={seed}"));
         // More stores than numbers: the last of each series requests an acknowledgement.
-        assert!(played.statistics.sent("Last").unwrap() >= 1);
+        assert!(performance.statistics.sent("Last").unwrap() >= 1);
     }
 }
 
 /// Point-to-point order is not sufficient: a store is late at a second home when a third one already knows of it
 /// (ISA2).
 #[test]
-fn posted_stores_that_are_late_at_one_home_are_flagged() {
+fn late_posted_stores_at_one_home_are_detected() {
     let mut platform = machine();
     let hosts = platform.hosts.as_mut().unwrap();
     (hosts.late_from.value, hosts.late_to.value) = (2, 1);
@@ -97,10 +100,10 @@ fn posted_stores_that_are_late_at_one_home_are_flagged() {
         match (name, play_while(&setup, &mut |_| true)) {
             ("mp", Err(RunError::Failure(failure))) => {
                 assert_eq!(failure.kind, FailureKind::Result);
-                let expected = "thread 1 has acquired a flag that was released after store ";
+                let expected = "release violated: thread 1 acquired the flag of release ";
                 assert!(failure.text.contains(expected), "{}", failure.text);
             }
-            ("mp", Ok(_)) => panic!("what is wrong is not found out"),
+            ("mp", Ok(_)) => panic!("the late store is not detected"),
             (_, Ok(_)) => {}
             (_, Err(error)) => panic!("{name}: {error}"),
         }
@@ -128,8 +131,8 @@ fn hosts_on_other_switches_have_higher_latency() {
         // The writer is on host 8; its targets are hosts 0 to 7.
         let mut scenario = write_scenario(8, 1, 1);
         scenario.homes = 16;
-        let played = play_or_panic(&setup(&protocol, &platform, Arc::new(scenario)), "so");
-        played.tally.times["written"].mean()
+        let performance = play_or_panic(&setup(&protocol, &platform, Arc::new(scenario)), "so");
+        performance.tally.times["written"].mean()
     };
     // A store with its acknowledgement, and a release with its own.
     let extra_latency_ns = 4.0 * (2.0 * 75.0 + 2.0 * 10.0);
@@ -147,7 +150,7 @@ fn links_between_switches_have_a_bandwidth() {
         let mut platform = two_levels();
         let uplink = platform.uplink.as_mut().unwrap();
         (uplink.links.value, uplink.bandwidth.value) = (links, bandwidth);
-        let scenario = Kernels(Exchange {
+        let scenario = KernelScenario(Exchange {
             hosts: Hosts {
                 homes: 16,
                 threads: 16,
@@ -250,9 +253,9 @@ fn cord_traffic_exceeds_posted_stores_as_derived() {
             let traffic_between_hosts = |protocol| {
                 let mut scenario = write_scenario(1, stores, releases);
                 (scenario.words, scenario.releases_per_check) = (words, 0);
-                let played =
+                let performance =
                     play_or_panic(&setup(protocol, &platform, Arc::new(scenario)), "stores");
-                let traffic = played.statistics.traffic;
+                let traffic = performance.statistics.traffic;
                 // A credit only indicates room, which `cord` assumes.
                 let counted = traffic.iter().filter(|(name, _)| name != "Credit");
                 let (mut bytes, mut messages) = (0, 0);
@@ -303,9 +306,10 @@ fn one_home_cord_overhead_is_release_bytes_and_table_stalls() {
             let mut platform = machine();
             platform.link.latency.value += extra_latency * 500;
             platform.home.slices.value = slices;
-            let played = play_or_panic(&setup(protocol, &platform, scenario.clone()), "stores");
-            let waits = played.statistics.get("register_wait_ns").unwrap();
-            let delivered = played.tally.times["delivered"].mean() / 1000.0;
+            let performance =
+                play_or_panic(&setup(protocol, &platform, scenario.clone()), "stores");
+            let waits = performance.statistics.get("register_wait_ns").unwrap();
+            let delivered = performance.tally.times["delivered"].mean() / 1000.0;
             (delivered - extra_latency as f64, waits)
         });
         measurements
@@ -349,8 +353,8 @@ fn release_costs_two_messages_per_other_home() {
     for fanout in [3, 7] {
         let mut scenario = write_scenario(fanout, 4 * fanout, 6);
         scenario.releases_per_check = 0;
-        let played = play_or_panic(&setup(protocol, &machine(), Arc::new(scenario)), "cord");
-        let sent = |message| played.statistics.sent(message).unwrap();
+        let performance = play_or_panic(&setup(protocol, &machine(), Arc::new(scenario)), "cord");
+        let sent = |message| performance.statistics.sent(message).unwrap();
         let other_homes = u64::from(fanout) - 1;
         // Threads that pass the release on notify no home: their only store is the release itself.
         assert!(sent("Ask") >= 6 * other_homes, "{}", sent("Ask"));
@@ -368,8 +372,8 @@ fn host_latency_follows_the_hops() {
         platform.link.latency.value = latency;
         let mut scenario = write_scenario(1, 1, 20);
         scenario.releases_per_check = 0;
-        let played = play_or_panic(&setup(protocol, &platform, Arc::new(scenario)), "so");
-        played.tally.times["written"].mean()
+        let performance = play_or_panic(&setup(protocol, &platform, Arc::new(scenario)), "so");
+        performance.tally.times["written"].mean()
     };
     // The first store, and 20 releases, each in flight together with the next store: 21 round trips.
     assert_eq!((time(75_000) - time(25_000)) as u64, 21 * 2 * 2 * 50_000);
@@ -377,7 +381,7 @@ fn host_latency_follows_the_hops() {
 
 /// Outstanding stores are not waited for one by one; a release waits for all.
 #[test]
-fn stores_of_a_thread_are_under_way_together() {
+fn stores_of_a_thread_overlap() {
     let protocol = &orderings(8)[0].1;
     let time = |posted: Option<u64>| {
         let mut platform = machine();
@@ -385,11 +389,11 @@ fn stores_of_a_thread_are_under_way_together() {
             Some(posted) => platform.cores.posted.as_mut().unwrap().value = posted,
             None => platform.cores.posted = None,
         }
-        let played = play_or_panic(
+        let performance = play_or_panic(
             &setup(protocol, &platform, Arc::new(write_scenario(1, 32, 4))),
             "so",
         );
-        played.tally.times["written"].mean() / 1000.0
+        performance.tally.times["written"].mean() / 1000.0
     };
     let round_trip_ns = 300.0;
     assert!(time(None) > 4.0 * 33.0 * round_trip_ns);

@@ -1,19 +1,48 @@
-//! Structure of the simulator's source: limits on the size of `Simulation`, which only shrink.
+//! Structure of the simulator's source: components that own their state, and limits that only shrink.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// Maximum number of fields of `Simulation`.
+/// Maximum number of fields of a component, and of `Simulation`, which joins them.
 const MAX_FIELDS: usize = 20;
 
-/// Maximum number of files with methods of `Simulation`.
-const MAX_IMPL_FILES: usize = 26;
+/// Maximum number of files with methods of a type.
+const MAX_IMPL_FILES: usize = 3;
 
-/// Components that own their state and are implemented in one file each.
-const COMPONENTS: [&str; 3] = ["Interconnect", "Network", "Observer"];
+/// Maximum number of lines of a function.
+const MAX_FUNCTION_LINES: usize = 80;
+
+/// Types that own the state of a part of the machine.
+const COMPONENTS: [&str; 15] = [
+    "Application",
+    "Caches",
+    "Cores",
+    "Device",
+    "Executor",
+    "Frontend",
+    "Home",
+    "Host",
+    "Interconnect",
+    "MainMemory",
+    "Network",
+    "Observer",
+    "Port",
+    "Threads",
+    "Translations",
+];
+
+/// Files outside `agents` and `components` that components consist of.
+const COMPONENT_FILES: [&str; 5] = [
+    "simulation/input_queues.rs",
+    "simulation/interconnect.rs",
+    "simulation/main_memory.rs",
+    "simulation/observer.rs",
+    "simulation/trace_recorder.rs",
+];
 
 fn collect_sources(folder: &Path, files: &mut Vec<PathBuf>) {
-    for entry in std::fs::read_dir(folder).expect("a folder") {
-        let path = entry.expect("an entry").path();
+    for entry in std::fs::read_dir(folder).expect("source folder") {
+        let path = entry.expect("folder entry").path();
         match path.is_dir() {
             true => collect_sources(&path, files),
             false => files.push(path),
@@ -21,54 +50,114 @@ fn collect_sources(folder: &Path, files: &mut Vec<PathBuf>) {
     }
 }
 
-/// Returns the sources of the simulator.
-fn sources() -> Vec<String> {
+/// Returns the sources of the simulator without their unit tests, by path.
+fn sources() -> BTreeMap<String, String> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let mut files = Vec::new();
-    collect_sources(
-        &Path::new(env!("CARGO_MANIFEST_DIR")).join("src"),
-        &mut files,
-    );
-    let read = |file: PathBuf| std::fs::read_to_string(file).expect("a text");
+    collect_sources(&root, &mut files);
+    let read = |file: PathBuf| {
+        let text = std::fs::read_to_string(&file).expect("source file");
+        let path = file.strip_prefix(&root).expect("a file of the sources");
+        let code = text.split("\n#[cfg(test)]\n").next().unwrap_or_default();
+        (path.display().to_string(), code.to_string())
+    };
     files.into_iter().map(read).collect()
 }
 
-/// Number of files with methods of a type.
-fn impl_files(sources: &[String], name: &str) -> usize {
-    let head = format!("\nimpl {name} {{\n");
-    sources.iter().filter(|text| text.contains(&head)).count()
-}
-
-#[test]
-fn simulation_does_not_grow() {
-    let sources = sources();
-    let definition = sources
-        .iter()
-        .find_map(|text| text.split_once("\npub struct Simulation {\n"));
-    let (_, rest) = definition.expect("the struct is defined");
-    let (fields, _) = rest.split_once("\n}\n").expect("the definition ends");
+/// Number of fields of a struct.
+fn field_count(sources: &BTreeMap<String, String>, name: &str) -> usize {
+    let heads =
+        ["pub ", "pub(crate) "].map(|visibility| format!("\n{visibility}struct {name} {{\n"));
+    let mut definitions = sources.values().flat_map(|text| {
+        let mut heads = heads.iter();
+        heads.find_map(|head| text.split_once(head.as_str()))
+    });
+    let (_, rest) = definitions.next().expect("definition of Simulation");
+    let (fields, _) = rest.split_once("\n}\n").expect("end of the definition");
     let is_field = |line: &&str| !line.trim_start().starts_with("//") && line.contains(": ");
-    let field_count = fields.lines().filter(is_field).count();
-    assert!(
-        (1..=MAX_FIELDS).contains(&field_count),
-        "`Simulation` has {field_count} fields; at most {MAX_FIELDS} are permitted"
-    );
-    let files = impl_files(&sources, "Simulation");
-    assert!(
-        (1..=MAX_IMPL_FILES).contains(&files),
-        "{files} files have methods of `Simulation`; at most {MAX_IMPL_FILES} are permitted"
-    );
+    fields.lines().filter(is_field).count()
 }
 
 #[test]
-fn components_are_implemented_in_one_file() {
+fn components_have_few_fields() {
     let sources = sources();
-    for name in COMPONENTS {
-        assert_eq!(impl_files(&sources, name), 1, "{name}");
+    for name in COMPONENTS.into_iter().chain(["Simulation"]) {
+        let count = field_count(&sources, name);
+        assert!(
+            (1..=MAX_FIELDS).contains(&count),
+            "`{name}` has {count} fields; at most {MAX_FIELDS} are permitted"
+        );
     }
 }
 
 #[test]
-fn interconnect_does_not_use_the_simulation() {
-    let text = include_str!("../../src/simulation/interconnect.rs");
-    assert!(!text.contains("Simulation"));
+fn components_do_not_use_the_simulation() {
+    let sources = sources();
+    for path in COMPONENT_FILES {
+        assert!(sources.contains_key(path), "{path}");
+    }
+    for (path, code) in &sources {
+        let is_component = ["agents/", "components/"]
+            .iter()
+            .any(|f| path.starts_with(f))
+            || COMPONENT_FILES.contains(&path.as_str());
+        assert!(!is_component || !code.contains("Simulation"), "{path}");
+    }
+}
+
+#[test]
+fn types_are_implemented_in_few_files() {
+    let mut files_by_type: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for (path, code) in sources() {
+        for line in code.lines().filter(|line| !line.contains(" for ")) {
+            let Some(head) = line.strip_prefix("impl") else {
+                continue;
+            };
+            let head = match head.split_once('>') {
+                Some((_, rest)) if head.starts_with('<') => rest,
+                _ => head,
+            };
+            let is_part = |character: char| character.is_alphanumeric() || character == '_';
+            let name: String = head
+                .trim_start()
+                .chars()
+                .take_while(|c| is_part(*c))
+                .collect();
+            files_by_type.entry(name).or_default().insert(path.clone());
+        }
+    }
+    assert!(COMPONENTS
+        .iter()
+        .all(|name| files_by_type.contains_key(*name)));
+    for (name, files) in files_by_type {
+        assert!(files.len() <= MAX_IMPL_FILES, "{name}: {files:?}");
+    }
+}
+
+#[test]
+fn functions_are_short() {
+    for (path, code) in sources() {
+        let lines: Vec<&str> = code.lines().collect();
+        for (start, line) in lines.iter().enumerate() {
+            let trimmed = line.trim_start();
+            let is_function = ["fn ", "pub fn ", "pub(crate) fn ", "pub(super) fn "];
+            // Declarations of traits end in the same or one of the next lines, without a body.
+            if !is_function.iter().any(|head| trimmed.starts_with(head)) {
+                continue;
+            }
+            let end_line = format!("{}}}", &line[..line.len() - trimmed.len()]);
+            let body = &lines[start..];
+            let is_end_of_head = |line: &&&str| line.ends_with(['{', '}', ';']);
+            let head = body.iter().find(is_end_of_head);
+            if !head.is_some_and(|head| head.ends_with('{')) {
+                continue;
+            }
+            let length = body.iter().position(|line| **line == end_line);
+            let length = length.map_or(1, |end| end + 1);
+            assert!(
+                length <= MAX_FUNCTION_LINES,
+                "{path}: a function of {length} lines: {trimmed}"
+            );
+        }
+    }
 }

@@ -7,10 +7,9 @@ use cohkit_protocol::controller::Access;
 use cohkit_sim::components::traffic::{Pattern, Workload};
 use cohkit_sim::platform::Platform;
 use cohkit_sim::simulation::{draw_while, explain_while, run, HostSpace, RunError, Setup};
-use cohkit_sim::spaces::Side;
 use cohkit_sim::statistics::Statistics;
-use cohkit_sim::timeline::writer::{Pieces, UNIT};
-use cohkit_sim::timeline::{Filter, Recorded};
+use cohkit_timeline::writer::{Pieces, UNIT};
+use cohkit_timeline::{Filter, Recorded, Side};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::mpsc::{channel, sync_channel};
 use std::sync::{Arc, Mutex};
@@ -72,7 +71,7 @@ struct Event {
 
 /// Returns the names of tracks by their numbers, and all events, in time order on each track.
 fn read(recorded: &Recorded) -> (BTreeMap<u64, String>, Vec<Event>) {
-    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).expect("a text");
+    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).expect("UTF-8 text");
     let (mut tracks, mut names, mut events) = (BTreeMap::new(), BTreeMap::new(), Vec::new());
     for (field, _, packet) in fields(&recorded.rest) {
         assert_eq!(field, 1);
@@ -130,7 +129,7 @@ fn slices(events: &[Event]) -> BTreeMap<u64, Vec<Slice>> {
         if event.kind == 1 {
             open.push((event.name.clone(), event.time));
         } else {
-            let (name, begin) = open.pop().expect("it has begun");
+            let (name, begin) = open.pop().expect("slice that began");
             let slices = slices.entry(event.track).or_default();
             slices.push((name, begin, event.time, open.len()));
         }
@@ -144,8 +143,11 @@ fn setup(name: &str, seed: u64) -> Setup {
 }
 
 fn record(setup: &Setup, filter: &Filter) -> Recorded {
-    let mut statistics = draw_while(setup, filter, &mut |_| true).expect("it runs");
-    *statistics.timeline.take().expect("it was asked for")
+    let mut statistics = draw_while(setup, filter, &mut |_| true).expect("run without violation");
+    *statistics
+        .timeline
+        .take()
+        .expect("recording enabled in the run")
 }
 
 /// Every access is a slice of its measured latency that contains its steps in order, and recording changes no result.
@@ -271,7 +273,7 @@ fn timeline_filter_selects_events() {
     let cache = names
         .iter()
         .find(|name| name.contains("[1]") || name.ends_with('1'));
-    let of_one_agent = record(&setup, &agent(cache.expect("there are several")));
+    let of_one_agent = record(&setup, &agent(cache.expect("track of a numbered cache")));
     assert!(of_one_agent.accesses > 0 && of_one_agent.accesses < unfiltered.accesses);
     match draw_while(&setup, &agent("nobody"), &mut |_| true) {
         Err(RunError::Setup(error)) => assert!(error.contains("no agent `nobody`"), "{error}"),
@@ -302,7 +304,7 @@ fn record_in_pieces(setup: &Setup) -> (usize, Recorded) {
         let mut pieces_received = Vec::new();
         for piece in pieces.into_iter().take_while(|piece| !piece.is_empty()) {
             pieces_received.push(piece.clone());
-            emptied.send(piece).expect("it is waited for");
+            emptied.send(piece).expect("message that a state waits for");
         }
         pieces_received
     });
@@ -314,8 +316,8 @@ fn record_in_pieces(setup: &Setup) -> (usize, Recorded) {
         ..Filter::default()
     };
     let recorded = record(setup, &filter);
-    full.send(Vec::new()).expect("it is taken");
-    let mut pieces_received = pieces_received.join().expect("it ends");
+    full.send(Vec::new()).expect("reader of pieces still runs");
+    let mut pieces_received = pieces_received.join().expect("thread that reads pieces");
     let count = pieces_received.len();
     pieces_received.push(recorded.rest);
     let rest = pieces_received.concat();
@@ -325,7 +327,7 @@ fn record_in_pieces(setup: &Setup) -> (usize, Recorded) {
 /// Two spaces are one trace: each access of both is a slice, a flow belongs to one message, and pieces of both may
 /// alternate.
 #[test]
-fn two_spaces_are_one_trace() {
+fn both_spaces_are_in_one_trace() {
     let [device, host] =
         ["enzian-dc-ddr", "enzian-cpu-home"].map(|name| Platform::shipped(name).unwrap());
     let platform = device.with_host(host).unwrap();
@@ -337,12 +339,15 @@ fn two_spaces_are_one_trace() {
     setup.host = Some(Box::new(host));
 
     let by_space = |mut statistics: Statistics| {
-        let host = statistics.host.take().expect("there are two spaces");
+        let host = statistics.host.take().expect("host space");
         [statistics, *host]
     };
     let expected = by_space(explain_while(&setup, false, &mut |_| true).unwrap());
     let mut statistics = draw_while(&setup, &Filter::default(), &mut |_| true).unwrap();
-    let combined = *statistics.timeline.take().expect("it was asked for");
+    let combined = *statistics
+        .timeline
+        .take()
+        .expect("recording enabled in the run");
     assert_eq!(
         format!("{:?}", by_space(statistics)),
         format!("{expected:?}")
@@ -366,7 +371,10 @@ fn two_spaces_are_one_trace() {
     let outer = slices.values().flatten().filter(|slice| slice.3 == 0);
     let total_duration: u64 = outer.map(|(_, begin, end, _)| end - begin).sum();
     let latency = expected.each_ref().map(|statistics| {
-        let explanation = statistics.explanation.as_ref().expect("it was asked for");
+        let explanation = statistics
+            .explanation
+            .as_ref()
+            .expect("recording enabled in the run");
         explanation.latency
     });
     // Each access is rounded by less than a nanosecond.

@@ -14,7 +14,7 @@ fn setup(name: &str, remotes: u16, seed: u64) -> Setup {
 }
 
 #[test]
-fn every_protocol_holds() {
+fn every_protocol_is_coherent() {
     // COHKIT_TORTURE=protocol/remotes/seed repeats one run.
     let selected_label = std::env::var("COHKIT_TORTURE").ok();
     let mut stalls = [0.0; 6];
@@ -164,7 +164,7 @@ fn unit_does_not_wait_for_cache_to_cache_answers() {
 /// A home stalls a local operation for which it has no row, as in the checker: the request is not an error of the
 /// device.
 #[test]
-fn a_local_operation_without_a_row_waits() {
+fn local_operation_without_a_row_waits() {
     let text = source("cxl-mem");
     let row = "MemRdCur MemWr clean clean_invalidate take_bias | stall";
     assert_eq!(text.matches(row).count(), 1);

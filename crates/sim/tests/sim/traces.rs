@@ -6,10 +6,10 @@ use cohkit_testing::setups;
 use cohkit_base::sequence::Action;
 use cohkit_protocol::controller::{Access, Event};
 use cohkit_protocol::protocol::Protocol;
-use cohkit_sim::platform::Quantity;
 use cohkit_sim::simulation::trace;
-use cohkit_sim::spaces::Side;
+use cohkit_timeline::Side;
 use cohkit_trace::Trace;
+use cohkit_units::Quantity;
 use std::collections::HashSet;
 
 /// Returns all accesses for which the protocol has rows, with equal weights.
@@ -35,7 +35,8 @@ fn trace_check_accepts_simulations_and_rejects_faults() {
         }
         for seed in setups::seeds(6) {
             let label = format!("{name}, COHKIT_SEED={seed}");
-            let mut setup = setups::torture(protocol.clone(), 3, seed).expect("there is a home");
+            let mut setup =
+                setups::torture(protocol.clone(), 3, seed).expect("protocol with a home");
             setup.workload.accesses = 300;
             setup.device.operations = 60;
             let (_, sequence) = trace(&setup, Side::Device, 0)
@@ -44,9 +45,9 @@ fn trace_check_accepts_simulations_and_rejects_faults() {
                 sequence,
                 at_rest: true,
             };
-            let summary = seeded_traces::sound(&protocol, &setup.home, &trace, &label);
+            let summary = seeded_traces::check_sound_trace(&protocol, &setup.home, &trace, &label);
             (rows, values) = (rows + summary.rows, values + summary.values);
-            refused += seeded_traces::faults_are_refused(
+            refused += seeded_traces::count_rejected_faults(
                 &protocol,
                 &setup.home,
                 &trace,
@@ -93,8 +94,8 @@ fn lineless_state_is_traced_over_all_lines() {
                 sequence,
                 at_rest: true,
             };
-            rows += seeded_traces::sound(&protocol, &setup.home, &trace, &label).rows;
-            refused += seeded_traces::faults_are_refused(
+            rows += seeded_traces::check_sound_trace(&protocol, &setup.home, &trace, &label).rows;
+            refused += seeded_traces::count_rejected_faults(
                 &protocol,
                 &setup.home,
                 &trace,
@@ -116,7 +117,7 @@ fn stale_copy_words_are_compared_with_their_source() {
     let (mut values, mut detected) = (0, 0);
     for seed in setups::seeds(10) {
         let label = format!("COHKIT_SEED={seed}");
-        let mut setup = setups::torture(protocol.clone(), 3, seed).expect("there is a home");
+        let mut setup = setups::torture(protocol.clone(), 3, seed).expect("protocol with a home");
         setup.workload.mix = vec![(Access::Load, 4), (Access::Store, 4), (Access::Evict, 2)];
         setup.workload.accesses = 400;
         let (_, sequence) =
@@ -125,7 +126,7 @@ fn stale_copy_words_are_compared_with_their_source() {
             sequence,
             at_rest: true,
         };
-        values += seeded_traces::sound(&protocol, &setup.home, &trace, &label).values;
+        values += seeded_traces::check_sound_trace(&protocol, &setup.home, &trace, &label).values;
         // A changed value of a read is rejected.
         for index in 0..trace.sequence.steps.len() {
             let original = trace.sequence.steps[index].clone();

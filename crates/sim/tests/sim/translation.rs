@@ -6,8 +6,9 @@ use cohkit_protocol::controller::Access;
 use cohkit_sim::components::traffic::{Pattern, Workload};
 use cohkit_sim::kernel::NANOSECOND;
 use cohkit_sim::oracle::Level;
-use cohkit_sim::platform::{Memory, Platform, Quantity, Translation};
+use cohkit_sim::platform::{Memory, Platform, Translation};
 use cohkit_sim::simulation::{run, Setup};
+use cohkit_units::Quantity;
 use setups::{protocol, seeds};
 
 fn quantity(value: u64) -> Quantity {
@@ -32,7 +33,7 @@ fn setup(name: &str, remotes: u16, workload: Workload, translation: Translation)
 }
 
 #[test]
-fn no_access_is_made_under_a_translation_that_was_taken_back() {
+fn no_access_uses_an_invalidated_translation() {
     let mut sums = [0.0; 3];
     let mut runs = 0.0;
     for seed in seeds(1000) {
@@ -113,7 +114,8 @@ fn starved_translation_is_reported() {
     let workload = Workload::pass(Pattern::Sequential, Access::Load, 64, 1, 1);
     let mut quantities = translation();
     quantities.unmap = quantity(1);
-    let failure = run(&setup("msi", 1, workload, quantities)).expect_err("no page stays");
+    let failure =
+        run(&setup("msi", 1, workload, quantities)).expect_err("failure without progress");
     let report = failure.to_string();
     let expected = "1 of its accesses wait for translations";
     assert!(report.contains(expected), "{report}");
@@ -147,7 +149,7 @@ fn absent_pages_are_requested_again() {
 
 /// Prefetches for writing to read-only pages are dropped without a report.
 #[test]
-fn hints_are_refused_in_silence() {
+fn refused_prefetches_are_dropped_silently() {
     let mut workload = Workload::pass(Pattern::Sequential, Access::Store, 64 * 8, 1, 1);
     workload.write_prefetches = 1000;
     let mut quantities = translation();

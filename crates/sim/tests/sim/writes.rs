@@ -25,7 +25,7 @@ fn failure(text: &str) -> Option<FailureKind> {
 }
 
 #[test]
-fn a_lock_at_a_row_home_excludes_non_caching_accesses() {
+fn lock_at_a_row_home_excludes_non_caching_accesses() {
     assert_eq!(failure(LOCKED), None);
     let failure_after_change = |from: &str, to: &str| {
         assert_eq!(LOCKED.matches(from).count(), 1, "{from}");
@@ -44,13 +44,13 @@ fn a_lock_at_a_row_home_excludes_non_caching_accesses() {
 }
 
 #[test]
-fn a_store_in_an_old_copy_is_found() {
+fn store_in_a_stale_copy_is_detected() {
     let early = include_str!("../../../../tests/accesses/early.coh");
     assert_eq!(failure(early), Some(FailureKind::DataValue));
 }
 
 #[test]
-fn an_answer_that_is_older_than_its_read_is_found() {
+fn response_older_than_its_read_is_detected() {
     let answered = include_str!("../../../../tests/accesses/answered.coh");
     assert_eq!(failure(answered), Some(FailureKind::DataValue));
 }
@@ -65,7 +65,7 @@ fn retried_accesses_complete() {
 }
 
 #[test]
-fn faults_of_stores_that_are_sent_are_found() {
+fn faults_of_sent_stores_are_detected() {
     let name = "write-through";
     for (name, from, to) in [
         (
@@ -106,7 +106,7 @@ fn posted_stores_keep_the_program_order_of_their_line() {
 
 /// Once, a store whose guard did not hold was skipped, and its core continued.
 #[test]
-fn a_store_waits_for_the_guard_of_its_row() {
+fn store_waits_for_the_guard_of_its_row() {
     let text = "
 protocol credit
 line 64 bytes
@@ -147,7 +147,7 @@ system small { remotes 2; lines 1 }
 }
 
 #[test]
-fn a_store_that_is_performed_twice_is_found() {
+fn store_performed_twice_is_detected() {
     let twice = include_str!("../../../../tests/stores/twice-awaited.coh");
     assert_eq!(failure(twice), Some(FailureKind::DataValue));
 }

@@ -12,7 +12,7 @@
 //! requested. The states explored here therefore include every behaviour of the home below any outer protocol with any
 //! number of caches.
 
-use cohkit_protocol::protocol::Right;
+use cohkit_protocol::protocol::Permission;
 
 use super::{Lock, System, World};
 use crate::agent::Violation;
@@ -32,13 +32,13 @@ impl System<'_> {
 
 impl<D: Data> World<D> {
     /// The permission that the requests of the line that may arrive next need, if it exceeds the backing permission.
-    fn needed_permission(&self, system: &System, line: u8) -> Option<Right> {
+    fn needed_permission(&self, system: &System, line: u8) -> Option<Permission> {
         let needs = system.backing_needs.as_ref()?;
         let arrivals = self.network.arrivals(system.protocol);
         let flights = arrivals.filter_map(|arrival| self.network.at(arrival));
         let waiting = flights.filter(|flight| flight.line == line && flight.to.is_none());
         let needs = waiting.map(|flight| needs[flight.message.index()]).max()?;
-        (needs > self.lines[usize::from(line)].backing_right).then_some(needs)
+        (needs > self.lines[usize::from(line)].backing_permission).then_some(needs)
     }
 
     /// True if a message to the home has to wait for more backing permission.
@@ -48,8 +48,8 @@ impl<D: Data> World<D> {
         line: u8,
         message: cohkit_protocol::protocol::MessageId,
     ) -> bool {
-        let right = self.lines[usize::from(line)].backing_right;
-        (system.backing_needs.as_ref()).is_some_and(|needs| needs[message.index()] > right)
+        let permission = self.lines[usize::from(line)].backing_permission;
+        (system.backing_needs.as_ref()).is_some_and(|needs| needs[message.index()] > permission)
     }
 
     /// The backing permissions that may be granted next, and those to which it may fall.
@@ -57,26 +57,27 @@ impl<D: Data> World<D> {
         &self,
         system: &System,
         line: u8,
-    ) -> (Vec<Right>, Vec<Right>) {
+    ) -> (Vec<Permission>, Vec<Permission>) {
         let line_state = &self.lines[usize::from(line)];
-        let permissions = [Right::None, Right::Read, Right::Write];
+        let permissions = [Permission::None, Permission::Read, Permission::Write];
         let (higher, lower) = permissions
             .into_iter()
-            .partition::<Vec<_>, _>(|right| *right > line_state.backing_right);
+            .partition::<Vec<_>, _>(|permission| *permission > line_state.backing_permission);
         let higher = match self.needed_permission(system, line) {
             Some(_) => higher,
             None => Vec::new(),
         };
         let locked = match line_state.lock {
-            Lock::Held(Right::Write) => Some(Right::None),
-            Lock::Held(_) => Some(Right::Read),
+            Lock::Held(Permission::Write) => Some(Permission::None),
+            Lock::Held(_) => Some(Permission::Read),
             Lock::Open | Lock::GivenBack => None,
         };
-        let lock_permits =
-            |right: &Right| locked.is_some_and(|locked| hierarchy::lock_permits(locked, *right));
-        let lower = lower
-            .into_iter()
-            .filter(|right| *right < line_state.backing_right && lock_permits(right));
+        let lock_permits = |permission: &Permission| {
+            locked.is_some_and(|locked| hierarchy::lock_permits(locked, *permission))
+        };
+        let lower = lower.into_iter().filter(|permission| {
+            *permission < line_state.backing_permission && lock_permits(permission)
+        });
         (higher, lower.collect())
     }
 
@@ -89,18 +90,23 @@ impl<D: Data> World<D> {
             && line_state.accepted.is_none()
             && line_state.lock == Lock::Open;
         system.backing_needs.is_none()
-            || operation.locks && is_unreserved && operation.ensures < line_state.backing_right
+            || operation.locks && is_unreserved && operation.ensures < line_state.backing_permission
     }
 
     /// Sets the backing permission.
-    pub(super) fn set_backing_permission(&mut self, system: &System, line: u8, right: Right) {
-        let old_right = self.lines[usize::from(line)].backing_right;
+    pub(super) fn set_backing_permission(
+        &mut self,
+        system: &System,
+        line: u8,
+        permission: Permission,
+    ) {
+        let old_permission = self.lines[usize::from(line)].backing_permission;
         let initial_copy = self.data.initial(line);
         let line_state = self.line(line);
-        line_state.backing_right = right;
-        match (old_right, right) {
-            (_, Right::None) => line_state.memory = D::Copy::default(),
-            (Right::None, _) => line_state.memory = initial_copy,
+        line_state.backing_permission = permission;
+        match (old_permission, permission) {
+            (_, Permission::None) => line_state.memory = D::Copy::default(),
+            (Permission::None, _) => line_state.memory = initial_copy,
             _ => {}
         }
         self.set_memory_writes(system, line);
@@ -110,7 +116,8 @@ impl<D: Data> World<D> {
     pub(super) fn set_memory_writes(&mut self, system: &System, line: u8) {
         if let Some(slot) = system.home_machine().memory_writes() {
             let line_state = self.line(line);
-            line_state.home.slots[slot] = u16::from(line_state.backing_right == Right::Write);
+            line_state.home.slots[slot] =
+                u16::from(line_state.backing_permission == Permission::Write);
         }
     }
 
@@ -126,8 +133,8 @@ impl<D: Data> World<D> {
 
     /// Checks that the home may write its memory.
     pub(super) fn may_write(&self, line: u8) -> Result<(), Violation> {
-        match self.lines[usize::from(line)].backing_right {
-            Right::Write => Ok(()),
+        match self.lines[usize::from(line)].backing_permission {
+            Permission::Write => Ok(()),
             _ => Err(Violation::new("inclusion", WRITE_WITHOUT_PERMISSION)),
         }
     }
@@ -151,7 +158,7 @@ mod tests {
     /// The first violated property after `leave_out` has weakened the rules.
     fn first_violation(leave_out: impl FnOnce(&mut System)) -> Option<String> {
         let text = include_str!("../../../../protocols/mesi-l1.coh");
-        let protocol = parse(text).expect("it ships");
+        let protocol = parse(text).expect("shipped file");
         let home = construct::home(&protocol, 2).expect("a home");
         let mut system = System::new(&protocol, &home, 2u16, 1, 7).with_backing_permission();
         leave_out(&mut system);
@@ -169,19 +176,19 @@ mod tests {
     #[test]
     fn weak_admission_violates_data_value_or_inclusion() {
         assert_eq!(first_violation(|_| ()), None);
-        let weaken_admission = |right: Right| {
+        let weaken_admission = |permission: Permission| {
             move |system: &mut System| {
                 let needs = system.backing_needs.iter_mut().flatten();
-                needs.for_each(|need| *need = right.min(*need));
+                needs.for_each(|need| *need = permission.min(*need));
             }
         };
         assert_eq!(
-            first_violation(weaken_admission(Right::None)).as_deref(),
+            first_violation(weaken_admission(Permission::None)).as_deref(),
             Some("data value")
         );
         // A store is admitted to a line with read permission only.
         assert_eq!(
-            first_violation(weaken_admission(Right::Read)).as_deref(),
+            first_violation(weaken_admission(Permission::Read)).as_deref(),
             Some("inclusion")
         );
     }

@@ -1,6 +1,6 @@
 //! Properties that must hold in every state.
 
-use cohkit_protocol::protocol::{Amount, Claim, Comparison, Right};
+use cohkit_protocol::protocol::{Amount, Claim, Comparison, Permission};
 
 use super::{Line, Lock, System, World};
 use crate::agent::Violation;
@@ -22,15 +22,18 @@ impl<D: Data> World<D> {
         if system.facts.coherent {
             self.coherent(system, number, line)?;
         }
-        let mut rights = line.remotes.iter().map(|r| system.right(&r.configuration));
-        if rights.any(|right| right > line.backing_right) {
+        let mut permissions = line
+            .remotes
+            .iter()
+            .map(|r| system.permission(&r.configuration));
+        if permissions.any(|permission| permission > line.backing_permission) {
             return Err(Violation::new(
                 "inclusion",
                 super::EXCEEDS_BACKING_PERMISSION,
             ));
         }
         for invariant in &system.protocol.invariants {
-            if !self.claim(&invariant.holds, number) {
+            if !self.claim(&invariant.claim, number) {
                 return Err(Violation::new(invariant.name.clone(), "it does not hold"));
             }
         }
@@ -48,28 +51,36 @@ impl<D: Data> World<D> {
 
     /// Checks *single writer* and *data value*.
     fn coherent(&self, system: &System, number: u8, line: &Line<D>) -> Result<(), Violation> {
-        let rights = || line.remotes.iter().map(|r| system.right(&r.configuration));
-        let holders = rights().filter(|&right| right > Right::None).count();
-        let highest = rights().max().unwrap_or(Right::None);
-        if highest == Right::Write && holders > 1 {
+        let permissions = || {
+            line.remotes
+                .iter()
+                .map(|r| system.permission(&r.configuration))
+        };
+        let holders = permissions()
+            .filter(|&permission| permission > Permission::None)
+            .count();
+        let highest = permissions().max().unwrap_or(Permission::None);
+        if highest == Permission::Write && holders > 1 {
             let message = "another agent still has read or write permission";
             return Err(Violation::new("single writer", message));
         }
-        let mut copies = rights().zip(&line.remotes);
+        let mut copies = permissions().zip(&line.remotes);
         let current = |copy| self.data.current(number, copy);
-        if !copies.all(|(right, remote)| right == Right::None || current(&remote.copy)) {
+        if !copies
+            .all(|(permission, remote)| permission == Permission::None || current(&remote.copy))
+        {
             return Err(Violation::data_value("a readable copy is stale"));
         }
-        if let Lock::Held(right) = line.lock {
-            let excludes = match right {
-                Right::Write => highest == Right::None,
-                _ => highest < Right::Write,
+        if let Lock::Held(permission) = line.lock {
+            let excludes = match permission {
+                Permission::Write => highest == Permission::None,
+                _ => highest < Permission::Write,
             };
             if !excludes {
                 let message = "a remote has a permission that the lock excludes";
                 return Err(Violation::new("single writer", message));
             }
-            if line.backing_right > Right::None && !current(&line.memory) {
+            if line.backing_permission > Permission::None && !current(&line.memory) {
                 let message = "memory is stale while the device holds the lock";
                 return Err(Violation::data_value(message));
             }

@@ -19,7 +19,7 @@
 
 use cohkit_protocol::controller::{Access, Event};
 use cohkit_protocol::execute::{Outcome, Trigger};
-use cohkit_protocol::protocol::Right;
+use cohkit_protocol::protocol::Permission;
 
 use super::explore::SearchState;
 use super::{CompletedAccess, Lock, Step, StepError, System, World};
@@ -73,7 +73,7 @@ pub struct Levels<'p> {
     /// The system below each outer cache.
     pub inner: System<'p>,
     /// Per message of the inner protocol, the permission to the outer copy that the home needs before it consumes it.
-    needs: Vec<Right>,
+    needs: Vec<Permission>,
 }
 
 impl<'p> Levels<'p> {
@@ -91,9 +91,9 @@ impl<'p> Levels<'p> {
     }
 
     /// Permission of an outer cache to a line.
-    fn right<D: Data>(&self, clusters: &Clusters<D>, number: u8, line: u8) -> Right {
+    fn permission<D: Data>(&self, clusters: &Clusters<D>, number: u8, line: u8) -> Permission {
         let remote_state = &clusters.outer.lines[usize::from(line)].remotes[usize::from(number)];
-        self.outer.right(&remote_state.configuration)
+        self.outer.permission(&remote_state.configuration)
     }
 }
 
@@ -155,17 +155,17 @@ impl<D: Data> Clusters<D> {
     }
 
     /// The permission that requests of a cluster wait for, if it exceeds that of the outer copy; otherwise none.
-    fn needed_permission(&self, levels: &Levels, number: u8, line: u8) -> Right {
+    fn needed_permission(&self, levels: &Levels, number: u8, line: u8) -> Permission {
         let inner = &self.inner[usize::from(number)];
-        let held = levels.right(self, number, line);
+        let held = levels.permission(self, number, line);
         let arrivals = inner.network.arrivals(levels.inner.protocol);
         let flights = arrivals.filter_map(|arrival| inner.network.at(arrival));
         let waiting = flights.filter(|flight| flight.line == line && flight.to.is_none());
         let needed = waiting.map(|flight| levels.needs[flight.message.index()]);
         needed
-            .filter(|&right| right > held)
+            .filter(|&permission| permission > held)
             .max()
-            .unwrap_or(Right::None)
+            .unwrap_or(Permission::None)
     }
 
     /// Permission that an outer step from `self` to `next` leaves to the outer cache whose row it runs, if it lowers
@@ -176,10 +176,10 @@ impl<D: Data> Clusters<D> {
         number: u8,
         line: u8,
         next: &Clusters<D>,
-    ) -> Option<Right> {
-        let (right_before, right_after) = (
-            levels.right(self, number, line),
-            levels.right(next, number, line),
+    ) -> Option<Permission> {
+        let (permission_before, permission_after) = (
+            levels.permission(self, number, line),
+            levels.permission(next, number, line),
         );
         let sent = next.outer.network.flights().filter(|flight| {
             flight.from == Some(number)
@@ -192,8 +192,8 @@ impl<D: Data> Clusters<D> {
                 && matches!(flight.carried, super::Payload::Line(_))
         });
         hierarchy::lowered_permission(
-            right_before,
-            right_after,
+            permission_before,
+            permission_after,
             sent.count() > sent_before.count(),
         )
     }
@@ -206,11 +206,11 @@ impl<D: Data> Clusters<D> {
             && line_state.lock == Lock::Open
     }
 
-    /// True if the inner home holds a lock that allows the outer permission to fall to `right`.
-    fn locked_for(&self, number: u8, line: u8, right: Right) -> bool {
+    /// True if the inner home holds a lock that allows the outer permission to fall to `permission`.
+    fn locked_for(&self, number: u8, line: u8, permission: Permission) -> bool {
         match self.inner[usize::from(number)].lines[usize::from(line)].lock {
-            Lock::Held(Right::Write) => hierarchy::lock_permits(Right::None, right),
-            Lock::Held(_) => hierarchy::lock_permits(Right::Read, right),
+            Lock::Held(Permission::Write) => hierarchy::lock_permits(Permission::None, permission),
+            Lock::Held(_) => hierarchy::lock_permits(Permission::Read, permission),
             Lock::Open | Lock::GivenBack => false,
         }
     }
@@ -244,8 +244,8 @@ impl<D: Data> Clusters<D> {
                 let is_unreserved = self.is_unreserved(number, line);
                 let needed = self.needed_permission(levels, number, line);
                 let can_begin = match access {
-                    Access::Load => is_unreserved && needed == Right::Read,
-                    Access::Store => is_unreserved && needed == Right::Write,
+                    Access::Load => is_unreserved && needed == Permission::Read,
+                    Access::Store => is_unreserved && needed == Permission::Write,
                     // These accesses lower the permission, and need the lock.
                     Access::Evict | Access::Demote | Access::Clean => true,
                     _ => false,
@@ -261,7 +261,7 @@ impl<D: Data> Clusters<D> {
             return Ok(false);
         }
         match self.lowered_permission(levels, number, line, &next) {
-            Some(right) if !self.locked_for(number, line, right) => return Ok(false),
+            Some(permission) if !self.locked_for(number, line, permission) => return Ok(false),
             _ => {}
         }
         *self = next;
@@ -270,7 +270,7 @@ impl<D: Data> Clusters<D> {
 
     /// True if the outer level revokes permission to a line down to `to`: a message that does so has arrived, or the
     /// cache may evict the line.
-    fn is_recalled(&self, levels: &Levels, number: u8, line: u8, to: Right) -> bool {
+    fn is_recalled(&self, levels: &Levels, number: u8, line: u8, to: Permission) -> bool {
         let evicts = [Access::Evict, Access::Demote, Access::Clean];
         let evicts = evicts.map(|access| Step::Access(line, number, access));
         let mut steps = evicts.into_iter();
@@ -279,7 +279,13 @@ impl<D: Data> Clusters<D> {
     }
 
     /// Like [`Self::is_recalled`], for messages only.
-    fn is_recalled_by_message(&self, levels: &Levels, number: u8, line: u8, to: Right) -> bool {
+    fn is_recalled_by_message(
+        &self,
+        levels: &Levels,
+        number: u8,
+        line: u8,
+        to: Permission,
+    ) -> bool {
         let arrivals = self.outer.network.arrivals(levels.outer.protocol);
         let mut steps = arrivals.map(Step::Arrives);
         steps.any(|step| self.lowers_outer_to(levels, number, line, to, step))
@@ -291,7 +297,7 @@ impl<D: Data> Clusters<D> {
         levels: &Levels,
         number: u8,
         line: u8,
-        to: Right,
+        to: Permission,
         step: Step,
     ) -> bool {
         let mut next = self.clone();
@@ -342,7 +348,7 @@ impl<D: Data> Clusters<D> {
                 let flight = inner.network.at(arrival);
                 let must_wait = flight.is_some_and(|flight| {
                     let needs = levels.needs[flight.message.index()];
-                    flight.to.is_none() && needs > levels.right(self, number, flight.line)
+                    flight.to.is_none() && needs > levels.permission(self, number, flight.line)
                 });
                 if must_wait {
                     return Ok(BLOCKED);
@@ -377,7 +383,7 @@ impl<D: Data> Clusters<D> {
         let (memories_before, data) =
             (memories(&self.inner[index]), self.inner[index].data.clone());
         for line in 0..levels.inner.lines {
-            let writes = levels.right(self, number, line) == Right::Write;
+            let writes = levels.permission(self, number, line) == Permission::Write;
             self.set_memory_writes(levels, index, line, writes);
         }
         let is_taken = apply(&mut self.inner[index])?;
@@ -481,7 +487,7 @@ impl<D: Data> Clusters<D> {
         line: u8,
         copy: D::Copy,
     ) -> Result<(), StepError> {
-        if levels.right(self, number, line) < Right::Write {
+        if levels.permission(self, number, line) < Permission::Write {
             let description =
                 "an inner home writes its memory, but its outer cache has no write permission";
             return Err(Violation::new("inclusion", description).into());
@@ -539,7 +545,7 @@ impl<'p, D: Data> SearchState<Levels<'p>> for Clusters<D> {
 
     fn claims(&self, levels: &Levels<'p>) -> Result<(), Violation> {
         for line in 0..levels.outer.lines {
-            let above = rights(&self.outer, &levels.outer, line);
+            let above = permissions(&self.outer, &levels.outer, line);
             let below = self
                 .inner
                 .iter()
@@ -556,16 +562,18 @@ impl<'p, D: Data> SearchState<Levels<'p>> for Clusters<D> {
 }
 
 /// Permission of each cache of a system to a line.
-pub(super) fn rights<D: Data>(world: &World<D>, system: &System, line: u8) -> Vec<Right> {
+pub(super) fn permissions<D: Data>(world: &World<D>, system: &System, line: u8) -> Vec<Permission> {
     let remotes = world.lines[usize::from(line)].remotes.iter();
-    remotes.map(|r| system.right(&r.configuration)).collect()
+    remotes
+        .map(|r| system.permission(&r.configuration))
+        .collect()
 }
 
 /// Combined permissions of a system's caches to a line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct LevelPermissions {
     /// The highest permission.
-    highest: Right,
+    highest: Permission,
     /// Number of caches with any permission.
     holders: usize,
     /// True if one of these holds a stale copy.
@@ -574,15 +582,24 @@ pub(super) struct LevelPermissions {
 
 impl LevelPermissions {
     pub(super) fn of<D: Data>(world: &World<D>, system: &System, line: u8) -> LevelPermissions {
-        let rights = rights(world, system, line);
-        let remotes = world.lines[usize::from(line)].remotes.iter().zip(&rights);
-        let readable = rights.iter().filter(|right| **right > Right::None);
+        let permissions = permissions(world, system, line);
+        let remotes = world.lines[usize::from(line)]
+            .remotes
+            .iter()
+            .zip(&permissions);
+        let readable = permissions
+            .iter()
+            .filter(|permission| **permission > Permission::None);
         LevelPermissions {
-            highest: rights.iter().copied().max().unwrap_or(Right::None),
+            highest: permissions
+                .iter()
+                .copied()
+                .max()
+                .unwrap_or(Permission::None),
             holders: readable.count(),
-            has_stale_copy: remotes
-                .into_iter()
-                .any(|(r, right)| *right > Right::None && !world.data.current(line, &r.copy)),
+            has_stale_copy: remotes.into_iter().any(|(r, permission)| {
+                *permission > Permission::None && !world.data.current(line, &r.copy)
+            }),
         }
     }
 }
@@ -590,7 +607,7 @@ impl LevelPermissions {
 /// Checks the properties of a line. `above` holds the permissions of the outer caches, `apply_inner` the combined permissions
 /// below each of them.
 pub(super) fn judge(
-    above: &[Right],
+    above: &[Permission],
     below: impl Iterator<Item = LevelPermissions> + Clone,
 ) -> Result<(), Violation> {
     if below
@@ -601,12 +618,17 @@ pub(super) fn judge(
         let description = "an inner cache has more permission than its outer cache";
         return Err(Violation::new("inclusion", description));
     }
-    let highest = |rights: &mut dyn Iterator<Item = Right>| rights.max().unwrap_or(Right::None);
-    let holders = above.iter().filter(|right| **right > Right::None).count();
-    let two_above = highest(&mut above.iter().copied()) == Right::Write && holders > 1;
+    let highest = |permissions: &mut dyn Iterator<Item = Permission>| {
+        permissions.max().unwrap_or(Permission::None)
+    };
+    let holders = above
+        .iter()
+        .filter(|permission| **permission > Permission::None)
+        .count();
+    let two_above = highest(&mut above.iter().copied()) == Permission::Write && holders > 1;
     let holders: usize = below.clone().map(|held| held.holders).sum();
     let two_below =
-        highest(&mut below.clone().map(|held| held.highest)) == Right::Write && holders > 1;
+        highest(&mut below.clone().map(|held| held.highest)) == Permission::Write && holders > 1;
     if two_above || two_below {
         let description = "another agent still has read or write permission";
         return Err(Violation::new("single writer", description));

@@ -20,7 +20,7 @@ mod words;
 
 use cohkit_protocol::controller::Controller;
 use cohkit_protocol::execute::{Configuration, Machine};
-use cohkit_protocol::protocol::{Protocol, Right};
+use cohkit_protocol::protocol::{Permission, Protocol};
 use cohkit_protocol::remotes::Remotes;
 
 use crate::agent::Violation;
@@ -54,7 +54,7 @@ pub struct System<'p> {
     /// True if the device may request its next local operation before the accepted one is acknowledged.
     pub overlaps_requests: bool,
     /// Per message, the permission that the home needs before it consumes it. `None` if the memory has no outer level.
-    backing_needs: Option<Vec<Right>>,
+    backing_needs: Option<Vec<Permission>>,
     facts: ProtocolFacts,
     /// Static analysis of the rows of remotes, and of those of the home.
     plans: [Vec<Plan>; 2],
@@ -115,8 +115,8 @@ impl<'p> System<'p> {
         u16::from(line) % self.protocol.homes
     }
 
-    fn right(&self, remote: &Configuration) -> Right {
-        self.protocol.remote.states[usize::from(remote.state)].right
+    fn permission(&self, remote: &Configuration) -> Permission {
+        self.protocol.remote.states[usize::from(remote.state)].permission
     }
 }
 
@@ -176,7 +176,7 @@ pub enum Lock {
     /// No lock.
     Open,
     /// The device has this permission to the line.
-    Held(Right),
+    Held(Permission),
     /// The home has consumed the unlock and not yet acknowledged it.
     GivenBack,
 }
@@ -189,7 +189,7 @@ pub struct Line<D: Data> {
     /// Contents of memory.
     pub memory: D::Copy,
     /// Permission of the home to its memory: write, unless an outer level grants it.
-    pub backing_right: Right,
+    pub backing_permission: Permission,
     /// The caching agents.
     pub remotes: Vec<Remote<D>>,
     /// The memory operation in progress.
@@ -254,9 +254,9 @@ impl<D: Data> World<D> {
                     Some(_) => D::Copy::default(),
                     None => data.initial(line),
                 },
-                backing_right: match system.backing_needs {
-                    Some(_) => Right::None,
-                    None => Right::Write,
+                backing_permission: match system.backing_needs {
+                    Some(_) => Permission::None,
+                    None => Permission::Write,
                 },
                 remotes: (0..system.remotes).map(remote).collect(),
                 operation: Operation::Idle,
@@ -279,7 +279,7 @@ impl<D: Data> World<D> {
     /// True if the system is quiescent: nothing is outstanding, in flight or locked.
     pub fn quiescent(&self, system: &System) -> bool {
         let stable = |controller: &Controller, configuration: &Configuration| {
-            controller.states[usize::from(configuration.state)].stable()
+            controller.states[usize::from(configuration.state)].is_stable()
         };
         self.network.is_empty()
             && self.lines.iter().all(|line| {

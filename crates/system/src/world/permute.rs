@@ -35,7 +35,7 @@ fn configuration(
     for (index, variable) in (0..).zip(&controller.variables) {
         let first_slot = machine.slot(index);
         // Members of a set of homes have no other number, so its bits keep their positions.
-        if variable.ty.set_of_homes() {
+        if variable.ty.is_home_set() {
             continue;
         }
         let Type::Array {

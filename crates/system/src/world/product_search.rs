@@ -10,11 +10,11 @@ use rustc_hash::FxHashMap;
 use std::rc::Rc;
 
 use super::explore::{Found, SearchState};
-use super::levels::{judge, rights, Clusters, LevelPermissions, LevelStep, Levels, Shared};
+use super::levels::{judge, permissions, Clusters, LevelPermissions, LevelStep, Levels, Shared};
 use super::{StepError, System, World};
 use crate::agent::Violation;
 use crate::interner::Rows;
-use cohkit_protocol::protocol::Right;
+use cohkit_protocol::protocol::Permission;
 
 /// Limits and options of an exploration.
 #[derive(Clone, Copy, Debug)]
@@ -68,7 +68,7 @@ impl<A> Parts<A> {
 struct UpperLevel {
     quiescent: bool,
     /// Per line, the permissions of the caches.
-    rights: Vec<Vec<Right>>,
+    permissions: Vec<Vec<Permission>>,
     /// Per cache, one bit per line: set if the copy is current.
     copies: Vec<u8>,
 }
@@ -161,8 +161,8 @@ impl<'l, 'p> ProductSearch<'l, 'p> {
         let system = &self.levels.outer;
         self.outer.intern(world, |world| UpperLevel {
             quiescent: world.quiescent(system),
-            rights: (0..system.lines)
-                .map(|line| rights(world, system, line))
+            permissions: (0..system.lines)
+                .map(|line| permissions(world, system, line))
                 .collect(),
             copies: (0..usize::from(system.remotes))
                 .map(|remote| {
@@ -403,7 +403,7 @@ impl<'l, 'p> ProductSearch<'l, 'p> {
     }
 
     fn claims(&self, row: &[u32]) -> Result<(), Violation> {
-        let above = &self.outer.properties[row[0] as usize].rights;
+        let above = &self.outer.properties[row[0] as usize].permissions;
         for (line, above) in above.iter().enumerate() {
             let below = row[1..].iter();
             judge(

@@ -4,7 +4,7 @@ mod contexts;
 
 use cohkit_protocol::controller::{Access, Controller, Effect, Event, Statement};
 use cohkit_protocol::execute::{Act, Configuration, Outcome, Receiver, RowError, Trigger};
-use cohkit_protocol::protocol::{MessageId, Right, StateId};
+use cohkit_protocol::protocol::{MessageId, Permission, StateId};
 use cohkit_protocol::rows::{event_words, fault_words};
 
 use contexts::{ConsumedStore, WorldHomeContext, WorldRemoteContext};
@@ -48,9 +48,9 @@ pub enum Step {
     /// The device writes a line that it has locked.
     Writes(u8),
     /// The backing permission rises to this.
-    Lends(u8, Right),
+    Lends(u8, Permission),
     /// The backing permission falls to this.
-    TakesBack(u8, Right),
+    TakesBack(u8, Permission),
     /// Others write a line without backing permission.
     OthersWrite(u8),
 }
@@ -203,19 +203,23 @@ impl<D: Data> World<D> {
             if line.lock != Lock::GivenBack {
                 steps.push(Step::Unlock(number));
             }
-            if line.lock == Lock::Held(Right::Write) && system.backing_needs.is_none() {
+            if line.lock == Lock::Held(Permission::Write) && system.backing_needs.is_none() {
                 steps.push(Step::Writes(number));
             }
         }
         if system.backing_needs.is_some() {
             let (higher, lower) = self.next_backing_permissions(system, number);
-            steps.extend(higher.into_iter().map(|right| Step::Lends(number, right)));
+            steps.extend(
+                higher
+                    .into_iter()
+                    .map(|permission| Step::Lends(number, permission)),
+            );
             steps.extend(
                 lower
                     .into_iter()
-                    .map(|right| Step::TakesBack(number, right)),
+                    .map(|permission| Step::TakesBack(number, permission)),
             );
-            if line.backing_right == Right::None {
+            if line.backing_permission == Permission::None {
                 steps.push(Step::OthersWrite(number));
             }
         }
@@ -288,8 +292,8 @@ impl<D: Data> World<D> {
             Step::Local(line) => self.consume_local_operation(system, line),
             Step::Unlock(line) => self.unlock(system, line),
             Step::Writes(line) => Ok(self.device_writes(system, line)),
-            Step::Lends(line, right) | Step::TakesBack(line, right) => {
-                self.set_backing_permission(system, line, right);
+            Step::Lends(line, permission) | Step::TakesBack(line, permission) => {
+                self.set_backing_permission(system, line, permission);
                 Ok(true)
             }
             Step::OthersWrite(line) => Ok(self.record_external_write(system, line)),
@@ -314,14 +318,14 @@ impl<D: Data> World<D> {
         completed: &mut Vec<CompletedAccess<D>>,
     ) -> Result<bool, StepError> {
         let remote_state = &self.lines[usize::from(line)].remotes[usize::from(remote)];
-        let right = system.right(&remote_state.configuration);
+        let permission = system.permission(&remote_state.configuration);
         let state = remote_state.configuration.state;
         let row = system.protocol.remote.rules.iter().any(|rule| {
             rule.event == Event::Access(access)
                 && matches!(rule.effect, Effect::Take { .. })
                 && rule.state.0 == state
         });
-        if row || !access.is_performed_in_place() || right < access.needs() {
+        if row || !access.is_performed_in_place() || permission < access.needs() {
             return blocked_without_room(
                 self.access(system, line, remote, access, value, completed),
             );
@@ -415,7 +419,7 @@ impl<D: Data> World<D> {
             Access::WriteLine => Extent::Whole,
             _ => Extent::Part,
         };
-        let (right_before, right_after) = (plan.before.right, plan.after.right);
+        let (permission_before, permission_after) = (plan.before.permission, plan.after.permission);
         let remote_state = &self.lines[usize::from(line)].remotes[usize::from(remote)];
         let old_copy = remote_state.copy.clone();
         let changed = remote_state.configuration != next || !acts.is_empty();
@@ -433,8 +437,8 @@ impl<D: Data> World<D> {
             extent,
             completed,
         )?;
-        let reads = !access.writes() && access.needs() == Right::Read;
-        if reads && right_before.min(right_after) >= Right::Read {
+        let reads = !access.writes() && access.needs() == Permission::Read;
+        if reads && permission_before.min(permission_after) >= Permission::Read {
             let old_copy = Some(old_copy);
             completed.push(CompletedAccess {
                 line,
@@ -518,7 +522,7 @@ impl<D: Data> World<D> {
         let to_remote =
             |flight: &&InFlightMessage<D>| (flight.line, flight.to) == (line, Some(remote));
         let flights = || self.network.flights().filter(to_remote);
-        if access.needs() == Right::Read {
+        if access.needs() == Permission::Read {
             let response_messages = facts.answers(access);
             let mut responses =
                 flights().filter(|flight| response_messages.contains(&flight.message));
@@ -549,7 +553,7 @@ impl<D: Data> World<D> {
     ) -> Result<(), StepError> {
         let facts = &system.facts;
         let remote_state = &self.lines[usize::from(line)].remotes[usize::from(remote)];
-        if facts.used_once[message.index()] && remote_state.stores.posted > 0 {
+        if facts.is_single_use[message.index()] && remote_state.stores.posted > 0 {
             return Err(stores::program_order(stores::OWN_STORE_MISSED).into());
         }
         let atomic = facts.answers_atomic[message.index()]
@@ -697,7 +701,7 @@ impl<D: Data> World<D> {
                 self.apply_row(system, line, remote, row, carried_copy, extent, completed)?;
                 Ok(true)
             }
-            Outcome::Leave => Ok(false),
+            Outcome::Stall => Ok(false),
             Outcome::Refuse | Outcome::Unexpected => {
                 Err(RowOwner::Remote(remote).unexpected(system, event))
             }
@@ -835,8 +839,8 @@ impl<D: Data> World<D> {
         }
     }
 
-    /// Returns an error if one of the messages that a row sends finds no room in a network. A row waits for all of its room
-    /// before it does anything.
+    /// Returns an error if one of the messages that a row sends finds no room in a network. A row waits for all of its
+    /// room before it does anything.
     fn check_room<'a>(
         &self,
         system: &System,
@@ -958,7 +962,7 @@ impl<D: Data> World<D> {
         match line_state.operation.clone() {
             Operation::Read => {
                 let memory = line_state.memory.clone();
-                if lock == Lock::Held(Right::Write) {
+                if lock == Lock::Held(Permission::Write) {
                     return Err(read_under_lock().into());
                 }
                 if !self.data.current(line, &memory) {
@@ -1131,8 +1135,8 @@ impl<D: Data> World<D> {
         self.apply_home_event_with(system, line, trigger, input, (None, 0))
     }
 
-    /// Like [`Self::apply_home_event`], with the ticket of the event's store, and the index of the member that a choosing row
-    /// takes.
+    /// Like [`Self::apply_home_event`], with the ticket of the event's store, and the index of the member that a
+    /// choosing row takes.
     fn apply_home_event_with(
         &mut self,
         system: &System,
@@ -1150,7 +1154,7 @@ impl<D: Data> World<D> {
                 self.check_room(system, line, RowOwner::Home, &acts)?;
                 acts
             }
-            Outcome::Leave => return Ok(Answer::Waits),
+            Outcome::Stall => return Ok(Answer::Waits),
             Outcome::Refuse => return Ok(Answer::Refused),
             Outcome::Unexpected => return Ok(Answer::None),
         };

@@ -4,12 +4,12 @@ use super::explore::SearchState;
 use super::levels::{Clusters, LevelStep, Levels};
 use super::{Arrival, Step, System, World};
 use crate::data::Data;
-use cohkit_protocol::protocol::Right;
+use cohkit_protocol::protocol::Permission;
 
 /// Purpose of a permission.
-fn permission_purpose(right: Right) -> &'static str {
-    match right {
-        Right::Write => "write permission",
+fn permission_purpose(permission: Permission) -> &'static str {
+    match permission {
+        Permission::Write => "write permission",
         _ => "read permission",
     }
 }
@@ -80,16 +80,18 @@ impl<D: Data> World<D> {
             }
             Step::Unlock(line) => (line, "the home takes an unlock".to_string()),
             Step::Writes(line) => (line, "the device writes".to_string()),
-            Step::Lends(line, right) => (
+            Step::Lends(line, permission) => (
                 line,
-                format!("the outer level grants {}", permission_purpose(right)),
+                format!("the outer level grants {}", permission_purpose(permission)),
             ),
-            Step::TakesBack(line, Right::None) => (line, "the permission is revoked".to_string()),
-            Step::TakesBack(line, right) => (
+            Step::TakesBack(line, Permission::None) => {
+                (line, "the permission is revoked".to_string())
+            }
+            Step::TakesBack(line, permission) => (
                 line,
                 format!(
                     "the permission is downgraded to {}",
-                    permission_purpose(right)
+                    permission_purpose(permission)
                 ),
             ),
             Step::OthersWrite(line) => (line, "another agent writes".to_string()),

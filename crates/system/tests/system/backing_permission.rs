@@ -1,7 +1,7 @@
 //! Backing permission covers every outer level: every behaviour below an L2 is among those below an abstract lender.
 
 use cohkit_protocol::construct;
-use cohkit_protocol::protocol::{Protocol, Right};
+use cohkit_protocol::protocol::{Permission, Protocol};
 use cohkit_protocol::text;
 use cohkit_system::data::{Current, Data};
 use cohkit_system::world::{explore, Clusters, Found, Levels, Lock, Payload, System, World};
@@ -23,17 +23,19 @@ type Below = (
     Vec<u16>,
     Vec<(u16, Vec<u16>, bool)>,
     Vec<Message>,
-    (Right, bool, Option<u8>, Option<u8>, u8),
+    (Permission, bool, Option<u8>, Option<u8>, u8),
 );
 type Message = (Option<u8>, Option<u8>, u16, Option<bool>);
 
-fn below<D: Data<Copy = bool>>(world: &World<D>, system: &System, right: Right) -> Below {
+fn below<D: Data<Copy = bool>>(world: &World<D>, system: &System, permission: Permission) -> Below {
     let line = &world.lines[0];
     let mut home = line.home.clone();
     let variables = &system.home.variables;
     let writes = variables.iter().position(|v| v.name == "memory writes");
-    let writes = system.slots_of_home(writes.expect("it asks") as u16).start;
-    home.slots[writes] = u16::from(right == Right::Write);
+    let writes = system
+        .slots_of_home(writes.expect("home that reads `memory writes`") as u16)
+        .start;
+    home.slots[writes] = u16::from(permission == Permission::Write);
     home.slots.push(home.state);
     let remotes = line.remotes.iter().map(|remote| {
         let configuration = &remote.configuration;
@@ -54,12 +56,12 @@ fn below<D: Data<Copy = bool>>(world: &World<D>, system: &System, right: Right) 
     messages.sort_unstable();
     let lock = match line.lock {
         Lock::Open => 0,
-        Lock::Held(Right::Write) => 1,
+        Lock::Held(Permission::Write) => 1,
         Lock::Held(_) => 2,
         Lock::GivenBack => 3,
     };
-    let memory = right > Right::None && line.memory;
-    let rest = (right, memory, line.requested, line.accepted, lock);
+    let memory = permission > Permission::None && line.memory;
+    let rest = (permission, memory, line.requested, line.accepted, lock);
     (home.slots, remotes.collect(), messages, rest)
 }
 
@@ -79,7 +81,7 @@ fn backing_permission_covers_every_l2_behaviour() {
             };
             let lender_states: HashSet<Below> = worlds
                 .iter()
-                .map(|w| below(w, &lender, w.lines[0].backing_right))
+                .map(|w| below(w, &lender, w.lines[0].backing_permission))
                 .collect();
             let levels = Levels::new(
                 System::new(&outer, &above, l2s, 1, 7),
@@ -94,8 +96,8 @@ fn backing_permission_covers_every_l2_behaviour() {
             for clusters in &worlds {
                 for (number, world) in clusters.inner.iter().enumerate() {
                     let state = clusters.outer.lines[0].remotes[number].configuration.state;
-                    let right = outer.remote.states[usize::from(state)].right;
-                    let cluster_state = below(world, &levels.inner, right);
+                    let permission = outer.remote.states[usize::from(state)].permission;
+                    let cluster_state = below(world, &levels.inner, permission);
                     assert!(
                         lender_states.contains(&cluster_state),
                         "{} over {l1s}: {cluster_state:?}",

@@ -169,7 +169,7 @@ fn two_levels_are_coherent_together() {
 
 /// Two L2s with two L1s each. Without symmetry there are 6,025,013 states and 39,216,108 transitions.
 #[test]
-fn two_levels_of_two_are_coherent_together() {
+fn two_by_two_levels_are_coherent_together() {
     assert_eq!(size(rows(2, 2, true)), (953_922, 6_151_097, 58));
 }
 
@@ -190,9 +190,7 @@ fn symmetry_merges_only_cache_renumberings() {
                     2 => world.permuted(levels, swapped, &[&[0], &[0]]),
                     _ => world.permuted(levels, &[0], &[swapped]),
                 };
-                let permuted = states
-                    .get(&permuted)
-                    .expect("what is alike is reached, too");
+                let permuted = states.get(&permuted).expect("reached permuted state");
                 representatives += usize::from(!visited.contains(permuted));
                 visited.insert(world);
             }
@@ -203,7 +201,7 @@ fn symmetry_merges_only_cache_renumberings() {
 
 /// The product search finds faults between levels, even if each protocol file alone is correct.
 #[test]
-fn faults_of_either_level_are_found_together() {
+fn faults_of_either_level_are_detected_jointly() {
     let unchanged = ("", "");
     for (outer, inner, property) in [
         // The inner protocol alone is correct: its home grants a write permission that the shared cache does not have.

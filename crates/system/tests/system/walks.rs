@@ -71,7 +71,7 @@ fn walk(protocol: &Protocol, system: &System, seed: u64, steps: usize) -> bool {
         // Messages in flight are sorted by their contents, including their copies.
         let bits_step = match step {
             Step::Arrives(arrival) => {
-                let flight = words.network.at(arrival).expect("it may arrive");
+                let flight = words.network.at(arrival).expect("deliverable message");
                 let current = |copy| words.data.current(flight.line, copy);
                 let carries = match &flight.carried {
                     Payload::Line(copy) => Payload::Line(current(copy)),
@@ -79,7 +79,7 @@ fn walk(protocol: &Protocol, system: &System, seed: u64, steps: usize) -> bool {
                     Payload::Nothing => Payload::Nothing,
                 };
                 let is_same_message = |arrival| {
-                    let bits_flight = bits.network.at(arrival).expect("it may arrive");
+                    let bits_flight = bits.network.at(arrival).expect("deliverable message");
                     (
                         bits_flight.line,
                         bits_flight.message,

@@ -1,19 +1,19 @@
 //! List of equivalent mutants, with the reasons for their equivalence.
 //!
 //! A line that begins with `=` is a reason. The lines after it are the mutants to which the reason applies, each as
-//! `TEXT: WHAT`. An entry that ends with `: *` stands for all mutants of a row. `#` begins a comment.
+//! `FILE: CHANGE`. An entry that ends with `: *` stands for all mutants of a row. `#` begins a comment.
 
 use std::collections::BTreeMap;
 
 /// Reason for equivalence, by mutant.
-pub struct Known(BTreeMap<String, String>);
+pub struct EquivalentMutants(BTreeMap<String, String>);
 
-impl Known {
+impl EquivalentMutants {
     /// Parses the list.
     ///
     /// # Errors
     /// A mutant is listed twice or without a reason.
-    pub fn read(list: &str) -> Result<Known, String> {
+    pub fn parse(list: &str) -> Result<EquivalentMutants, String> {
         let mut reasons = BTreeMap::new();
         let mut reason = None;
         for line in list.lines().map(str::trim) {
@@ -31,7 +31,7 @@ impl Known {
                 return Err(format!("`{line}` is listed twice"));
             }
         }
-        Ok(Known(reasons))
+        Ok(EquivalentMutants(reasons))
     }
 
     /// Returns the entry that lists a mutant: its own entry, or that of its row.

@@ -1,6 +1,6 @@
 //! Judgement of a selection of mutants, with the list of equivalent mutants.
 
-use super::known::Known;
+use super::known::EquivalentMutants;
 use cohkit_mutants::{mutants, Judge, Mutant, MutantVerdict};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -9,16 +9,17 @@ use std::sync::Mutex;
 
 /// Returns the name and source of each shipped protocol file with rows of its own, sorted by name.
 pub fn shipped(root: &Path) -> Vec<(String, String)> {
-    let entries = std::fs::read_dir(root.join("protocols")).expect("texts ship");
+    let entries =
+        std::fs::read_dir(root.join("protocols")).expect("the folder of protocols can be read");
     let mut texts: Vec<(String, String)> = entries
         .filter_map(|entry| {
-            let path = entry.expect("it can be listed").path();
+            let path = entry.expect("a directory entry").path();
             let name = path
                 .file_name()?
                 .to_str()?
                 .strip_suffix(".coh")?
                 .to_string();
-            let text = std::fs::read_to_string(&path).expect("it can be read");
+            let text = std::fs::read_to_string(&path).expect("the file can be read");
             // A composition of other protocol files has no rows of its own.
             (!cohkit_protocol::text::composes(&text)).then_some((name, text))
         })
@@ -28,21 +29,21 @@ pub fn shipped(root: &Path) -> Vec<(String, String)> {
 }
 
 /// Reads the list of equivalent mutants.
-pub fn known(root: &Path) -> Known {
+pub fn known(root: &Path) -> EquivalentMutants {
     let path = root.join("tests/mutations/equivalent.txt");
-    let list = std::fs::read_to_string(path).expect("the list is there");
-    Known::read(&list).unwrap_or_else(|error| panic!("{error}"))
+    let list = std::fs::read_to_string(path).expect("the list of known mutants can be read");
+    EquivalentMutants::parse(&list).unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// Verdicts on the mutants of a protocol file.
-pub struct Judged {
+pub struct JudgedSelection {
     /// Number of mutants by mutation operator and verdict.
     pub kinds: BTreeMap<&'static str, BTreeMap<&'static str, usize>>,
     /// Errors, one sentence each: unlisted survivors, and wrong entries of the list.
     pub problems: Vec<String>,
 }
 
-impl Judged {
+impl JudgedSelection {
     /// Returns the number of mutants by verdict.
     pub fn sums(&self) -> BTreeMap<&'static str, usize> {
         let mut sums = BTreeMap::new();
@@ -55,7 +56,7 @@ impl Judged {
 
 /// A selection of the mutants of a protocol file.
 #[derive(Clone)]
-pub struct Choice {
+pub struct MutantSelection {
     /// Mutation operators; `None` for all.
     pub kinds: Option<Vec<String>>,
     /// Number of the first mutant.
@@ -65,7 +66,13 @@ pub struct Choice {
 }
 
 /// Judges the selected mutants of a protocol file on this number of threads.
-pub fn judge(name: &str, text: &str, known: &Known, choice: &Choice, threads: usize) -> Judged {
+pub fn judge(
+    name: &str,
+    text: &str,
+    known: &EquivalentMutants,
+    selection: &MutantSelection,
+    threads: usize,
+) -> JudgedSelection {
     let mut problems = Vec::new();
     let kinds = BTreeMap::new();
     let judge = match Judge::new(text) {
@@ -74,7 +81,7 @@ pub fn judge(name: &str, text: &str, known: &Known, choice: &Choice, threads: us
             problems.push(format!(
                 "{name}: the unmutated specification is not verified: {reason}"
             ));
-            return Judged { kinds, problems };
+            return JudgedSelection { kinds, problems };
         }
     };
     let mutants = mutants(text);
@@ -91,11 +98,11 @@ pub fn judge(name: &str, text: &str, known: &Known, choice: &Choice, threads: us
         .of_file(name)
         .filter(|entry| !listed_entries.contains(entry));
     problems.extend(missing.map(|entry| format!("{entry}: listed, but there is no such mutant")));
-    let of_kind = |number: &usize| match &choice.kinds {
+    let of_kind = |number: &usize| match &selection.kinds {
         Some(kinds) => kinds.iter().any(|kind| kind == mutants[*number].kind),
         None => true,
     };
-    let numbers = (choice.from..mutants.len()).step_by(choice.every.max(1));
+    let numbers = (selection.from..mutants.len()).step_by(selection.every.max(1));
     let chosen: Vec<usize> = numbers.filter(of_kind).collect();
     let next = AtomicUsize::new(0);
     let verdicts = Mutex::new(BTreeMap::new());
@@ -108,13 +115,13 @@ pub fn judge(name: &str, text: &str, known: &Known, choice: &Choice, threads: us
                 let verdict = judge.verdict(&mutants[number]);
                 verdicts
                     .lock()
-                    .expect("nobody panics")
+                    .expect("no worker panicked")
                     .insert(number, verdict);
             });
         }
     });
     let mut kinds: BTreeMap<_, BTreeMap<_, usize>> = kinds;
-    for (number, verdict) in verdicts.into_inner().expect("nobody panics") {
+    for (number, verdict) in verdicts.into_inner().expect("no worker panicked") {
         let mutant = &mutants[number];
         let key = key(mutant);
         let listed = known.entry(&key);
@@ -142,5 +149,5 @@ pub fn judge(name: &str, text: &str, known: &Known, choice: &Choice, threads: us
             .entry(category)
             .or_default() += 1;
     }
-    Judged { kinds, problems }
+    JudgedSelection { kinds, problems }
 }

@@ -60,7 +60,7 @@ enum Kind {
 
 /// A name that an expression may use.
 #[derive(Clone)]
-struct Named {
+struct TypedName {
     text: String,
     ty: usize,
     writable: bool,
@@ -89,7 +89,7 @@ struct Generator {
     types: Vec<Kind>,
     /// Number of named types; the types of loops over numbers follow them.
     declared: usize,
-    scope: Vec<Named>,
+    scope: Vec<TypedName>,
     functions: Vec<Function>,
     text: String,
     indent: usize,
@@ -270,7 +270,7 @@ impl Generator {
         &mut self,
         accepts: impl Fn(&Self, usize) -> bool,
         write: bool,
-    ) -> Option<(String, Named)> {
+    ) -> Option<(String, TypedName)> {
         for _ in 0..8 {
             if self.scope.is_empty() {
                 return None;
@@ -401,7 +401,7 @@ impl Generator {
     /// Names a slot of a multiset, whose element then has a name.
     fn slot(&mut self, place: &str, element: usize) -> String {
         let name = self.name("s");
-        self.scope.push(Named {
+        self.scope.push(TypedName {
             text: format!("{place}[{name}]"),
             ty: element,
             writable: false,
@@ -511,7 +511,7 @@ impl Generator {
     }
 
     fn bind(&mut self, name: &str, ty: usize) {
-        self.scope.push(Named {
+        self.scope.push(TypedName {
             text: name.into(),
             ty,
             writable: false,
@@ -657,7 +657,7 @@ impl Generator {
                 }
                 let name = self.name("a");
                 self.open(&format!("alias {name}: {place} do"));
-                self.scope.push(Named {
+                self.scope.push(TypedName {
                     text: name,
                     ..place_name
                 });
@@ -713,8 +713,8 @@ impl Generator {
 
     /// A loop over a type with independent rounds: each writes its own element and reads other variables.
     fn element_loop(&mut self) {
-        let arrays: Vec<Named> = self.scope.iter().filter(|n| n.writable).cloned().collect();
-        let mut arrays: Vec<(Named, usize, usize)> = arrays
+        let arrays: Vec<TypedName> = self.scope.iter().filter(|n| n.writable).cloned().collect();
+        let mut arrays: Vec<(TypedName, usize, usize)> = arrays
             .into_iter()
             .filter_map(|n| match self.types[n.ty] {
                 Kind::Array(index, element) => Some((n, index, element)),

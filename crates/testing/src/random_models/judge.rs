@@ -11,21 +11,21 @@ use std::process::Command;
 
 /// The verdict that all engines agree on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Agreed {
+pub enum AgreedVerdict {
     Verified { states: u128, orbits: u128 },
     Violated,
 }
 
 /// Reason why a model cannot be judged, or a disagreement.
 #[derive(Debug)]
-pub enum Trouble {
+pub enum JudgeError {
     /// The generated text is not Murphi, or the other checker fails without a verdict.
-    Refused(String),
+    Rejected(String),
     /// Two checkers disagree: the kind of disagreement, and their results.
-    Differ(String, String),
+    Disagreement(String, String),
 }
 
-use Trouble::{Differ, Refused};
+use JudgeError::{Disagreement, Rejected};
 
 fn key<'a>(text: &'a str, key: &str) -> Option<&'a str> {
     let head = text.lines().take_while(|line| line.starts_with("-- "));
@@ -34,7 +34,7 @@ fn key<'a>(text: &'a str, key: &str) -> Option<&'a str> {
 }
 
 /// The model of a text, read as its card says.
-pub fn model(text: &str) -> Result<Model, Trouble> {
+pub fn model(text: &str) -> Result<Model, JudgeError> {
     let dialect = match key(text, "dialect") {
         Some("rumur") => Dialect::Rumur,
         _ => Dialect::Any,
@@ -44,7 +44,7 @@ pub fn model(text: &str) -> Result<Model, Trouble> {
             .iter()
             .map(|e| e.render("model.m", text, false))
             .collect();
-        Refused(errors.join("\n"))
+        Rejected(errors.join("\n"))
     })?;
     let mut model = read.model;
     model.deadlock = match key(text, "deadlock") {
@@ -55,7 +55,7 @@ pub fn model(text: &str) -> Result<Model, Trouble> {
     Ok(model)
 }
 
-fn flat() -> Options<'static> {
+fn exhaustive_options() -> Options<'static> {
     Options {
         decompose: false,
         symmetry: false,
@@ -64,12 +64,12 @@ fn flat() -> Options<'static> {
     }
 }
 
-fn run(model: &Model, options: &Options) -> Result<Report, Trouble> {
+fn run(model: &Model, options: &Options) -> Result<Report, JudgeError> {
     let result = catch_unwind(AssertUnwindSafe(|| check(model, options)));
     match result {
         Ok(Ok(report)) => Ok(report),
-        Ok(Err(errors)) => Err(Refused(format!("{errors:?}"))),
-        Err(_) => Err(Differ("a panic".into(), "a panic".into())),
+        Ok(Err(errors)) => Err(Rejected(format!("{errors:?}"))),
+        Err(_) => Err(Disagreement("a panic".into(), "a panic".into())),
     }
 }
 
@@ -102,20 +102,20 @@ fn kind(report: &Report) -> String {
     }
 }
 
-fn disagreement(name: &str, a: &Report, b: &Report) -> Trouble {
+fn disagreement(name: &str, a: &Report, b: &Report) -> JudgeError {
     let summary = format!("{name}: {}, {}", kind(a), kind(b));
     let details = format!("{name}: {}\n{}", brief_report(a), brief_report(b));
-    Differ(summary, details)
+    Disagreement(summary, details)
 }
 
 /// Compares our engines: interpreted and compiled, with one thread and with two, in components, with symmetry and
 /// without, and printed and read again.
-pub fn ours(text: &str) -> Result<Agreed, Trouble> {
+pub fn compare_engines(text: &str) -> Result<AgreedVerdict, JudgeError> {
     let model = model(text)?;
-    let expected = run(&model, &flat())?;
+    let expected = run(&model, &exhaustive_options())?;
     if let Outcome::Undecided { .. } | Outcome::Exceeded { .. } = expected.outcome {
         let details = format!("nothing limits the search: {:?}", expected.outcome);
-        return Err(Differ("undecided".into(), details));
+        return Err(Disagreement("undecided".into(), details));
     }
     // Compiling takes most of the time, so most models are compiled for only one of the three searches.
     let (compile_all, compiled_turn) = (text.len().is_multiple_of(8), text.len() % 3);
@@ -127,7 +127,7 @@ pub fn ours(text: &str) -> Result<Agreed, Trouble> {
         let options = Options {
             engine: engine(turn),
             threads,
-            ..flat()
+            ..exhaustive_options()
         };
         let report = run(&model, &options)?;
         if report != expected {
@@ -139,13 +139,13 @@ pub fn ours(text: &str) -> Result<Agreed, Trouble> {
         &model,
         &Options {
             decompose: true,
-            ..flat()
+            ..exhaustive_options()
         },
     )?;
     compare_counts(&expected, &parts, "in parts")?;
     let symmetric = Options {
         symmetry: true,
-        ..flat()
+        ..exhaustive_options()
     };
     let orbits = run(&model, &symmetric)?;
     let options = Options {
@@ -175,28 +175,28 @@ pub fn ours(text: &str) -> Result<Agreed, Trouble> {
                 .map(|e| e.render("printed.m", &printed, false));
             let rendered = rendered.collect::<Vec<_>>().join("\n");
             let first_message = errors.first().map_or(String::new(), |e| e.message.clone());
-            Differ(
+            Disagreement(
                 first_message,
                 format!("what is printed is not read: {rendered}\n{printed}"),
             )
         })?;
         let mut reread = reread.model;
         reread.deadlock = model.deadlock;
-        compare_counts(&expected, &run(&reread, &flat())?, "printed")?;
+        compare_counts(&expected, &run(&reread, &exhaustive_options())?, "printed")?;
     }
     Ok(match expected.outcome {
-        Outcome::Verified => Agreed::Verified {
+        Outcome::Verified => AgreedVerdict::Verified {
             states: expected.states,
             orbits: match decided {
                 true => orbits.states,
                 false => expected.states,
             },
         },
-        _ => Agreed::Violated,
+        _ => AgreedVerdict::Violated,
     })
 }
 
-fn compare_counts(a: &Report, b: &Report, name: &str) -> Result<(), Trouble> {
+fn compare_counts(a: &Report, b: &Report, name: &str) -> Result<(), JudgeError> {
     let equal =
         a.outcome != Outcome::Verified || (a.states, a.transitions) == (b.states, b.transitions);
     if verdict(a) == verdict(b) && equal {
@@ -223,9 +223,9 @@ fn brief_report(report: &Report) -> String {
 }
 
 /// Compares our result with that of Rumur, on a text in Rumur's dialect, without symmetry.
-pub fn rumur(text: &str, folder: &Path) -> Result<Agreed, Trouble> {
+pub fn rumur(text: &str, folder: &Path) -> Result<AgreedVerdict, JudgeError> {
     let model = model(text)?;
-    let report = run(&model, &flat())?;
+    let report = run(&model, &exhaustive_options())?;
     let (source, c, program) = (folder.join("m.m"), folder.join("m.c"), folder.join("m"));
     std::fs::write(&source, text).unwrap();
     let run_command = |command: &mut Command| {
@@ -251,7 +251,7 @@ pub fn rumur(text: &str, folder: &Path) -> Result<Agreed, Trouble> {
     );
     if !completed.0.success() {
         let details = format!("Rumur does not take it: {}", completed.1);
-        return Err(Differ("Rumur does not take it".into(), details));
+        return Err(Disagreement("Rumur does not take it".into(), details));
     }
     let completed = run_command(
         Command::new("cc")
@@ -261,7 +261,7 @@ pub fn rumur(text: &str, folder: &Path) -> Result<Agreed, Trouble> {
             .arg("-lpthread"),
     );
     if !completed.0.success() {
-        return Err(Refused(format!(
+        return Err(Rejected(format!(
             "Rumur's program is not C: {}",
             completed.1
         )));
@@ -269,27 +269,29 @@ pub fn rumur(text: &str, folder: &Path) -> Result<Agreed, Trouble> {
     let (status, output_text) = run_command(&mut Command::new(&program));
     // A signal ended the program: that is a failure of Rumur, not a verdict.
     if let Some(signal) = status.signal() {
-        return Err(Refused(format!("Rumur's program ended by signal {signal}")));
+        return Err(Rejected(format!(
+            "Rumur's program ended by signal {signal}"
+        )));
     }
     let no_violation = status.success();
     let words: Vec<&str> = output_text.split_whitespace().collect();
     let states = words.windows(2).filter(|w| w[1] == "states,");
     let Some(states) = states.filter_map(|w| w[0].parse::<u128>().ok()).next() else {
         let details = format!("Rumur's program stopped: {output_text}");
-        return Err(Differ("Rumur's program stopped".into(), details));
+        return Err(Disagreement("Rumur's program stopped".into(), details));
     };
     let verified = report.outcome == Outcome::Verified;
     if no_violation != verified || no_violation && states != report.states {
         let summary = format!("Rumur: {}, {no_violation}", kind(&report));
         let details = format!("we find {}; Rumur: {output_text}", brief_report(&report));
-        return Err(Differ(summary, details));
+        return Err(Disagreement(summary, details));
     }
     Ok(match verified {
-        true => Agreed::Verified {
+        true => AgreedVerdict::Verified {
             states,
             orbits: states,
         },
-        false => Agreed::Violated,
+        false => AgreedVerdict::Violated,
     })
 }
 

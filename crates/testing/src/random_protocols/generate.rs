@@ -15,7 +15,7 @@ enum Type {
 }
 
 impl Type {
-    fn words(self) -> String {
+    fn format(self) -> String {
         match self {
             Type::Range(max) => format!("0..{max}"),
             Type::Count => "count".into(),
@@ -25,8 +25,8 @@ impl Type {
         }
     }
 
-    fn read(words: &str) -> Type {
-        match words {
+    fn parse(text: &str) -> Type {
+        match text {
             "count" => Type::Count,
             "bool" => Type::Bool,
             "remote" => Type::Remote,
@@ -36,7 +36,7 @@ impl Type {
 }
 
 #[derive(Clone, Debug)]
-struct Named {
+struct TypedName {
     name: String,
     ty: Type,
 }
@@ -46,27 +46,27 @@ struct Named {
 struct Scope {
     home: bool,
     message: bool,
-    named: Vec<Named>,
+    named: Vec<TypedName>,
 }
 
 struct Generator {
     random: Random,
     remotes: u16,
     /// Variables of the remote and of the home that the decoration may change.
-    variables: [Vec<Named>; 2],
+    variables: [Vec<TypedName>; 2],
     /// Variables of the home that the protocol itself has.
-    home_variables: Vec<Named>,
+    home_variables: Vec<TypedName>,
     /// Further fields of each message.
-    fields: Vec<Vec<Named>>,
+    fields: Vec<Vec<TypedName>>,
     /// True if the home has arrays: `w` over the remotes, which rows read, set and loop over, and `u` over two numbers.
-    array: bool,
+    has_arrays: bool,
     /// Number of homes, if two lines are coupled: by registers, by messages about no line, and by homes if there are
     /// two.
-    joined: Option<u8>,
+    coupled_homes: Option<u8>,
     /// True if the variables that a design is decorated with are registers.
     in_registers: bool,
     /// True if homes have numbers, so that the `sender` of a home's message is a home.
-    numbered: bool,
+    homes_are_numbered: bool,
 }
 
 /// First number of the designs of several parts, with less decoration. They have posted, awaited and atomic stores,
@@ -77,10 +77,10 @@ pub const COMBINED: u64 = 1 << 36;
 pub const POSTED: u64 = 1 << 35;
 
 /// First number of the protocols with stores that the home defers, and performs in any order with its other writes.
-pub const ASIDE: u64 = 1 << 34;
+pub const DEFERRED_STORES: u64 = 1 << 34;
 
 /// First number of the protocols with two lines, registers, and one home or two.
-pub const JOINED: u64 = 1 << 33;
+pub const COUPLED_LINES: u64 = 1 << 33;
 
 /// First number of the protocols with arrays. Smaller numbers keep their earlier protocols.
 pub const ARRAYS: u64 = 1 << 32;
@@ -91,22 +91,22 @@ pub fn protocol(seed: u64) -> String {
     let template = match random.below(5) {
         _ if seed >= COMBINED => design(&mut random),
         _ if seed >= POSTED => stores_posted(&mut random),
-        _ if seed >= ASIDE => defer_store(&mut random),
+        _ if seed >= DEFERRED_STORES => defer_store(&mut random),
         0 | 1 => chatter(),
         2 | 3 => token(),
         _ => blocking(),
     };
-    let joined = (JOINED..ASIDE)
+    let coupled_homes = (COUPLED_LINES..DEFERRED_STORES)
         .contains(&seed)
         .then(|| 1 + (seed % 2) as u8);
-    let remotes = match (joined, template.size) {
+    let remotes = match (coupled_homes, template.size) {
         (Some(_), _) => 1,
         (None, Some((remotes, ..))) => remotes,
         (None, None) => 1 + random.of(&[1, 1, 1, 1, 0, 2]),
     };
-    let home_variables = template.variables.iter().map(|(name, ty)| Named {
+    let home_variables = template.variables.iter().map(|(name, ty)| TypedName {
         name: (*name).into(),
-        ty: Type::read(ty),
+        ty: Type::parse(ty),
     });
     let in_registers = template.size.is_some() && random.once_in(3);
     let mut generator = Generator {
@@ -115,18 +115,18 @@ pub fn protocol(seed: u64) -> String {
         variables: [Vec::new(), Vec::new()],
         home_variables: home_variables.collect(),
         fields: Vec::new(),
-        array: (ARRAYS..JOINED).contains(&seed),
-        joined,
+        has_arrays: (ARRAYS..COUPLED_LINES).contains(&seed),
+        coupled_homes,
         in_registers,
-        numbered: joined.is_some() || matches!(template.size, Some((_, _, 2..))),
+        homes_are_numbered: coupled_homes.is_some() || matches!(template.size, Some((_, _, 2..))),
     };
     // Registers, lines and networks make enough states by themselves.
     if template.size.is_none() || generator.random.once_in(3) {
-        generator.decorate(&template);
+        generator.add_variables_and_fields(&template);
     } else {
         generator.fields = vec![Vec::new(); template.messages.len()];
     }
-    generator.text(template)
+    generator.format_protocol(template)
 }
 
 /// Deferred stores, with the writes of memory in any order in every second protocol.
@@ -179,7 +179,7 @@ impl Generator {
         }
     }
 
-    fn decorate(&mut self, template: &Template) {
+    fn add_variables_and_fields(&mut self, template: &Template) {
         for side in 0..2 {
             // With three remotes each has few variables, so that the states can be visited.
             let is_limited = template.size.is_some() || (side == 0 && self.remotes > 2);
@@ -187,7 +187,7 @@ impl Generator {
             for i in 0..self.random.below(max_count + 1) {
                 let ty = self.ty();
                 let name = format!("v{i}");
-                self.variables[side].push(Named { name, ty });
+                self.variables[side].push(TypedName { name, ty });
             }
         }
         let mut remaining = if template.size.is_some() { 1 } else { 3 };
@@ -197,30 +197,30 @@ impl Generator {
                 remaining -= 1;
                 let ty = self.ty();
                 let name = format!("f{i}_{}", fields.len());
-                fields.push(Named { name, ty });
+                fields.push(TypedName { name, ty });
             }
             self.fields.push(fields);
         }
     }
 
-    fn text(&mut self, mut template: Template) -> String {
+    fn format_protocol(&mut self, mut template: Template) -> String {
         // A design has already been mutated.
         let is_mutated = template.size.is_none() && self.random.once_in(5);
         if is_mutated {
-            self.spoil(&mut template);
+            self.mutate_row(&mut template);
         }
         let mut out = String::from("protocol random\nline 64 bytes\n");
-        if self.array {
+        if self.has_arrays {
             out += "size wide 1\n";
         }
-        if let Some(homes) = self.joined {
+        if let Some(homes) = self.coupled_homes {
             out += &format!("size homes {homes}\n");
         }
         if let Some((_, _, homes @ 2..)) = template.size {
             out += &format!("size homes {homes}\n");
         }
         out += "channels {\n";
-        if self.joined.is_some() {
+        if self.coupled_homes.is_some() {
             out += "  tick remote -> home\n  hand home -> home\n  tock home -> remote\n";
         }
         for (name, ends) in &template.channels {
@@ -239,7 +239,7 @@ impl Generator {
             out += &format!("  {}\n", template.shared.trim());
         }
         out += "}\nmessages {\n";
-        if self.joined.is_some() {
+        if self.coupled_homes.is_some() {
             out += "  tick: Tick (t: 0..1, at: home)\n  hand: Hand (t: 0..1, whose: remote)\n  tock: Tock\n";
         }
         for (i, message) in template.messages.iter().enumerate() {
@@ -250,7 +250,7 @@ impl Generator {
                 .map(|(name, ty)| format!("{name}: {ty}"));
             let extra_fields = self.fields[i].iter();
             let extra_fields =
-                extra_fields.map(|field| format!("{}: {}", field.name, field.ty.words()));
+                extra_fields.map(|field| format!("{}: {}", field.name, field.ty.format()));
             let content: Vec<String> = carries
                 .into_iter()
                 .chain(declared_fields)
@@ -278,17 +278,17 @@ impl Generator {
             };
             let declared = declared.iter().map(|(name, ty)| format!("{name}: {ty}"));
             let extra = self.variables[usize::from(home)].iter();
-            let extra = extra.map(|v| format!("{}: {}", v.name, v.ty.words()));
-            let array = (self.array && home)
+            let extra = extra.map(|v| format!("{}: {}", v.name, v.ty.format()));
+            let array = (self.has_arrays && home)
                 .then(|| "w: 0..wide per remote = wide; u: 0..wide per 2".to_string());
-            if self.joined.is_some() {
+            if self.coupled_homes.is_some() {
                 // Variables of each line, and registers that couple lines.
                 let extra: Vec<String> = extra.collect();
                 let declared: Vec<String> = declared.collect();
                 if !declared.is_empty() {
                     out += &format!("  variables {{ {} }}\n", declared.join("; "));
                 }
-                out += &self.registers(home, &extra);
+                out += &self.format_registers(home, &extra);
             } else {
                 let registers = template.registers[usize::from(home)].iter();
                 let mut registers: Vec<String> = registers
@@ -308,11 +308,11 @@ impl Generator {
                 }
             }
             for row in template.rows.clone().iter().filter(|row| row.home == home) {
-                out += &self.rows(row, &template);
+                out += &self.format_rows(row, &template);
             }
             out += "}\n";
         }
-        let lines = match (self.joined, template.size) {
+        let lines = match (self.coupled_homes, template.size) {
             (Some(_), _) => 2,
             (None, Some((_, lines, _))) => lines,
             (None, None) => 1,
@@ -330,7 +330,7 @@ impl Generator {
     }
 
     /// Registers, and rows about no line that change them and pass messages on between homes.
-    fn registers(&mut self, home: bool, extra: &[String]) -> String {
+    fn format_registers(&mut self, home: bool, extra: &[String]) -> String {
         let (declared, rows) = match home {
             false => {
                 let when = self
@@ -378,7 +378,7 @@ impl Generator {
     }
 
     /// Makes one row wrong.
-    fn spoil(&mut self, template: &mut Template) {
+    fn mutate_row(&mut self, template: &mut Template) {
         let index = self.random.below(template.rows.len());
         let next_states: Vec<String> = template.rows.iter().map(|row| row.next.clone()).collect();
         let guards: Vec<String> = (template.rows.iter())
@@ -402,7 +402,7 @@ impl Generator {
     }
 
     /// A row once, or twice: the first under an additional guard, each with other decorations.
-    fn rows(&mut self, row: &Row, template: &Template) -> String {
+    fn format_rows(&mut self, row: &Row, template: &Template) -> String {
         if row.states == "-" {
             let actions = row.actions.join(", ");
             let guard = match row.guard.as_str() {
@@ -441,9 +441,9 @@ impl Generator {
         if let Some(message) = message {
             named.extend(self.fields[message].iter().cloned());
             let declared = template.messages[message].fields.iter();
-            named.extend(declared.map(|(name, ty)| Named {
+            named.extend(declared.map(|(name, ty)| TypedName {
                 name: (*name).into(),
-                ty: Type::read(ty),
+                ty: Type::parse(ty),
             }));
         }
         Scope {
@@ -484,13 +484,13 @@ impl Generator {
             let position = self.random.below(actions.len() + 1);
             actions.insert(position, assignment);
         }
-        if self.joined.is_some() && !row.next.is_empty() && self.random.once_in(3) {
+        if self.coupled_homes.is_some() && !row.next.is_empty() && self.random.once_in(3) {
             actions.push(match row.home {
                 false => self.random.of(&["mine += { home }", "far := home"]).into(),
                 true => "lately[home] := 0".to_string(),
             });
         }
-        if self.array && row.home && self.random.once_in(2) {
+        if self.has_arrays && row.home && self.random.once_in(2) {
             actions.push(self.change_of_array(scope));
         }
         let (states, event, next) = (&row.states, &row.event, &row.next);
@@ -555,13 +555,13 @@ impl Generator {
     /// A change of a number, with the guard under which the result is in range.
     fn step(&mut self, scope: &Scope) -> Option<(String, String)> {
         let variables = self.variables[usize::from(scope.home)].clone();
-        let numbers: Vec<&Named> = (variables.iter())
+        let numbers: Vec<&TypedName> = (variables.iter())
             .filter(|v| matches!(v.ty, Type::Range(_) | Type::Count))
             .collect();
         if numbers.is_empty() {
             return None;
         }
-        let Named { name, ty } = self.random.of(&numbers).clone();
+        let TypedName { name, ty } = self.random.of(&numbers).clone();
         let max = self.max(ty);
         let amount = self.number(scope, 1);
         Some(match self.random.below(6) {
@@ -596,7 +596,7 @@ impl Generator {
         if variables.is_empty() {
             return None;
         }
-        let Named { name, ty } = self.random.of(&variables);
+        let TypedName { name, ty } = self.random.of(&variables);
         // Some values need not fit.
         if matches!(ty, Type::Range(_) | Type::Count) && self.random.once_in(60) {
             let sign = self.random.of(&[":=", "+=", "-="]);
@@ -626,7 +626,7 @@ impl Generator {
                     _ => false,
                 });
                 let mut fitting: Vec<String> = fitting.map(|named| named.name.clone()).collect();
-                if self.array && scope.home && scope.message && max > 0 {
+                if self.has_arrays && scope.home && scope.message && max > 0 {
                     fitting.push("w[sender]".into());
                 }
                 if self.remotes <= max {
@@ -641,13 +641,13 @@ impl Generator {
     }
 
     fn named(&mut self, scope: &Scope, accepts: impl Fn(Type) -> bool) -> Option<String> {
-        let matching: Vec<&Named> = scope.named.iter().filter(|n| accepts(n.ty)).collect();
+        let matching: Vec<&TypedName> = scope.named.iter().filter(|n| accepts(n.ty)).collect();
         (!matching.is_empty()).then(|| self.random.of(&matching).name.clone())
     }
 
     fn remote(&mut self, scope: &Scope) -> String {
         let word = match (scope.home, scope.message) {
-            (false, true) if self.numbered => self.random.of(&["self", "self", "none"]),
+            (false, true) if self.homes_are_numbered => self.random.of(&["self", "self", "none"]),
             (false, true) => self.random.of(&["self", "sender", "none"]),
             (false, false) => self.random.of(&["self", "self", "none"]),
             (true, true) => self.random.of(&["sender", "sender", "none"]),
@@ -693,7 +693,7 @@ impl Generator {
     fn claim(&mut self, scope: &Scope, depth: usize) -> String {
         let named = self.named(scope, |ty| ty == Type::Bool);
         let equal = self.random.of(&["==", "!="]);
-        if self.array && scope.home && scope.message && self.random.once_in(3) {
+        if self.has_arrays && scope.home && scope.message && self.random.once_in(3) {
             let read = self.random.of(&["w[sender]", "w[sender]", "u[w[sender]]"]);
             return format!("{read} {equal} {}", self.random.of(&["0", "wide"]));
         }

@@ -10,7 +10,7 @@ use cohkit_engine::search::Engine;
 use cohkit_engine::{check, Options, Outcome, Property, Report};
 use cohkit_murphi::{print, read, Dialect, Style};
 use cohkit_protocol::controller::Controller;
-use cohkit_protocol::protocol::{Home, Protocol, Right, Type};
+use cohkit_protocol::protocol::{Home, Permission, Protocol, Type};
 use cohkit_protocol::remotes::Remotes;
 use cohkit_protocol::text::parse;
 use cohkit_system::data::{Current, Words};
@@ -25,7 +25,7 @@ pub type Found = cohkit_system::world::Found<World<Current>, Step>;
 
 /// The verdict that all engines agree on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Agreed {
+pub enum AgreedVerdict {
     /// Verified, with this number of states.
     Verified(usize),
     /// A property is violated.
@@ -36,11 +36,11 @@ pub enum Agreed {
 
 /// Reason why a protocol cannot be judged, or a disagreement.
 #[derive(Debug)]
-pub enum Trouble {
+pub enum JudgeError {
     /// The front end rejects it.
-    Refused(String),
+    Rejected(String),
     /// Two engines disagree.
-    Differ(String),
+    Disagreement(String),
 }
 
 /// A protocol, and the result of executing its controllers.
@@ -51,10 +51,10 @@ pub struct Case {
 }
 
 /// Reads a protocol and executes it.
-pub fn case(text: &str) -> Result<Case, Trouble> {
+pub fn case(text: &str) -> Result<Case, JudgeError> {
     let protocol = parse(text).map_err(|errors| {
         let messages = errors.iter().map(|e| e.render("random.coh", text, false));
-        Trouble::Refused(messages.collect())
+        JudgeError::Rejected(messages.collect())
     })?;
     let (remotes, lines) = (protocol.systems[0].remotes, lines_of(&protocol));
     let capacity = system::Options::default().capacity;
@@ -68,10 +68,15 @@ pub fn case(text: &str) -> Result<Case, Trouble> {
 }
 
 /// The model of a system, with safety properties alone.
-pub fn safety(protocol: &Protocol, home: &Controller, remotes: Remotes) -> Result<Model, Trouble> {
+pub fn safety(
+    protocol: &Protocol,
+    home: &Controller,
+    remotes: Remotes,
+) -> Result<Model, JudgeError> {
     let options = system::Options::default();
     let model = system::model(protocol, home, remotes, lines_of(protocol), &options);
-    let mut model = model.map_err(|error| Trouble::Differ(format!("no model: {error}")))?;
+    let mut model =
+        model.map_err(|error| JudgeError::Disagreement(format!("no model: {error}")))?;
     model.deadlock = Deadlock::Off;
     model.quiescent = None;
     model.liveness.clear();
@@ -92,7 +97,7 @@ pub fn home(protocol: &Protocol) -> &Controller {
     }
 }
 
-fn flat() -> Options<'static> {
+fn exhaustive_options() -> Options<'static> {
     Options {
         decompose: false,
         symmetry: false,
@@ -101,11 +106,12 @@ fn flat() -> Options<'static> {
     }
 }
 
-fn run(model: &Model, options: &Options) -> Result<Report, Trouble> {
-    check(model, options).map_err(|error| Trouble::Differ(format!("no verdict: {error:?}")))
+fn run(model: &Model, options: &Options) -> Result<Report, JudgeError> {
+    check(model, options)
+        .map_err(|error| JudgeError::Disagreement(format!("no verdict: {error:?}")))
 }
 
-fn brief(report: &Report) -> String {
+fn format_report(report: &Report) -> String {
     let outcome = match &report.outcome {
         Outcome::Violated {
             property,
@@ -119,7 +125,11 @@ fn brief(report: &Report) -> String {
 }
 
 /// Compares a verdict on all states with the result of the execution.
-pub fn check_agreement(name: &str, found: &Found, report: &Report) -> Result<Agreed, Trouble> {
+fn check_agreement(
+    name: &str,
+    found: &Found,
+    report: &Report,
+) -> Result<AgreedVerdict, JudgeError> {
     let any_is = |errors: &[StepError], violated: bool| {
         (errors.iter()).any(|error| matches!(error, StepError::Violated(_)) == violated)
     };
@@ -135,17 +145,17 @@ pub fn check_agreement(name: &str, found: &Found, report: &Report) -> Result<Agr
         ) if (report.states, report.transitions, report.depth)
             == (worlds.len() as u128, (*transitions).into(), *depth) =>
         {
-            Some(Agreed::Verified(worlds.len()))
+            Some(AgreedVerdict::Verified(worlds.len()))
         }
         (Found::Wrong { errors, path }, Outcome::Violated { trace, .. })
             if any_is(errors, true) && path.len() == trace.steps.len() =>
         {
-            Some(Agreed::Violated)
+            Some(AgreedVerdict::Violated)
         }
         (Found::Wrong { errors, path }, Outcome::Exceeded { trace, .. })
             if any_is(errors, false) && path.len() == trace.steps.len() =>
         {
-            Some(Agreed::Undecided)
+            Some(AgreedVerdict::Undecided)
         }
         _ => None,
     };
@@ -154,25 +164,32 @@ pub fn check_agreement(name: &str, found: &Found, report: &Report) -> Result<Agr
             Found::Safe { worlds, .. } => format!("{} states, verified", worlds.len()),
             other => format!("{other:?}"),
         };
-        Trouble::Differ(format!("{name}: {}; executed: {executed}", brief(report)))
+        JudgeError::Disagreement(format!(
+            "{name}: {}; executed: {executed}",
+            format_report(report)
+        ))
     })
 }
 
 /// Checks that a model agrees with the execution: its verdict, and its agents state by state.
 // Used by the test of seeded faults, which includes this file; the example itself judges whole protocols.
-pub fn modelled_as(case: &Case, model: &Model) -> Result<(), Trouble> {
-    check_agreement("interpreted", &case.found, &run(model, &flat())?)?;
+pub fn check_model(case: &Case, model: &Model) -> Result<(), JudgeError> {
+    check_agreement(
+        "interpreted",
+        &case.found,
+        &run(model, &exhaustive_options())?,
+    )?;
     match &case.found {
-        Found::Safe { worlds, .. } => state_by_state(&case.protocol, model, worlds),
+        Found::Safe { worlds, .. } => compare_states(&case.protocol, model, worlds),
         _ => Ok(()),
     }
 }
 
 /// The verdict that all engines agree on, and the engines that judged the protocol.
 #[derive(Clone, Copy, Debug)]
-pub struct Judged {
+pub struct EngineComparison {
     /// The verdict on safety.
-    pub agreed: Agreed,
+    pub agreed: AgreedVerdict,
     /// True if quiescence is always reachable and every access that begins can be performed. False if that was not
     /// judged.
     pub makes_progress: bool,
@@ -183,38 +200,38 @@ pub struct Judged {
 }
 
 /// Compares the execution with the checker, the simulator, and litmus programs. The seed chooses the simulation.
-pub fn ours(text: &str, seed: u64) -> Result<Judged, Trouble> {
+pub fn compare_engines(text: &str, seed: u64) -> Result<EngineComparison, JudgeError> {
     let case = case(text)?;
     let agreed = models(&case)?;
-    let mut judged = Judged {
+    let mut judged = EngineComparison {
         agreed,
         makes_progress: false,
         simulated: false,
         programs: 0,
     };
-    if agreed == Agreed::Undecided {
+    if agreed == AgreedVerdict::Undecided {
         return Ok(judged);
     }
     // True if accesses may be rejected, or kept from beginning, for ever.
     let mut may_stop = false;
     if let Found::Safe { worlds, lost, .. } = &case.found {
-        let can_begin_again = begins_again(&case, worlds);
-        let makes_progress = lost.is_none() && performed(&case, can_begin_again)?;
+        let can_begin_again = accesses_can_begin_again(&case, worlds);
+        let makes_progress = lost.is_none() && accesses_can_complete(&case, can_begin_again)?;
         judged.makes_progress = makes_progress;
         // A rejected request is served in some order of events, which the simulator need not produce.
         may_stop = !makes_progress
             || !can_begin_again
             || !unproven_kinds(&case.protocol, home(&case.protocol)).is_empty();
         let run = programs::compare(&case.protocol, home(&case.protocol), seed, may_stop);
-        judged.programs = run.map_err(Trouble::Differ)?;
+        judged.programs = run.map_err(JudgeError::Disagreement)?;
     }
     let runs = simulated::compare(&case.protocol, &case.found, may_stop, seed);
-    judged.simulated = runs.map_err(Trouble::Differ)?.is_some();
+    judged.simulated = runs.map_err(JudgeError::Disagreement)?.is_some();
     Ok(judged)
 }
 
 /// Returns true if each access that begins in some state can begin, or be performed in place, from every state.
-fn begins_again(case: &Case, worlds: &[World<Current>]) -> bool {
+fn accesses_can_begin_again(case: &Case, worlds: &[World<Current>]) -> bool {
     let Case {
         protocol, remotes, ..
     } = case;
@@ -237,7 +254,7 @@ fn begins_again(case: &Case, worlds: &[World<Current>]) -> bool {
             }
             predecessors[numbers[&next]].push(from);
             if let Step::Access(line, remote, access) = step {
-                if access.needs() != Right::None {
+                if access.needs() != Permission::None {
                     let states = begins.entry((line, remote, access.name())).or_default();
                     states.push(from);
                 }
@@ -248,10 +265,11 @@ fn begins_again(case: &Case, worlds: &[World<Current>]) -> bool {
         let mut reached = vec![false; worlds.len()];
         let permitted = (0..worlds.len()).filter(|&world| {
             let remote = &worlds[world].lines[usize::from(line)].remotes[usize::from(remote)];
-            let right = protocol.remote.states[usize::from(remote.configuration.state)].right;
+            let permission =
+                protocol.remote.states[usize::from(remote.configuration.state)].permission;
             match access {
-                "load" => right >= Right::Read,
-                "store" => right == Right::Write,
+                "load" => permission >= Permission::Read,
+                "store" => permission == Permission::Write,
                 _ => false,
             }
         });
@@ -267,7 +285,7 @@ fn begins_again(case: &Case, worlds: &[World<Current>]) -> bool {
 
 /// Returns true if every access that begins can be performed, and begin again. Compares the result with and without
 /// symmetry. `can_begin_again` is false if some access cannot begin again.
-fn performed(case: &Case, can_begin_again: bool) -> Result<bool, Trouble> {
+fn accesses_can_complete(case: &Case, can_begin_again: bool) -> Result<bool, JudgeError> {
     let Case {
         protocol, remotes, ..
     } = case;
@@ -275,14 +293,14 @@ fn performed(case: &Case, can_begin_again: bool) -> Result<bool, Trouble> {
     let system_options = system::Options::default();
     let judged = |options: &Options| {
         progress(protocol, home(protocol), size, &system_options, options)
-            .map_err(|error| Trouble::Differ(format!("no verdict on progress: {error}")))
+            .map_err(|error| JudgeError::Disagreement(format!("no verdict on progress: {error}")))
     };
     let orbits = Options {
         symmetry: true,
-        ..flat()
+        ..exhaustive_options()
     };
-    let [plain, orbits] = [judged(&flat())?, judged(&orbits)?];
-    let brief = |found: &Progress| {
+    let [plain, orbits] = [judged(&exhaustive_options())?, judged(&orbits)?];
+    let summarise = |found: &Progress| {
         let outcome = match &found.outcome {
             Outcome::Violated { trace, .. } => {
                 format!("violated, after {} steps", trace.steps.len())
@@ -294,46 +312,50 @@ fn performed(case: &Case, can_begin_again: bool) -> Result<bool, Trouble> {
     };
     if can_begin_again && !plain.notes.is_empty() {
         let reason = format!("each access can begin again; {}", plain.notes.join("; "));
-        return Err(Trouble::Differ(reason));
+        return Err(JudgeError::Disagreement(reason));
     }
-    match brief(&plain) == brief(&orbits) {
+    match summarise(&plain) == summarise(&orbits) {
         true => Ok(plain.outcome == Outcome::Verified && plain.notes.is_empty()),
-        false => Err(Trouble::Differ(format!(
+        false => Err(JudgeError::Disagreement(format!(
             "progress: {:?}, over orbits {:?}",
-            brief(&plain),
-            brief(&orbits)
+            summarise(&plain),
+            summarise(&orbits)
         ))),
     }
 }
 
 /// Compares the execution with the checker: interpreted, compiled, over orbits, printed as Murphi and read again, and
 /// state by state.
-pub fn models(case: &Case) -> Result<Agreed, Trouble> {
+pub fn models(case: &Case) -> Result<AgreedVerdict, JudgeError> {
     let Case {
         protocol,
         remotes,
         found,
     } = case;
     if matches!(found, Found::TooMany { .. }) {
-        return Ok(Agreed::Undecided);
+        return Ok(AgreedVerdict::Undecided);
     }
     let model = safety(protocol, home(protocol), *remotes)?;
-    let plain = run(&model, &flat())?;
+    let plain = run(&model, &exhaustive_options())?;
     let agreed = check_agreement("interpreted", found, &plain)?;
-    values(protocol, *remotes, found)?;
+    compare_with_words(protocol, *remotes, found)?;
     let compiled = Options {
         engine: Engine::Native,
         threads: 2,
-        ..flat()
+        ..exhaustive_options()
     };
     let compiled = run(&model, &compiled)?;
     if compiled != plain {
-        let reason = format!("compiled: {}, {}", brief(&plain), brief(&compiled));
-        return Err(Trouble::Differ(reason));
+        let reason = format!(
+            "compiled: {}, {}",
+            format_report(&plain),
+            format_report(&compiled)
+        );
+        return Err(JudgeError::Disagreement(reason));
     }
     let orbits = Options {
         symmetry: true,
-        ..flat()
+        ..exhaustive_options()
     };
     let orbits = run(&model, &orbits)?;
     let agree = match (&plain.outcome, &orbits.outcome) {
@@ -359,20 +381,28 @@ pub fn models(case: &Case) -> Result<Agreed, Trouble> {
         _ => false,
     };
     if !agree {
-        let reason = format!("orbits: {}, {}", brief(&plain), brief(&orbits));
-        return Err(Trouble::Differ(reason));
+        let reason = format!(
+            "orbits: {}, {}",
+            format_report(&plain),
+            format_report(&orbits)
+        );
+        return Err(JudgeError::Disagreement(reason));
     }
-    printed(&model, &plain)?;
+    check_printed_model(&model, &plain)?;
     if let Found::Safe { worlds, lost, .. } = found {
-        rest(protocol, *remotes, lost.is_some())?;
-        state_by_state(protocol, &model, worlds)?;
+        check_quiescence(protocol, *remotes, lost.is_some())?;
+        compare_states(protocol, &model, worlds)?;
     }
     Ok(agreed)
 }
 
 /// Compares the result with one bit per copy with that of words that stores write. The number of words is unbounded, so
 /// only the first states are visited: each violation in them also occurs with bits, at no greater distance.
-fn values(protocol: &Protocol, remotes: Remotes, found: &Found) -> Result<(), Trouble> {
+fn compare_with_words(
+    protocol: &Protocol,
+    remotes: Remotes,
+    found: &Found,
+) -> Result<(), JudgeError> {
     let capacity = system::Options::default().capacity;
     let system = System::new(
         protocol,
@@ -388,13 +418,13 @@ fn values(protocol: &Protocol, remotes: Remotes, found: &Found) -> Result<(), Tr
             let steps = path.len();
             let reason =
                 format!("with words something is wrong after {steps} steps, with bits not");
-            Err(Trouble::Differ(reason))
+            Err(JudgeError::Disagreement(reason))
         }
         (Found::Wrong { path, .. }, cohkit_system::world::Found::Safe { .. }) => {
             let steps = path.len();
             let reason =
                 format!("with bits something is wrong after {steps} steps, with words never");
-            Err(Trouble::Differ(reason))
+            Err(JudgeError::Disagreement(reason))
         }
         _ => Ok(()),
     }
@@ -405,38 +435,38 @@ fn values(protocol: &Protocol, remotes: Remotes, found: &Found) -> Result<(), Tr
 pub fn rumur(
     text: &str,
     checker: impl FnOnce(&Model) -> (bool, u64, String),
-) -> Result<Agreed, Trouble> {
+) -> Result<AgreedVerdict, JudgeError> {
     let case = case(text)?;
     if matches!(case.found, Found::TooMany { .. }) {
-        return Ok(Agreed::Undecided);
+        return Ok(AgreedVerdict::Undecided);
     }
     let model = safety(&case.protocol, home(&case.protocol), case.remotes)?;
     let (holds, states, output) = checker(&model);
     match &case.found {
         Found::Safe { worlds, .. } if holds && worlds.len() as u64 == states => {
-            Ok(Agreed::Verified(worlds.len()))
+            Ok(AgreedVerdict::Verified(worlds.len()))
         }
-        Found::Wrong { .. } if !holds => Ok(Agreed::Violated),
+        Found::Wrong { .. } if !holds => Ok(AgreedVerdict::Violated),
         Found::Safe { worlds, .. } => {
             let executed = worlds.len();
             let reason = format!("Rumur: {output}; executed: {executed} states, verified");
-            Err(Trouble::Differ(reason))
+            Err(JudgeError::Disagreement(reason))
         }
-        other => Err(Trouble::Differ(format!(
+        other => Err(JudgeError::Disagreement(format!(
             "Rumur: {output}; executed: {other:?}"
         ))),
     }
 }
 
 /// Checks that the printed Murphi model is equivalent.
-fn printed(model: &Model, plain: &Report) -> Result<(), Trouble> {
+fn check_printed_model(model: &Model, plain: &Report) -> Result<(), JudgeError> {
     let text = print(model, Style::Plain)
-        .map_err(|error| Trouble::Differ(format!("it is not printed: {error}")))?;
+        .map_err(|error| JudgeError::Disagreement(format!("it is not printed: {error}")))?;
     let reread = read("random", &text, Dialect::Rumur)
-        .map_err(|_| Trouble::Differ("what is printed is not read".into()))?;
+        .map_err(|_| JudgeError::Disagreement("what is printed is not read".into()))?;
     let mut reread = reread.model;
     reread.deadlock = Deadlock::Off;
-    let reread = run(&reread, &flat())?;
+    let reread = run(&reread, &exhaustive_options())?;
     let agree = match (&plain.outcome, &reread.outcome) {
         (Outcome::Verified, Outcome::Verified) => plain.states == reread.states,
         // In Murphi an exceeded capacity is an error like any other.
@@ -446,22 +476,30 @@ fn printed(model: &Model, plain: &Report) -> Result<(), Trouble> {
     match agree {
         true => Ok(()),
         false => {
-            let reason = format!("printed: {}, {}", brief(plain), brief(&reread));
-            Err(Trouble::Differ(reason))
+            let reason = format!(
+                "printed: {}, {}",
+                format_report(plain),
+                format_report(&reread)
+            );
+            Err(JudgeError::Disagreement(reason))
         }
     }
 }
 
 /// Checks that the model agrees on whether quiescence is always reachable. It is the only liveness property known here.
-fn rest(protocol: &Protocol, remotes: Remotes, lost: bool) -> Result<(), Trouble> {
+fn check_quiescence(protocol: &Protocol, remotes: Remotes, lost: bool) -> Result<(), JudgeError> {
     let options = system::Options::default();
     let lines = lines_of(protocol);
     let model = system::model(protocol, home(protocol), remotes, lines, &options);
-    let mut model = model.map_err(|error| Trouble::Differ(format!("no model: {error}")))?;
+    let mut model =
+        model.map_err(|error| JudgeError::Disagreement(format!("no model: {error}")))?;
     model.liveness.clear();
     model.covers.clear();
     for symmetry in [false, true] {
-        let options = Options { symmetry, ..flat() };
+        let options = Options {
+            symmetry,
+            ..exhaustive_options()
+        };
         let report = run(&model, &options)?;
         let stuck = match &report.outcome {
             Outcome::Violated {
@@ -469,11 +507,19 @@ fn rest(protocol: &Protocol, remotes: Remotes, lost: bool) -> Result<(), Trouble
                 ..
             } => true,
             Outcome::Verified => false,
-            _ => return Err(Trouble::Differ(format!("rest: {}", brief(&report)))),
+            _ => {
+                return Err(JudgeError::Disagreement(format!(
+                    "rest: {}",
+                    format_report(&report)
+                )))
+            }
         };
         if stuck != lost {
-            let reason = format!("rest: {}; executed, it is lost: {lost}", brief(&report));
-            return Err(Trouble::Differ(reason));
+            let reason = format!(
+                "rest: {}; executed, it is lost: {lost}",
+                format_report(&report)
+            );
+            return Err(JudgeError::Disagreement(reason));
         }
     }
     Ok(())
@@ -507,7 +553,7 @@ fn agents(protocol: &Protocol, world: &World<Current>) -> BTreeMap<String, Strin
                         values.insert(format!("{variable_name}[{remote}]"), member.to_string());
                     }
                 }
-                ty if ty.set_of_homes() => {
+                ty if ty.is_home_set() => {
                     let value = slot();
                     for home in 0..ty.extent(0)[0] {
                         values.insert(
@@ -557,16 +603,16 @@ fn agents(protocol: &Protocol, world: &World<Current>) -> BTreeMap<String, Strin
 }
 
 /// Compares the states of model and execution, as far as agents show them.
-fn state_by_state(
+fn compare_states(
     protocol: &Protocol,
     model: &Model,
     worlds: &[World<Current>],
-) -> Result<(), Trouble> {
+) -> Result<(), JudgeError> {
     // The agents of one line say little about coupled lines; the number of states is compared anyway.
     if lines_of(protocol) > 1 {
         return Ok(());
     }
-    let graph = graph(model, MAX_STATES, None).map_err(Trouble::Differ)?;
+    let graph = graph(model, MAX_STATES, None).map_err(JudgeError::Disagreement)?;
     let mut executed: Vec<BTreeMap<String, String>> =
         worlds.iter().map(|world| agents(protocol, world)).collect();
     let initial = executed[0].clone();
@@ -584,7 +630,7 @@ fn state_by_state(
     lowered.sort();
     match executed.iter().zip(&lowered).find(|(a, b)| a != b) {
         None => Ok(()),
-        Some((a, b)) => Err(Trouble::Differ(format!(
+        Some((a, b)) => Err(JudgeError::Disagreement(format!(
             "a state of agents that is executed and one that is lowered: {a:?}, {b:?}"
         ))),
     }

@@ -59,12 +59,12 @@ fn atomic(program: &Program) -> Program {
             *instruction = Instruction::Atomic {
                 to: thread.registers.len(),
                 at,
-                change: Change::Add,
+                change: Change::FetchAdd,
                 value,
                 acquire: false,
                 release: false,
                 returns: true,
-                via: StoreVariant::Text,
+                via: StoreVariant::ProtocolDefault,
             };
             thread
                 .names
@@ -109,7 +109,7 @@ pub fn compare(
         if *ordered {
             let allowed = models::ends(program, Cores::InOrder);
             if let Some(end) = outcomes.iter().find(|end| !allowed.contains(end)) {
-                let words = program.words(end);
+                let words = program.format_outcome(end);
                 return Err(format!(
                     "executed, it is safe; {name} shows {words}, in no order of its accesses"
                 ));
@@ -149,7 +149,7 @@ pub fn compare(
             .iter()
             .find(|(end, _)| !outcomes.contains(*end))
         {
-            let words = program.words(end);
+            let words = program.format_outcome(end);
             return Err(format!(
                 "{name} ends with {words} in the simulator, seed {seed}, and in no order of events"
             ));

@@ -16,7 +16,7 @@ impl Random {
         ((x ^ (x >> 31)) % n as u64) as usize
     }
 
-    pub fn once_in(&mut self, n: usize) -> bool {
+    pub(crate) fn once_in(&mut self, n: usize) -> bool {
         self.below(n) == 0
     }
 

@@ -6,11 +6,11 @@ use cohkit_protocol::pending_access::Accesses;
 use cohkit_protocol::protocol::Protocol;
 use cohkit_sim::explain::FailureKind;
 use cohkit_sim::kernel::NANOSECOND;
-use cohkit_sim::platform::Quantity;
 use cohkit_sim::simulation::{run, RunError, Setup};
 use cohkit_sim::statistics::Statistics;
 use cohkit_system::data::Current;
 use cohkit_system::world::{Found, Step, World};
+use cohkit_units::Quantity;
 
 /// A torture test of the system's lines with the accesses that the protocol has rows for.
 pub fn setup(protocol: Protocol, remotes: u16, seed: u64) -> Setup {
@@ -40,7 +40,7 @@ pub fn setup(protocol: Protocol, remotes: u16, seed: u64) -> Setup {
 }
 
 /// Returns the statistics of a run, or its failure.
-fn tortured(setup: &Setup) -> Result<Statistics, (FailureKind, String)> {
+fn run_setup(setup: &Setup) -> Result<Statistics, (FailureKind, String)> {
     run(setup).map_err(|error| match error {
         RunError::Failure(failure) => (failure.kind, failure.to_string()),
         other => panic!("{other}"),
@@ -50,10 +50,10 @@ fn tortured(setup: &Setup) -> Result<Statistics, (FailureKind, String)> {
 /// Results of a protocol's runs.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Runs {
-    /// Number of bytes sent to the home.
-    pub asked: f64,
+    /// Number of bytes sent to the home over all runs.
+    pub bytes_to_home: f64,
     /// True if some run found a violation, other than a lack of progress.
-    pub met: bool,
+    pub found_violation: bool,
 }
 
 /// Compares two runs of a protocol, one of them with a component between cores and caches, with all states that
@@ -75,14 +75,14 @@ pub fn compare(
         if setup.workload.mix.is_empty() {
             return Ok(None);
         }
-        match (found, tortured(&setup)) {
+        match (found, run_setup(&setup)) {
             (Found::Safe { .. }, Ok(statistics)) => {
                 let statistic = |name| statistics.get(name).unwrap();
                 let access_count = statistic("accesses") + statistic("accesses_skipped");
                 if access_count != ACCESSES as f64 {
                     return Err(format!("{access_count} of {ACCESSES} accesses were made"));
                 }
-                runs.asked += statistic("link_bytes_to_home");
+                runs.bytes_to_home += statistic("link_bytes_to_home");
             }
             // One access may wait for an event that need not happen.
             (Found::Safe { lost, .. }, Err((FailureKind::NoProgress, _)))
@@ -93,7 +93,9 @@ pub fn compare(
                     lost.is_some()
                 ));
             }
-            (Found::Wrong { .. }, Err((kind, _))) => runs.met |= kind != FailureKind::NoProgress,
+            (Found::Wrong { .. }, Err((kind, _))) => {
+                runs.found_violation |= kind != FailureKind::NoProgress
+            }
             // A run need not find every violation.
             (Found::Wrong { .. }, Ok(_)) | (Found::TooMany { .. }, _) => {}
         }

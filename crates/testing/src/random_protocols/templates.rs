@@ -281,7 +281,7 @@ pub fn through() -> Template {
 }
 
 /// Agents that pass each other messages, without any permission.
-pub fn chatter() -> Template {
+pub(crate) fn chatter() -> Template {
     let messages = messages(&[
         ("up", "Ask", ""),
         ("up", "Bye", ""),

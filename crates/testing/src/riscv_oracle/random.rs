@@ -1,6 +1,6 @@
 //! Random straight-line programs with short forward jumps, over all user-mode instructions of the table.
 
-use super::{b_type, bits, i_type, r_type, s_type, Program, Random, START};
+use super::{b_type, encode, i_type, r_type, s_type, Program, Random, START};
 use cohkit_riscv::table::{Form, Op, Row, ROWS};
 use cohkit_riscv::{register, Decoder, Extensions, Inst};
 
@@ -92,8 +92,8 @@ impl Writer<'_> {
                 .push(i_type("fld", number, base, save_offset(32 + number)));
         }
         let mode = self.random.below(5) as u32;
-        self.program.push(bits("csrrwi", mode << 15 | 2 << 20));
-        self.program.push(bits("csrrwi", 1 << 20));
+        self.program.push(encode("csrrwi", mode << 15 | 2 << 20));
+        self.program.push(encode("csrrwi", 1 << 20));
         for number in (1..32).filter(|&number| number != base) {
             self.program
                 .push(i_type("ld", number, base, save_offset(number)));
@@ -109,7 +109,7 @@ impl Writer<'_> {
                 .push(s_type("fsd", number, base, save_offset(32 + number)));
         }
         let scratch = if base == 5 { 6 } else { 5 };
-        self.program.push(bits("csrrs", scratch << 7 | 3 << 20));
+        self.program.push(encode("csrrs", scratch << 7 | 3 << 20));
         self.program
             .push(s_type("sd", scratch, base, save_offset(64)));
     }
@@ -221,8 +221,8 @@ impl Writer<'_> {
     /// sets a valid rounding mode.
     fn reset_rounding_mode(&mut self) {
         let (status, mode) = (self.random_register(), self.random.below(5) as u32);
-        self.program.push(bits("csrrs", status << 7 | 3 << 20));
-        self.program.push(bits("csrrwi", mode << 15 | 2 << 20));
+        self.program.push(encode("csrrs", status << 7 | 3 << 20));
+        self.program.push(encode("csrrwi", mode << 15 | 2 << 20));
     }
 
     /// Emits a jump over at most three instructions.
@@ -240,7 +240,7 @@ impl Writer<'_> {
             return;
         }
         if by_register {
-            self.program.push(bits("auipc", target << 7));
+            self.program.push(encode("auipc", target << 7));
             self.program.push(i_type("addi", target, target, 0));
         }
         let jump_offset = self.program.code.len();
@@ -258,11 +258,11 @@ impl Writer<'_> {
         let distance = (self.program.code.len() - jump_offset) as u32;
         word = match row.form {
             Form::B => b_type(row.name, word >> 15 & 31, word >> 20 & 31, distance as i32),
-            Form::J => bits(row.name, link << 7 | (distance & 0x7fe) << 20),
+            Form::J => encode(row.name, link << 7 | (distance & 0x7fe) << 20),
             Form::Indirect => i_type(row.name, link, target, 0),
             Form::CBranch => {
                 let (d, free) = (distance, word & 7 << 7);
-                bits(
+                encode(
                     row.name,
                     free | (d >> 3 & 3) << 10
                         | (d >> 1 & 3) << 3
@@ -272,7 +272,7 @@ impl Writer<'_> {
             }
             Form::CJ => {
                 let d = distance;
-                bits(
+                encode(
                     row.name,
                     (d >> 1 & 7) << 3
                         | (d >> 4 & 1) << 11
@@ -281,7 +281,7 @@ impl Writer<'_> {
                         | (d >> 7 & 1) << 6,
                 )
             }
-            _ => bits(row.name, target << 7),
+            _ => encode(row.name, target << 7),
         };
         let length = if row.short { 2 } else { 4 };
         self.program.code[jump_offset..jump_offset + length]
@@ -328,8 +328,9 @@ pub fn compare(seed: u64, count: usize, length: usize) -> Result<(), String> {
         _ if slot == 64 => "fcsr".to_string(),
         _ => format!("byte {:#x} of memory", slot * 8),
     };
-    let double =
-        |bytes: &[u8]| u64::from_le_bytes(bytes[byte / 8 * 8..][..8].try_into().expect("eight"));
+    let double = |bytes: &[u8]| {
+        u64::from_le_bytes(bytes[byte / 8 * 8..][..8].try_into().expect("eight bytes"))
+    };
     let seed = seed + (byte / AREA_BYTES) as u64;
     Err(format!(
         "seed {seed}: {location} is {:#x} by QEMU, {:#x} by ours\n  cargo run -p cohkit-riscv --example agree_with_qemu -- --seed {seed} --count 1 --length {length} --show",

@@ -12,9 +12,9 @@ struct Snapshot {
     registers: Option<Vec<Vec<Value>>>,
 }
 
-impl Judge<'_> {
+impl TraceChecker<'_> {
     /// Processes a local action of the home.
-    pub(super) fn apply_home_action(&mut self, line: &mut Line, report: &str) -> Checked {
+    pub(super) fn apply_home_action(&mut self, line: &mut Line, report: &str) -> CheckResult {
         let locals = &self.home.controller.locals;
         let local = |name: &str| locals.iter().position(|local| local.name == name);
         let local_event = |k: usize| Event::Local(k as u8);
@@ -43,7 +43,11 @@ impl Judge<'_> {
     }
 
     /// Processes an action of memory or the device.
-    pub(super) fn apply_environment_action(&mut self, line: &mut Line, report: &str) -> Checked {
+    pub(super) fn apply_environment_action(
+        &mut self,
+        line: &mut Line,
+        report: &str,
+    ) -> CheckResult {
         let locals = &self.home.controller.locals;
         if let Some(operation_name) = report.strip_prefix("asks for ") {
             let local = locals.iter().position(|local| local.name == operation_name);
@@ -74,7 +78,7 @@ impl Judge<'_> {
             ("unlocks" | "unlocks a line that it has not locked", _) => {
                 return self.apply_best_row(line, vec![Event::Unlock]);
             }
-            ("writes", operation) if line.lock == Some(Right::None) => {
+            ("writes", operation) if line.lock == Some(Permission::None) => {
                 line.bytes.memory = line.bytes.write(Some(line.bytes.memory), false)?;
                 operation
             }
@@ -91,20 +95,21 @@ impl Judge<'_> {
     }
 
     /// Applies one of several events to the home: the one that matches the most steps.
-    pub(super) fn apply_best_row(&mut self, line: &mut Line, events: Vec<Event>) -> Checked {
-        let snapshot = |judge: &Self, line: &Line| Snapshot {
-            position: judge.position,
-            summary: judge.summary,
+    pub(super) fn apply_best_row(&mut self, line: &mut Line, events: Vec<Event>) -> CheckResult {
+        let snapshot = |checker: &Self, line: &Line| Snapshot {
+            position: checker.position,
+            summary: checker.summary,
             line: line.clone(),
-            flights: judge.flights.clone(),
-            registers: judge.registers.clone(),
+            flights: checker.flights.clone(),
+            registers: checker.registers.clone(),
         };
-        let restore = |judge: &mut Self, line: &mut Line, target: Snapshot| {
-            (judge.position, judge.summary, *line) = (target.position, target.summary, target.line);
-            (judge.flights, judge.registers) = (target.flights, target.registers);
+        let restore = |checker: &mut Self, line: &mut Line, target: Snapshot| {
+            (checker.position, checker.summary, *line) =
+                (target.position, target.summary, target.line);
+            (checker.flights, checker.registers) = (target.flights, target.registers);
         };
         let start = snapshot(self, line);
-        let mut best: Option<(Checked, Snapshot)> = None;
+        let mut best: Option<(CheckResult, Snapshot)> = None;
         for event in events {
             restore(self, line, start.clone());
             let (actor, received) = (None, None);
@@ -116,9 +121,9 @@ impl Judge<'_> {
                     received,
                 },
             );
-            let rank = |result: &Checked, index| (result.is_ok(), index);
-            let is_better = best.as_ref().is_none_or(|(best_result, snapshot_then)| {
-                rank(&result, self.position) > rank(best_result, snapshot_then.position)
+            let rank = |result: &CheckResult, index| (result.is_ok(), index);
+            let is_better = best.as_ref().is_none_or(|(best_result, best_snapshot)| {
+                rank(&result, self.position) > rank(best_result, best_snapshot.position)
             });
             if is_better {
                 best = Some((result, snapshot(self, line)));
@@ -131,7 +136,7 @@ impl Judge<'_> {
 
     /// Applies an event other than a message to memory and the device's operations. Returns the data read from memory,
     /// if any.
-    fn apply_home_event(&self, line: &mut Line, event: Event) -> Checked<Option<Version>> {
+    fn apply_home_event(&self, line: &mut Line, event: Event) -> CheckResult<Option<Version>> {
         match (event, line.operation) {
             (Event::MemoryData(_), Operation::Read(copy)) => {
                 line.operation = Operation::Idle;
@@ -165,6 +170,7 @@ impl Judge<'_> {
         Ok(None)
     }
 
+    /// Applies a row of the home.
     pub(super) fn apply_home_row(
         &mut self,
         line: &mut Line,
@@ -172,7 +178,7 @@ impl Judge<'_> {
         received: Option<Flight>,
         next_agent: Agent,
         effects: Vec<RowEffect>,
-    ) -> Checked {
+    ) -> CheckResult {
         let mut received_copy = match received.as_ref().map(|flight| flight.data) {
             Some(MessageData::Line(copy)) => Some(copy),
             _ => None,
@@ -188,7 +194,7 @@ impl Judge<'_> {
                 RowEffect::Send(sent) => {
                     let copy = received_copy.filter(|_| is_memory_data);
                     let copy = copy.or(Some(line.bytes.memory));
-                    self.sends(line, None, sent, copy)?;
+                    self.check_send(line, None, sent, copy)?;
                 }
                 RowEffect::WriteMemory => match (write.take(), received_copy) {
                     (Some(write), _) => self.perform_home_write(line, write)?,
@@ -226,7 +232,7 @@ impl Judge<'_> {
                 }
                 RowEffect::Acknowledge(local) => self.acknowledge_local(line, local.into())?,
                 RowEffect::Unlocked => {
-                    if line.lock.take() == Some(Right::None) {
+                    if line.lock.take() == Some(Permission::None) {
                         line.bytes.forget_values();
                     }
                     line.answers.push("is unlocked".into());
@@ -245,7 +251,11 @@ impl Judge<'_> {
         self.check_next_state(line, None, next_agent)
     }
 
-    pub(super) fn start_memory_operation(&self, line: &mut Line, operation: Operation) -> Checked {
+    pub(super) fn start_memory_operation(
+        &self,
+        line: &mut Line,
+        operation: Operation,
+    ) -> CheckResult {
         match line.operation {
             Operation::Idle => {
                 line.operation = operation;
@@ -255,12 +265,12 @@ impl Judge<'_> {
         }
     }
 
-    pub(super) fn perform_home_write(&mut self, line: &mut Line, write: Write) -> Checked {
+    pub(super) fn perform_home_write(&mut self, line: &mut Line, write: Write) -> CheckResult {
         self.check_report(None, WRITES)?;
         line.bytes.store(write)
     }
 
-    pub(super) fn acknowledge_local(&mut self, line: &mut Line, local: usize) -> Checked {
+    pub(super) fn acknowledge_local(&mut self, line: &mut Line, local: usize) -> CheckResult {
         let operation = &self.home.controller.locals[local];
         let report = format!("acknowledges {}", operation.name);
         if !line.is_directory_eviction {

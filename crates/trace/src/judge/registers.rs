@@ -2,7 +2,7 @@
 
 use super::*;
 
-impl Judge<'_> {
+impl TraceChecker<'_> {
     /// Sets the initial values of registers, and determines whether this trace reports them along with states.
     pub(super) fn begin_registers(&mut self) {
         let tables = [&self.remote, &self.home].map(|table| &table.controller.variables);
@@ -32,7 +32,7 @@ impl Judge<'_> {
     }
 
     /// Updates the registers in the agents of a line, which may have changed since the line was last used.
-    pub(super) fn refresh(&self, line: &mut Line) {
+    pub(super) fn refresh_registers(&self, line: &mut Line) {
         if self.registers.is_none() {
             return;
         }
@@ -52,14 +52,16 @@ impl Judge<'_> {
         } else {
             &self.home
         };
-        let now = &registers[self.lifeline(actor)];
+        let current_values = &registers[self.lifeline(actor)];
         let values_and_registers = agent
             .values
             .iter_mut()
-            .zip(now)
+            .zip(current_values)
             .zip(&table.controller.variables);
-        for ((value, now), _) in values_and_registers.filter(|(_, variable)| variable.register) {
-            value.clone_from(now);
+        for ((value, current_value), _) in
+            values_and_registers.filter(|(_, variable)| variable.register)
+        {
+            value.clone_from(current_value);
         }
     }
 }

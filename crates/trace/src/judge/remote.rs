@@ -2,18 +2,18 @@
 
 use super::*;
 
-impl Judge<'_> {
+impl TraceChecker<'_> {
     /// Processes an access of a remote, by a row or in place.
     pub(super) fn apply_remote_access(
         &mut self,
         line: &mut Line,
         remote_index: usize,
         report: &str,
-    ) -> Checked {
+    ) -> CheckResult {
         let (access, _) =
             parse_access_report(report).ok_or_else(|| format!("no agent does this: {report}"))?;
         let remote = &line.remotes[remote_index];
-        let permission = self.protocol.remote.states[remote.agent.state].right;
+        let permission = self.protocol.remote.states[remote.agent.state].permission;
         let event = Event::Access(access);
         let trigger = Trigger {
             event,
@@ -27,7 +27,7 @@ impl Judge<'_> {
         // A step that only reports that an access was performed is consumed by the row, which must report it.
         self.position += usize::from(!report.starts_with(PERFORMS));
         match row {
-            Answer::Row { .. } => {
+            Response::Row { .. } => {
                 let from = self.position;
                 self.apply_row(
                     line,
@@ -42,7 +42,7 @@ impl Judge<'_> {
                 }
                 Ok(())
             }
-            Answer::None if in_place => {
+            Response::NoRow if in_place => {
                 self.perform_access(line, remote_index, access)?;
                 self.check_performed_report(line, remote_index, access)?;
                 let unchanged = line.remotes[remote_index].agent.clone();
@@ -61,7 +61,7 @@ impl Judge<'_> {
         line: &mut Line,
         remote_index: usize,
         access: Access,
-    ) -> Checked {
+    ) -> CheckResult {
         let copy = line.remotes[remote_index].copy;
         if access.writes() {
             let whole_line = access == Access::WriteLine;
@@ -81,9 +81,9 @@ impl Judge<'_> {
         remote_index: usize,
         copy: Option<Version>,
         version_at_start: Version,
-    ) -> Checked {
+    ) -> CheckResult {
         if self.protocol.guarantee.coherent {
-            return line.bytes.read(copy, version_at_start);
+            return line.bytes.check_read(copy, version_at_start);
         }
         let copy = copy.ok_or("a read completes without bytes")?;
         let last_observed = &mut line.remotes[remote_index].last_observed;
@@ -103,7 +103,7 @@ impl Judge<'_> {
         (line, next_agent): (&mut Line, &mut Agent),
         remote_index: usize,
         [from, to]: [StateId; 2],
-    ) -> Checked<bool> {
+    ) -> CheckResult<bool> {
         let kind = self.remote.kinds[remote_index].index();
         if self.protocol.kinds[kind].initial == from {
             return Err("lines change that the trace does not report".into());
@@ -112,7 +112,7 @@ impl Judge<'_> {
         let current_line = self.line;
         // The trace may first report that the row does not change the current line.
         let agent = &line.remotes[remote_index].agent;
-        let unchanged_state = self.words(&self.remote, agent);
+        let unchanged_state = self.state_text(&self.remote, agent);
         let next_step = self.sequence.steps.get(self.position);
         let next_step =
             next_step.filter(|step| step.agent == remote_index && self.belongs_to_row(step));
@@ -120,17 +120,17 @@ impl Judge<'_> {
             |step| matches!(&step.action, Action::Becomes { state } if unchanged_state == *state),
         );
         self.position += usize::from(reports_unchanged && agent.state == from.index());
-        let number = self.number;
+        let number = self.line_number;
         let mut other_lines = std::mem::take(&mut self.lines);
-        let change = |judge: &mut Self, line_number: u32, line: &mut Line| {
+        let move_line = |checker: &mut Self, line_number: u32, line: &mut Line| {
             if line.remotes[remote_index].agent.state != from.index() {
                 return Ok(false);
             }
-            (judge.line, judge.number) = (current_line.map(|_| line_number), line_number);
-            judge.refresh_agent(Some(remote_index), &mut line.remotes[remote_index].agent);
+            (checker.line, checker.line_number) = (current_line.map(|_| line_number), line_number);
+            checker.refresh_agent(Some(remote_index), &mut line.remotes[remote_index].agent);
             let mut next = line.remotes[remote_index].agent.clone();
             next.state = to.index();
-            judge.check_next_state(line, Some(remote_index), next)?;
+            checker.check_next_state(line, Some(remote_index), next)?;
             if !keeps_copy {
                 line.remotes[remote_index].copy = None;
             }
@@ -143,17 +143,17 @@ impl Judge<'_> {
                 true => Some(&mut *line),
                 false => other_lines.get_mut(&line_number),
             };
-            let changed = moved_line.map_or(Ok(false), |moved_line| {
-                change(self, line_number, moved_line)
+            let is_moved = moved_line.map_or(Ok(false), |moved_line| {
+                move_line(self, line_number, moved_line)
             })?;
-            if changed && line_number == number {
+            if is_moved && line_number == number {
                 next_agent.state = to.index();
                 current_line_moves = true;
             }
             Ok::<_, String>(())
         });
         self.lines = other_lines;
-        (self.line, self.number) = (current_line, number);
+        (self.line, self.line_number) = (current_line, number);
         result.map(|()| current_line_moves)
     }
 
@@ -163,7 +163,7 @@ impl Judge<'_> {
         line: &mut Line,
         remote_index: usize,
         access: Access,
-    ) -> Checked {
+    ) -> CheckResult {
         let Some(report) = self.next_local_action(remote_index) else {
             return Ok(());
         };
@@ -197,14 +197,14 @@ impl Judge<'_> {
         line: &mut Line,
         remote_index: usize,
         copy: Option<Version>,
-    ) -> Checked<Option<Version>> {
+    ) -> CheckResult<Option<Version>> {
         let pending_access = line.remotes[remote_index].pending_access.take();
         let pending_access = pending_access.ok_or("an access completes, but none has begun")?;
         if !pending_access.access.writes() {
             self.check_observed_copy(line, remote_index, copy, pending_access.version_at_start)?;
             return Ok(None);
         }
-        match pending_access.sent {
+        match pending_access.sent_serial {
             Some(serial) if line.bytes.is_performed(serial) => {
                 let version = line.bytes.version_written_by(serial);
                 let last_observed = &mut line.remotes[remote_index].last_observed;
@@ -221,6 +221,7 @@ impl Judge<'_> {
         }
     }
 
+    /// Applies a row of a remote.
     pub(super) fn apply_remote_row(
         &mut self,
         line: &mut Line,
@@ -229,7 +230,7 @@ impl Judge<'_> {
         received: Option<Flight>,
         mut next_agent: Agent,
         effects: Vec<RowEffect>,
-    ) -> Checked {
+    ) -> CheckResult {
         let controller = &self.protocol.remote;
         let from = &controller.states[line.remotes[remote_index].agent.state];
         let access = match event {
@@ -240,18 +241,18 @@ impl Judge<'_> {
             Some(MessageData::Line(copy)) => Some(copy),
             _ => None,
         };
-        if let Some(access) = access.filter(|access| access.needs() > Right::None) {
+        if let Some(access) = access.filter(|access| access.needs() > Permission::None) {
             line.remotes[remote_index].pending_access = Some(PendingAccess {
                 access,
                 version_at_start: line.bytes.last,
-                sent: None,
+                sent_serial: None,
             });
         }
         let mut copy = received_copy.or(line.remotes[remote_index].copy);
         let (mut written, mut reported_in_bulk) = (false, false);
         for effect in effects {
             match effect {
-                RowEffect::Send(sent) => self.sends(line, Some(remote_index), sent, copy)?,
+                RowEffect::Send(sent) => self.check_send(line, Some(remote_index), sent, copy)?,
                 RowEffect::Done => {
                     let performed = self.complete_access(line, remote_index, copy)?;
                     written |= performed.is_some();
@@ -265,8 +266,9 @@ impl Judge<'_> {
             }
         }
         let to = &controller.states[next_agent.state];
-        let performed_access = access.filter(|access| from.right.min(to.right) >= access.needs());
-        let performed_access = performed_access.filter(|access| access.needs() > Right::None);
+        let performed_access =
+            access.filter(|access| from.permission.min(to.permission) >= access.needs());
+        let performed_access = performed_access.filter(|access| access.needs() > Permission::None);
         if received_copy.is_some() || written {
             line.remotes[remote_index].copy = copy;
         }
@@ -280,14 +282,14 @@ impl Judge<'_> {
         // An access that reaches a stable state without completion is retried. Its sent write is abandoned, unless a
         // message is still to come.
         let remote = &mut line.remotes[remote_index];
-        if to.stable()
+        if to.is_stable()
             || performed_access.is_some()
-            || to.right > Right::None && access.is_none() && written
+            || to.permission > Permission::None && access.is_none() && written
         {
             let abandoned_write = remote
                 .pending_access
                 .take()
-                .and_then(|pending_access| pending_access.sent);
+                .and_then(|pending_access| pending_access.sent_serial);
             if let (Some(serial), None) = (abandoned_write, access) {
                 line.bytes.abandon_write(serial);
             }

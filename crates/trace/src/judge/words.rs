@@ -40,8 +40,8 @@ pub(super) fn parse_access_report(report: &str) -> Option<(Access, Option<(u64, 
 /// Kind of a remote with this name; the first kind if no name matches.
 pub(super) fn kind_of(protocol: &Protocol, agent: &str) -> KindId {
     let has_name = |name: &str| {
-        let rest = agent.strip_prefix(name);
-        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
+        let suffix = agent.strip_prefix(name);
+        suffix.is_some_and(|suffix| suffix.is_empty() || suffix.starts_with(' '))
     };
     let kinds = (0..).map(KindId).zip(&protocol.kinds);
     // The longest match, since one name may be a prefix of another.
@@ -51,22 +51,22 @@ pub(super) fn kind_of(protocol: &Protocol, agent: &str) -> KindId {
         .map_or(KindId(0), |(number, _)| number)
 }
 
-impl Judge<'_> {
+impl TraceChecker<'_> {
     /// Checks that the trace names a message correctly, with or without its fields.
-    pub(super) fn check_message_name(&self, sent: &Sent, words: &str) -> Checked {
+    pub(super) fn check_message_name(&self, sent: &SentMessage, message_text: &str) -> CheckResult {
         let message_type = self.protocol.message(sent.message);
         let values: Vec<u16> = sent.fields.iter().map(Value::code).collect();
         let full_text = self.names.message(message_type, &values);
-        match words == full_text || words == message_type.name {
+        match message_text == full_text || message_text == message_type.name {
             true => Ok(()),
             false => Err(format!(
-                "{words} is reported, but the message is {full_text}"
+                "{message_text} is reported, but the message is {full_text}"
             )),
         }
     }
 
     /// Formats an agent's state, with the variables that the trace shows.
-    pub(super) fn words(&self, table: &Table, agent: &Agent) -> String {
+    pub(super) fn state_text(&self, table: &Table, agent: &Agent) -> String {
         let variables = table.controller.variables.iter().zip(&agent.values);
         let contents = variables.map(|(variable, value)| {
             match variable.register && !self.has_register_reports {

@@ -1,20 +1,20 @@
 // Elements of the page. Text from results is never interpreted as markup.
 
 function element(tag, attributes = {}, ...children) {
-  return filled(document.createElement(tag), attributes, children);
+  return withContent(document.createElement(tag), attributes, children);
 }
 
 function drawing(tag, attributes = {}, ...children) {
-  return filled(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, children);
+  return withContent(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, children);
 }
 
-function filled(made, attributes, children) {
+function withContent(target, attributes, children) {
   for (const [name, value] of Object.entries(attributes)) {
-    if (typeof value === "function") made.addEventListener(name, value);
-    else if (value !== null && value !== false) made.setAttribute(name, value === true ? "" : value);
+    if (typeof value === "function") target.addEventListener(name, value);
+    else if (value !== null && value !== false) target.setAttribute(name, value === true ? "" : value);
   }
-  made.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined));
-  return made;
+  target.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined));
+  return target;
 }
 
 function tag(word) {
@@ -24,15 +24,15 @@ function tag(word) {
 // A table; columns of numbers, alone or with their units (`measured`), are aligned to the right.
 function plainTable(columns, rows, attributes = {}) {
   const isNumber = (cell) => typeof cell === "number" || cell === null || cell === "" || cell?.className === "measured";
-  const numeric = columns.map((_, at) => rows.some((row) => row[at] !== "" && row[at] !== null) && rows.every((row) => isNumber(row[at])));
-  const head = columns.map((name, at) => element("th", { scope: "col", class: numeric[at] ? "number" : null }, name));
+  const numeric = columns.map((_, index) => rows.some((row) => row[index] !== "" && row[index] !== null) && rows.every((row) => isNumber(row[index])));
+  const head = columns.map((name, index) => element("th", { scope: "col", class: numeric[index] ? "number" : null }, name));
   const body = rows.map((row) =>
-    element("tr", {}, row.map((cell, at) => element("td", { class: numeric[at] ? "number" : null }, shown(cell)))));
+    element("tr", {}, row.map((cell, index) => element("td", { class: numeric[index] ? "number" : null }, cellContent(cell)))));
   return element("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": attributes.label || "table" },
     element("table", { class: attributes.class || null }, element("thead", {}, element("tr", {}, head)), element("tbody", {}, body)));
 }
 
-function shown(value) {
+function cellContent(value) {
   if (value === null || value === undefined) return "";
   if (typeof value === "number") return number(value);
   if (typeof value === "boolean") return value ? "yes" : "no";
@@ -57,11 +57,11 @@ function digits(value) {
 
 // Text with code between backticks.
 function prose(text) {
-  return text.split("`").map((part, at) => (at % 2 ? element("code", {}, part) : part));
+  return text.split("`").map((part, index) => (index % 2 ? element("code", {}, part) : part));
 }
 
-function counted(count, one, several = `${one}s`) {
-  return `${number(count)} ${count === 1 ? one : several}`;
+function countText(count, singular, plural = `${singular}s`) {
+  return `${number(count)} ${count === 1 ? singular : plural}`;
 }
 
 // Display units, as multiples of a second, a byte, a byte per second and an event per second.
@@ -78,12 +78,12 @@ const ENDINGS = [["_bytes_per_s", "bandwidth", 1], ["_per_s", "rate", 1], ["_ps"
 // Kind of quantity of a dotted name, its unit as a multiple, and its name without the unit.
 function quantity(name) {
   const words = name.split(".");
-  for (let at = words.length - 1; at >= 0; at -= 1) {
-    const [ending, kind, factor] = ENDINGS.find(([one]) => words[at].endsWith(one)) || [];
+  for (let index = words.length - 1; index >= 0; index -= 1) {
+    const [ending, kind, factor] = ENDINGS.find(([suffix]) => words[index].endsWith(suffix)) || [];
     // A count of durations is not a duration.
-    if (!ending || words.slice(at + 1).includes("count")) continue;
-    const bare = words.with(at, words[at].slice(0, words[at].length - ending.length)).filter(Boolean).join(".");
-    return { kind, factor, name: (bare || name).replaceAll("_", " ") };
+    if (!ending || words.slice(index + 1).includes("count")) continue;
+    const nameWithoutUnit = words.with(index, words[index].slice(0, words[index].length - ending.length)).filter(Boolean).join(".");
+    return { kind, factor, name: (nameWithoutUnit || name).replaceAll("_", " ") };
   }
   return { kind: null, factor: 1, name: name.replaceAll("_", " ") };
 }
@@ -91,7 +91,7 @@ function quantity(name) {
 // The largest unit in which a value is at least 1.
 function unitFor(kind, value) {
   const scale = SCALES[kind], size = Math.abs(value);
-  return scale.findLast(([, factor]) => size >= factor * (1 - 1e-9)) || scale[size === 0 ? scale.findIndex(([, one]) => one >= 1) : 0];
+  return scale.findLast(([, factor]) => size >= factor * (1 - 1e-9)) || scale[size === 0 ? scale.findIndex(([, unitFactor]) => unitFactor >= 1) : 0];
 }
 
 function inUnits(kind, value) {
@@ -100,8 +100,8 @@ function inUnits(kind, value) {
 }
 
 // Formats a value of a result with the unit from its name.
-function measured(name, value) {
-  if (typeof value !== "number") return shown(value);
+function valueWithUnit(name, value) {
+  if (typeof value !== "number") return cellContent(value);
   const { kind, factor } = quantity(name);
   return element("span", { class: "measured", title: String(value) }, kind ? inUnits(kind, value * factor) : number(value));
 }
@@ -111,18 +111,18 @@ function duration(seconds) {
 }
 
 // Drawings with the width of their frames: drawn when the frame is added to the page, and again when its width changes.
-const awaiting = [];
+const pendingFrames = [];
 const drawings = new WeakMap();
 const widths = new ResizeObserver((entries) => entries.forEach(({ target }) => redraw(target)));
 
-function fitted(attributes, draw) {
+function fittedFrame(attributes, draw) {
   const frame = element("div", attributes);
-  awaiting.push([frame, draw]);
+  pendingFrames.push([frame, draw]);
   return frame;
 }
 
 function fit() {
-  for (const [frame, draw] of awaiting.splice(0)) {
+  for (const [frame, draw] of pendingFrames.splice(0)) {
     if (!frame.isConnected) continue;
     drawings.set(frame, { draw, width: 0 });
     redraw(frame);
@@ -138,7 +138,7 @@ function redraw(frame) {
   last.draw(width, frame);
 }
 
-function labelled(text, control) {
+function labelledControl(text, control) {
   return element("label", {}, text, control);
 }
 
@@ -149,23 +149,23 @@ function choice(options, value, changed) {
 }
 
 // Tooltip for the element under the pointer or with the focus.
-const tip = element("div", { class: "tip", role: "status", hidden: true });
+const tooltip = element("div", { class: "tip", role: "status", hidden: true });
 
-function tipped(made, words) {
+function withTooltip(target, words) {
   const show = (x, y) => {
-    tip.textContent = words;
-    tip.hidden = false;
-    const wide = tip.offsetWidth;
-    tip.style.left = `${Math.max(4, Math.min(x + 12, window.innerWidth - wide - 4))}px`;
-    tip.style.top = `${Math.max(4, y - tip.offsetHeight - 8)}px`;
+    tooltip.textContent = words;
+    tooltip.hidden = false;
+    const width = tooltip.offsetWidth;
+    tooltip.style.left = `${Math.max(4, Math.min(x + 12, window.innerWidth - width - 4))}px`;
+    tooltip.style.top = `${Math.max(4, y - tooltip.offsetHeight - 8)}px`;
   };
-  made.addEventListener("pointerenter", (event) => show(event.clientX, event.clientY));
-  made.addEventListener("focus", () => {
-    const place = made.getBoundingClientRect();
-    show(place.left, place.top);
+  target.addEventListener("pointerenter", (event) => show(event.clientX, event.clientY));
+  target.addEventListener("focus", () => {
+    const bounds = target.getBoundingClientRect();
+    show(bounds.left, bounds.top);
   });
-  for (const end of ["pointerleave", "blur"]) made.addEventListener(end, () => { tip.hidden = true; });
-  made.setAttribute("tabindex", "0");
-  made.setAttribute("aria-label", words.replaceAll("\n", "; "));
-  return made;
+  for (const end of ["pointerleave", "blur"]) target.addEventListener(end, () => { tooltip.hidden = true; });
+  target.setAttribute("tabindex", "0");
+  target.setAttribute("aria-label", words.replaceAll("\n", "; "));
+  return target;
 }

@@ -1,48 +1,48 @@
 // The explorer: the steps so far, the possible next steps, and the state they lead to. The address holds the path.
 
-async function asked(address) {
+async function fetchJson(address) {
   const answer = await fetch(address);
   if (!answer.ok) throw new Error(await answer.text());
   return answer.json();
 }
 
-const wayTo = (way) => `#/explore/${way.join(",")}`;
+const pathAddress = (way) => `#/explore/${way.join(",")}`;
 
 function explorePage(part, [text = ""]) {
-  const place = element("div", { "aria-busy": "true" }, element("p", { class: "faint" }, "\u2026"));
+  const container = element("div", { "aria-busy": "true" }, element("p", { class: "faint" }, "\u2026"));
   const way = text.split(",").filter(Boolean).map(Number);
-  asked(`view?way=${way.join(",")}`).then((view) => { place.replaceChildren(...explored(view)); fit(); })
-    .catch((error) => place.replaceChildren(element("p", { class: "violated", role: "alert" }, error.message), element("p", {}, element("a", { href: wayTo([]) }, "To the start"))))
-    .finally(() => place.removeAttribute("aria-busy"));
-  return [place];
+  fetchJson(`view?way=${way.join(",")}`).then((view) => { container.replaceChildren(...explorerView(view)); fit(); })
+    .catch((error) => container.replaceChildren(element("p", { class: "violated", role: "alert" }, error.message), element("p", {}, element("a", { href: pathAddress([]) }, "To the start"))))
+    .finally(() => container.removeAttribute("aria-busy"));
+  return [container];
 }
 
-function explored(view) {
+function explorerView(view) {
   const { way, next } = view;
-  const go = (to) => { window.location.hash = wayTo(to); };
+  const go = (to) => { window.location.hash = pathAddress(to); };
   const answer = element("p", { "aria-live": "polite" });
   const undo = element("button", { type: "button", disabled: way.length === 0, click: () => go(way.slice(0, -1)), title: "Backspace" }, "Undo");
   const start = element("button", { type: "button", disabled: way.length === 0, click: () => go([]) }, "Start over");
   const search = element("button", { type: "button", click: () => find(search, answer, go) }, "Jump to the nearest violation");
-  const items = next.map((choice, at) =>
-    element("li", {}, element("button", { type: "button", class: `choice${choice.wrong ? " violated" : ""}`, click: () => go([...way, at]), title: choice.wrong || "" },
+  const items = next.map((choice, index) =>
+    element("li", {}, element("button", { type: "button", class: `choice${choice.wrong ? " violated" : ""}`, click: () => go([...way, index]), title: choice.wrong || "" },
       choice.words, choice.wrong ? ` \u2014 ${choice.wrong}` : "")));
   const state = view.broken ? element("p", { class: "said violated", role: "alert" }, view.broken)
-    : element("p", { class: "said" }, next.length ? `${counted(next.length, "possible step")}` : "No step is possible", view.at_rest ? "; the system is quiescent." : ".");
+    : element("p", { class: "said" }, next.length ? `${countText(next.length, "possible step")}` : "No step is possible", view.at_rest ? "; the system is quiescent." : ".");
   return [
     element("h2", {}, view.system), element("div", { class: "bar" }, undo, start, search), answer, state,
     element("div", { class: "hands" },
       element("section", { "aria-label": "possible next steps" }, element("h3", {}, "Next"), items.length ? element("ol", { class: "choices" }, items) : element("p", { class: "faint" }, "No further step is possible; use Undo.")),
-      element("section", { "aria-label": "current state of the system" }, element("h3", {}, "Now"), ...view.lines.map((line, at) => lineNow(line, view.lines.length > 1 ? `line ${at}` : "")),
-        element("h3", {}, "In flight"), view.under_way.length ? element("ul", { class: "mono under-way" }, view.under_way.map((one) => element("li", {}, one))) : element("p", { class: "faint" }, "No message."),
-        element("details", {}, element("summary", {}, `The path here: ${counted(way.length, "step")}`),
-          element("ol", { class: "way" }, view.taken.map((words, at) => element("li", {}, element("a", { href: wayTo(way.slice(0, at + 1)) }, words))))))),
+      element("section", { "aria-label": "current state of the system" }, element("h3", {}, "Now"), ...view.lines.map((line, index) => lineTable(line, view.lines.length > 1 ? `line ${index}` : "")),
+        element("h3", {}, "In flight"), view.under_way.length ? element("ul", { class: "mono under-way" }, view.under_way.map((message) => element("li", {}, message))) : element("p", { class: "faint" }, "No message."),
+        element("details", {}, element("summary", {}, `The path here: ${countText(way.length, "step")}`),
+          element("ol", { class: "way" }, view.taken.map((words, index) => element("li", {}, element("a", { href: pathAddress(way.slice(0, index + 1)) }, words))))))),
     element("h3", {}, "Executed steps"),
     view.sequence.steps.length ? player(view.sequence, () => null) : element("p", { class: "faint" }, "Nothing yet."),
   ];
 }
 
-function lineNow(line, name) {
+function lineTable(line, name) {
   const agents = line.agents.map((agent) => element("tr", {}, element("td", {}, agent.agent), element("td", { class: "mono" }, agent.state),
     element("td", { class: "faint" }, agent.may === null ? "" : agent.may === "none" ? "no permission" : `may ${agent.may}${agent.current ? "" : ", old"}`)));
   const memory = [line.memory_current ? "current" : "old", line.operation, line.lock ? `lock ${line.lock}` : null].filter(Boolean).join("; ");
@@ -53,10 +53,10 @@ function lineNow(line, name) {
 function find(button, answer, go) {
   button.disabled = true;
   answer.textContent = "Searching\u2026";
-  asked("wrong").then((found) => {
-    if (found.way !== null) return go(found.way);
-    answer.textContent = found.all ? `No violation in ${counted(found.looked, "state")}.`
-      : `No violation in the nearest ${counted(found.looked, "state")}; \`cohkit check\` explores all.`;
+  fetchJson("wrong").then((result) => {
+    if (result.way !== null) return go(result.way);
+    answer.textContent = result.all ? `No violation in ${countText(result.looked, "state")}.`
+      : `No violation in the nearest ${countText(result.looked, "state")}; \`cohkit check\` explores all.`;
     return null;
   }).catch((error) => { answer.textContent = error.message; }).finally(() => { button.disabled = false; });
 }
@@ -65,5 +65,5 @@ document.addEventListener("keydown", (event) => {
   const typing = ["INPUT", "SELECT", "TEXTAREA"].includes(event.target.tagName);
   if (event.key !== "Backspace" || typing || !window.location.hash.startsWith("#/explore/")) return;
   const way = window.location.hash.slice("#/explore/".length).split(",").filter(Boolean);
-  if (way.length) window.location.hash = wayTo(way.slice(0, -1));
+  if (way.length) window.location.hash = pathAddress(way.slice(0, -1));
 });

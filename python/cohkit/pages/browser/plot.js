@@ -10,15 +10,15 @@ function area(wide, high = Math.max(240, Math.min(420, Math.round(wide * 0.4))))
 function ticks(low, high, logarithmic) {
   if (logarithmic) {
     const first = Math.floor(Math.log10(low)), last = Math.ceil(Math.log10(high));
-    const each = Math.ceil((last - first + 1) / 6);
-    return Array.from({ length: last - first + 1 }, (_, at) => 10 ** (first + at)).filter((_, at) => at % each === 0);
+    const interval = Math.ceil((last - first + 1) / 6);
+    return Array.from({ length: last - first + 1 }, (_, position) => 10 ** (first + position)).filter((_, position) => position % interval === 0);
   }
   const rough = (high - low) / 4 || 1, ten = 10 ** Math.floor(Math.log10(rough));
-  const step = [1, 2, 5, 10].map((factor) => factor * ten).find((one) => one >= rough);
-  const found = [];
+  const step = [1, 2, 5, 10].map((factor) => factor * ten).find((candidate) => candidate >= rough);
+  const tickValues = [];
   // Include one tick beyond the highest value, at which the axis ends.
-  for (let at = Math.ceil(low / step) * step; at < high * (1 - 1e-9) + step; at += step) found.push(Number(at.toPrecision(12)));
-  return found;
+  for (let position = Math.ceil(low / step) * step; position < high * (1 - 1e-9) + step; position += step) tickValues.push(Number(position.toPrecision(12)));
+  return tickValues;
 }
 
 function scale(values, logarithmic, from, to, zero) {
@@ -28,8 +28,8 @@ function scale(values, logarithmic, from, to, zero) {
   if (low === high) { low = log ? low / 2 : low - (low === 0 ? 0 : Math.abs(low) / 2); high = high === low ? high + 1 : log ? high * 2 : high * 1.5 || 1; }
   const marks = ticks(low, high, log);
   if (zero || log) high = Math.max(high, ...marks.slice(-1));
-  const turned = (value) => (log ? Math.log10(value) : value);
-  const at = (value) => from + ((turned(value) - turned(low)) / (turned(high) - turned(low))) * (to - from);
+  const transformed = (value) => (log ? Math.log10(value) : value);
+  const at = (value) => from + ((transformed(value) - transformed(low)) / (transformed(high) - transformed(low))) * (to - from);
   return { at, marks: marks.filter((mark) => mark >= low && mark <= high) };
 }
 
@@ -53,35 +53,35 @@ function canvas(label, { wide, high }) {
 
 function figure(title, draw, legend) {
   return element("figure", {}, title ? element("figcaption", { class: "faint" }, title) : null,
-    fitted({ class: "canvas" }, (wide, frame) => frame.replaceChildren(draw(wide))),
+    fittedFrame({ class: "canvas" }, (wide, frame) => frame.replaceChildren(draw(wide))),
     legend.length ? element("div", { class: "legend" }, legend) : null);
 }
 
 // Each series has a name and points with `x`, `y`, `published` (or null), and `words` for the tooltip. Levels are published
 // without a position. A single series has no legend.
-function curves(series, { x: along, y: axis, logarithmic = "", title = "", levels = [] }) {
-  const points = series.flatMap((one) => one.points);
-  const names = series.map((one, number) => element("span", { style: `--of: var(--series-${number % 7})` }, one.name));
+function curves(series, { x: xTitle, y: axis, logarithmic = "", title = "", levels = [] }) {
+  const points = series.flatMap((curve) => curve.points);
+  const names = series.map((curve, number) => element("span", { style: `--of: var(--series-${number % 7})` }, curve.name));
   if (points.some((point) => point.published !== null)) names.push(element("span", { style: "--of: var(--ink)" }, "\u00d7 published"));
   if (levels.length) names.push(element("span", { style: "--of: var(--published)" }, "published, without a position on the axis"));
   const draw = (wide) => {
     const place = area(wide), { high, left, right, top, bottom } = place;
     const { x, y } = linear(series, levels, logarithmic, place);
     const picture = canvas(title || axis, place);
-    axes(picture, place, x, y, { x: along, y: axis });
+    axes(picture, place, x, y, { x: xTitle, y: axis });
     for (const level of levels) {
-      picture.append(tipped(drawing("path", { class: "level", d: `M${left},${y.at(level.y)} H${wide - right}` }), level.words));
+      picture.append(withTooltip(drawing("path", { class: "level", d: `M${left},${y.at(level.y)} H${wide - right}` }), level.words));
     }
-    series.forEach((one, number) => {
-      picture.append(line(one, number, x, y));
-      for (const point of one.points) {
+    series.forEach((curve, number) => {
+      picture.append(line(curve, number, x, y));
+      for (const point of curve.points) {
         const [px, py] = [x.at(point.x), y.at(point.y)];
         // Overlapping points share a tooltip.
-        const near = points.filter((other) => Math.hypot(x.at(other.x) - px, y.at(other.y) - py) < 5);
+        const neighbours = points.filter((other) => Math.hypot(x.at(other.x) - px, y.at(other.y) - py) < 5);
         if (point.published !== null) {
           picture.append(drawing("path", { class: "cross", d: `M${px - 4},${y.at(point.published) - 4} l8,8 m0,-8 l-8,8` }));
         }
-        picture.append(tipped(drawing("circle", { class: "mark", cx: px, cy: py, r: 4.5, fill: `var(--series-${number % 7})` }), near.map((other) => other.words).join("\n\n")));
+        picture.append(withTooltip(drawing("circle", { class: "mark", cx: px, cy: py, r: 4.5, fill: `var(--series-${number % 7})` }), neighbours.map((other) => other.words).join("\n\n")));
       }
     });
     return picture;
@@ -98,16 +98,16 @@ function linear(series, levels, logarithmic, { wide, high, left, right, top, bot
   };
 }
 
-function line(one, number, x, y) {
+function line(curve, number, x, y) {
   const dash = ["", "6 3", "2 3"][Math.floor(number / 7) % 3];
-  const way = one.points.map((point, at) => `${at === 0 ? "M" : "L"}${x.at(point.x)},${y.at(point.y)}`);
-  return drawing("path", { d: way.join(" "), fill: "none", stroke: `var(--series-${number % 7})`, "stroke-width": 1.8, "stroke-dasharray": dash });
+  const commands = curve.points.map((point, index) => `${index === 0 ? "M" : "L"}${x.at(point.x)},${y.at(point.y)}`);
+  return drawing("path", { d: commands.join(" "), fill: "none", stroke: `var(--series-${number % 7})`, "stroke-width": 1.8, "stroke-dasharray": dash });
 }
 
 // Mean width of a character in a label, in pixels.
 const LETTER = 6.2;
 
-function cut(name, letters) {
+function truncated(name, letters) {
   return name.length > letters ? `${name.slice(0, letters - 1)}\u2026` : name;
 }
 
@@ -118,7 +118,7 @@ function bars(list, { y: axis, title = "" }) {
   const legend = [element("span", { style: "--of: var(--series-0)" }, "ours"), element("span", { style: "--of: var(--published)" }, "published")];
   const draw = (wide) => {
     const room = (wide - MARGIN.left - MARGIN.right) / list.length, letters = Math.floor(room / LETTER);
-    return (list.every((bar) => bar.name.length <= letters) ? standing : lying)(list, axis, title || axis, wide);
+    return (list.every((bar) => bar.name.length <= letters) ? verticalBars : horizontalBars)(list, axis, title || axis, wide);
   };
   return figure(title, draw, published ? legend : []);
 }
@@ -128,29 +128,29 @@ function heights(list) {
 }
 
 function bar(words, kind, place) {
-  return tipped(drawing("rect", { class: `mark ${kind}`, ...place, fill: kind === "ours" ? "var(--series-0)" : "var(--published)" }), words);
+  return withTooltip(drawing("rect", { class: `mark ${kind}`, ...place, fill: kind === "ours" ? "var(--series-0)" : "var(--published)" }), words);
 }
 
-function standing(list, axis, label, width) {
+function verticalBars(list, axis, label, width) {
   const place = area(width), { wide, high, left, right, top, bottom } = place;
   const y = scale(heights(list), false, high - bottom, top, true);
   const picture = canvas(label, place);
   axes(picture, place, { at: () => 0, marks: [] }, y, { x: "", y: axis });
   const room = (wide - left - right) / list.length;
-  list.forEach((one, number) => {
+  list.forEach((item, number) => {
     const thick = Math.min(80, room * 0.36), middle = left + (number + 0.5) * room;
     const column = (value, x) => ({ x, y: y.at(value), width: thick, height: Math.max(0, high - bottom - y.at(value)) });
-    if (one.published !== null) picture.append(bar(one.words, "published", column(one.published, middle - thick - 1)));
-    picture.append(bar(one.words, "ours", column(one.y, one.published === null ? middle - thick / 2 : middle + 1)));
-    picture.append(drawing("text", { class: "label", x: middle, y: high - bottom + 16, "text-anchor": "middle" }, one.name));
+    if (item.published !== null) picture.append(bar(item.words, "published", column(item.published, middle - thick - 1)));
+    picture.append(bar(item.words, "ours", column(item.y, item.published === null ? middle - thick / 2 : middle + 1)));
+    picture.append(drawing("text", { class: "label", x: middle, y: high - bottom + 16, "text-anchor": "middle" }, item.name));
   });
   return picture;
 }
 
-function lying(list, axis, label, width) {
+function horizontalBars(list, axis, label, width) {
   const room = 17, place = area(width, MARGIN.top + list.length * room + MARGIN.bottom), { wide, high, right, top, bottom } = place;
   // Truncate names to the available width; the tooltip shows them in full.
-  const most = Math.max(12, Math.floor((wide * 0.4) / LETTER)), letters = Math.min(most, Math.max(...list.map((one) => one.name.length)));
+  const maxLetters = Math.max(12, Math.floor((wide * 0.4) / LETTER)), letters = Math.min(maxLetters, Math.max(...list.map((item) => item.name.length)));
   const left = 16 + letters * 1.08 * LETTER, x = scale(heights(list), false, left, wide - right, true);
   const picture = canvas(label, place);
   for (const mark of x.marks) {
@@ -159,12 +159,12 @@ function lying(list, axis, label, width) {
   }
   picture.append(drawing("line", { class: "line", x1: left, x2: left, y1: top, y2: high - bottom }),
     drawing("text", { class: "label", x: (left + wide - right) / 2, y: high - 8, "text-anchor": "middle" }, axis));
-  list.forEach((one, number) => {
-    const middle = top + (number + 0.5) * room, height = one.published === null ? 9 : 6;
+  list.forEach((item, number) => {
+    const middle = top + (number + 0.5) * room, height = item.published === null ? 9 : 6;
     const row = (value, y) => ({ x: left, y, width: Math.max(0, x.at(value) - left), height });
-    if (one.published !== null) picture.append(bar(one.words, "published", row(one.published, middle - height - 0.5)));
-    picture.append(bar(one.words, "ours", row(one.y, one.published === null ? middle - height / 2 : middle + 0.5)));
-    picture.append(drawing("text", { class: "label", x: left - 6, y: middle + 4, "text-anchor": "end" }, cut(one.name, letters)));
+    if (item.published !== null) picture.append(bar(item.words, "published", row(item.published, middle - height - 0.5)));
+    picture.append(bar(item.words, "ours", row(item.y, item.published === null ? middle - height / 2 : middle + 0.5)));
+    picture.append(drawing("text", { class: "label", x: left - 6, y: middle + 4, "text-anchor": "end" }, truncated(item.name, letters)));
   });
   return picture;
 }
@@ -177,8 +177,8 @@ function thumbnail(part) {
   const picture = drawing("svg", { class: "thumbnail", viewBox: `0 0 ${wide} ${high}`, role: "img", "aria-label": `plot of ${part.name}` });
   if (plot?.kind === "lines") {
     const { x, y } = linear(plot.series, plot.levels, plot.logarithmic, THUMBNAIL);
-    picture.append(...plot.series.map((one, number) => line(one, number, x, y)));
-    for (const point of plot.series.flatMap((one) => one.points).filter((one) => one.published !== null)) {
+    picture.append(...plot.series.map((item, number) => line(item, number, x, y)));
+    for (const point of plot.series.flatMap((item) => item.points).filter((item) => item.published !== null)) {
       picture.append(drawing("path", { class: "cross", d: `M${x.at(point.x) - 2},${y.at(point.published) - 2} l4,4 m0,-4 l-4,4` }));
     }
     for (const level of plot.levels) picture.append(drawing("path", { class: "level", d: `M${left},${y.at(level.y)} H${wide - right}` }));
@@ -188,11 +188,11 @@ function thumbnail(part) {
   const list = plot ? plot.bars : errors.length ? errors : part.rows.map((row) => ({ y: row.ours, published: null }));
   // Include zero in the scale, to show errors of both signs.
   const y = scale([0, ...heights(list)], false, high - bottom, top, true), room = (wide - left - right) / list.length;
-  list.forEach((one, number) => {
-    const pair = one.published !== null, thick = Math.min(24, room * (pair ? 0.4 : 0.7)), middle = left + (number + 0.5) * room;
+  list.forEach((item, number) => {
+    const pair = item.published !== null, thick = Math.min(24, room * (pair ? 0.4 : 0.7)), middle = left + (number + 0.5) * room;
     const column = (value, x, kind) => drawing("rect", { class: kind, x, y: Math.min(y.at(value), y.at(0)), width: thick, height: Math.max(1, Math.abs(y.at(value) - y.at(0))), fill: "var(--series-0)" });
-    if (pair) picture.append(column(one.published, middle - thick, "published"));
-    picture.append(column(one.y, pair ? middle : middle - thick / 2, "ours"));
+    if (pair) picture.append(column(item.published, middle - thick, "published"));
+    picture.append(column(item.y, pair ? middle : middle - thick / 2, "ours"));
   });
   picture.append(drawing("line", { class: "line", x1: left, x2: wide - right, y1: y.at(0), y2: y.at(0) }));
   return picture;

@@ -7,16 +7,17 @@ use cohkit_protocol::protocol::{Home, Protocol};
 
 /// A fault, as a change to each part of a controller.
 pub struct Fault {
+    /// Description of the fault.
     pub name: &'static str,
-    single: fn(Expression) -> Expression,
+    expression: fn(Expression) -> Expression,
     set: fn(Set) -> Set,
     statement: fn(Statement) -> Option<Statement>,
     change_protocol: fn(&mut Protocol),
 }
 
-const NONE: Fault = Fault {
+const NO_FAULT: Fault = Fault {
     name: "none",
-    single: |e| e,
+    expression: |e| e,
     set: |set| set,
     statement: Some,
     change_protocol: |_| {},
@@ -32,7 +33,7 @@ pub const FAULTS: [Fault; 19] = [
             }
             other => Some(other),
         },
-        ..NONE
+        ..NO_FAULT
     },
     Fault {
         name: "what is taken from a set by -= loses the set",
@@ -42,7 +43,7 @@ pub const FAULTS: [Fault; 19] = [
             }
             other => Some(other),
         },
-        ..NONE
+        ..NO_FAULT
     },
     Fault {
         name: "a union is its left side",
@@ -50,7 +51,7 @@ pub const FAULTS: [Fault; 19] = [
             Set::Union(left, _) => *left,
             other => other,
         },
-        ..NONE
+        ..NO_FAULT
     },
     Fault {
         name: "a difference is the other way round",
@@ -58,37 +59,37 @@ pub const FAULTS: [Fault; 19] = [
             Set::Difference(a, b) => Set::Difference(b, a),
             other => other,
         },
-        ..NONE
+        ..NO_FAULT
     },
     Fault {
         name: "< is <=",
-        single: |e| match e {
+        expression: |e| match e {
             Expression::Binary(Operator::Less, a, b) => {
                 Expression::Binary(Operator::LessOrEqual, a, b)
             }
             other => other,
         },
-        ..NONE
+        ..NO_FAULT
     },
     Fault {
         name: "- is +",
-        single: |e| match e {
+        expression: |e| match e {
             Expression::Binary(Operator::Subtract, a, b) => Expression::Binary(Operator::Add, a, b),
             other => other,
         },
-        ..NONE
+        ..NO_FAULT
     },
     Fault {
         name: "equal sets are different",
-        single: |e| match e {
+        expression: |e| match e {
             Expression::SetsEqual(a, b) => Expression::SetsDiffer(a, b),
             other => other,
         },
-        ..NONE
+        ..NO_FAULT
     },
     Fault {
         name: "none is in every set",
-        single: |e| match e {
+        expression: |e| match e {
             Expression::In(remote, set) => {
                 let is_none =
                     Expression::Binary(Operator::Equal, remote.clone(), Box::new(Expression::None));
@@ -97,23 +98,23 @@ pub const FAULTS: [Fault; 19] = [
             }
             other => other,
         },
-        ..NONE
+        ..NO_FAULT
     },
     Fault {
         name: "a field is read as 0",
-        single: |e| match e {
+        expression: |e| match e {
             Expression::Field(_) => Expression::Constant(0),
             other => other,
         },
-        ..NONE
+        ..NO_FAULT
     },
     Fault {
         name: "and is or",
-        single: |e| match e {
+        expression: |e| match e {
             Expression::Binary(Operator::And, a, b) => Expression::Binary(Operator::Or, a, b),
             other => other,
         },
-        ..NONE
+        ..NO_FAULT
     },
     Fault {
         name: "nothing is sent to each of a set",
@@ -124,17 +125,17 @@ pub const FAULTS: [Fault; 19] = [
             } => None,
             other => Some(other),
         },
-        ..NONE
+        ..NO_FAULT
     },
     Fault {
         name: "messages overtake each other in an order",
         change_protocol: |protocol| protocol.orders.clear(),
-        ..NONE
+        ..NO_FAULT
     },
     Fault {
         name: "each sender of a network has a queue of its own",
         change_protocol: |protocol| protocol.networks.clear(),
-        ..NONE
+        ..NO_FAULT
     },
     Fault {
         name: "an input queue has room for one message more",
@@ -143,12 +144,12 @@ pub const FAULTS: [Fault; 19] = [
                 network.capacity = network.capacity.map(|capacity| capacity + 1);
             }
         },
-        ..NONE
+        ..NO_FAULT
     },
     Fault {
         name: "a deferred store is forgotten",
-        statement: |s| (s != Statement::WriteAside).then_some(s),
-        ..NONE
+        statement: |s| (s != Statement::CommitDeferred).then_some(s),
+        ..NO_FAULT
     },
     Fault {
         name: "nobody is chosen",
@@ -156,7 +157,7 @@ pub const FAULTS: [Fault; 19] = [
             Statement::Choose(to, _) => Some(Statement::Assign(to, Expression::None)),
             other => Some(other),
         },
-        ..NONE
+        ..NO_FAULT
     },
     Fault {
         name: "an atomic access is a write",
@@ -167,7 +168,7 @@ pub const FAULTS: [Fault; 19] = [
                 }
             }
         },
-        ..NONE
+        ..NO_FAULT
     },
     Fault {
         name: "statements run backwards",
@@ -180,7 +181,7 @@ pub const FAULTS: [Fault; 19] = [
                 }
             }
         },
-        ..NONE
+        ..NO_FAULT
     },
     Fault {
         name: "the last row of an event is tried first",
@@ -189,7 +190,7 @@ pub const FAULTS: [Fault; 19] = [
                 controller.rules.reverse();
             }
         },
-        ..NONE
+        ..NO_FAULT
     },
 ];
 
@@ -201,33 +202,38 @@ fn controllers(protocol: &mut Protocol) -> Vec<&mut Controller> {
 }
 
 impl Fault {
-    /// The input that a lowering with this fault effectively lowers.
-    pub fn seeded(&self, protocol: &Protocol) -> Protocol {
-        let mut seeded = protocol.clone();
-        for controller in controllers(&mut seeded) {
+    /// Returns the input that a lowering with this fault effectively lowers.
+    pub fn apply(&self, protocol: &Protocol) -> Protocol {
+        let mut faulty = protocol.clone();
+        for controller in controllers(&mut faulty) {
             for rule in &mut controller.rules {
-                rule.guard = rule.guard.take().map(|guard| self.single(guard));
+                rule.guard = rule
+                    .guard
+                    .take()
+                    .map(|guard| self.rewrite_expression(guard));
                 if let Effect::Take { body, .. } = &mut rule.effect {
                     let statements = std::mem::take(body).into_iter();
-                    *body = statements.filter_map(|s| self.statement(s)).collect();
+                    *body = statements
+                        .filter_map(|s| self.rewrite_statement(s))
+                        .collect();
                 }
             }
         }
-        (self.change_protocol)(&mut seeded);
-        seeded
+        (self.change_protocol)(&mut faulty);
+        faulty
     }
 
     fn boxed(&self, e: Expression) -> Box<Expression> {
-        Box::new(self.single(e))
+        Box::new(self.rewrite_expression(e))
     }
 
     fn boxed_set(&self, set: Set) -> Box<Set> {
-        Box::new(self.set(set))
+        Box::new(self.rewrite_set(set))
     }
 
-    fn single(&self, e: Expression) -> Expression {
+    fn rewrite_expression(&self, e: Expression) -> Expression {
         use Expression as E;
-        (self.single)(match e {
+        (self.expression)(match e {
             E::Count(set) => E::Count(self.boxed_set(*set)),
             E::In(remote, set) => E::In(self.boxed(*remote), self.boxed_set(*set)),
             E::SetsEqual(a, b) => E::SetsEqual(self.boxed_set(*a), self.boxed_set(*b)),
@@ -238,19 +244,19 @@ impl Fault {
         })
     }
 
-    fn set(&self, set: Set) -> Set {
+    fn rewrite_set(&self, set: Set) -> Set {
         (self.set)(match set {
-            Set::Singleton(one) => Set::Singleton(self.boxed(*one)),
+            Set::Singleton(remote) => Set::Singleton(self.boxed(*remote)),
             Set::Union(a, b) => Set::Union(self.boxed_set(*a), self.boxed_set(*b)),
             Set::Difference(a, b) => Set::Difference(self.boxed_set(*a), self.boxed_set(*b)),
             other => other,
         })
     }
 
-    fn statement(&self, statement: Statement) -> Option<Statement> {
+    fn rewrite_statement(&self, statement: Statement) -> Option<Statement> {
         let value = |value| match value {
-            Value::Single(e, ty) => Value::Single(self.single(e), ty),
-            Value::Set(set) => Value::Set(self.set(set)),
+            Value::Single(e, ty) => Value::Single(self.rewrite_expression(e), ty),
+            Value::Set(set) => Value::Set(self.rewrite_set(set)),
         };
         (self.statement)(match statement {
             Statement::Send {
@@ -261,14 +267,14 @@ impl Fault {
                 message,
                 to: match to {
                     Target::Home => Target::Home,
-                    Target::HomeAt(to) => Target::HomeAt(self.single(to)),
-                    Target::Remote(to) => Target::Remote(self.single(to)),
-                    Target::Each(set) => Target::Each(self.set(set)),
+                    Target::HomeAt(to) => Target::HomeAt(self.rewrite_expression(to)),
+                    Target::Remote(to) => Target::Remote(self.rewrite_expression(to)),
+                    Target::Each(set) => Target::Each(self.rewrite_set(set)),
                 },
                 fields: fields.into_iter().map(value).collect(),
             },
-            Statement::Assign(to, e) => Statement::Assign(to, self.single(e)),
-            Statement::AssignSet(to, set) => Statement::AssignSet(to, self.set(set)),
+            Statement::Assign(to, e) => Statement::Assign(to, self.rewrite_expression(e)),
+            Statement::AssignSet(to, set) => Statement::AssignSet(to, self.rewrite_set(set)),
             other => other,
         })
     }

@@ -1,23 +1,23 @@
-//! Protocols that apply every operator and every form of assignment to every value of every type. They run at a home
+//! Generated protocols that apply every operator and every form of assignment to every value of every type, at a home
 //! and at a remote, on variables and on message fields.
 
 use std::fmt::Write;
 
-/// A type whose values are all visited, and the operations on two of them, `x` and `y`.
-pub struct Tried {
-    /// The type in the protocol language.
-    pub words: &'static str,
-    /// Number of remotes, which are values too.
+/// Test case of one type: the operations on two of its values, `x` and `y`. A protocol visits all values.
+pub struct TypeCase {
+    /// Name of the type in the protocol language.
+    pub name: &'static str,
+    /// Number of remotes; a remote is a value of the types `remote` and `set of remote`.
     remotes: u8,
-    /// Steps of `x` to its next value: guards and values, the last without a guard.
-    next: &'static [(&'static str, &'static str)],
+    /// Successor of each value of `x`: (guard, value), the last without a guard.
+    successors: &'static [(&'static str, &'static str)],
     /// Expressions of `x` and `y`, with their types.
-    values: &'static [(&'static str, &'static str)],
-    /// Operators that an assignment may have, with the condition under which its result fits the type.
-    pub changes: &'static [(&'static str, &'static str)],
+    expressions: &'static [(&'static str, &'static str)],
+    /// Assignment operators, each with the condition under which its result is within the type's range.
+    pub assignments: &'static [(&'static str, &'static str)],
 }
 
-const COMPARED: [(&str, &str); 6] = [
+const COMPARISONS: [(&str, &str); 6] = [
     ("x == y", "bool"),
     ("x != y", "bool"),
     ("x < y", "bool"),
@@ -26,7 +26,7 @@ const COMPARED: [(&str, &str); 6] = [
     ("x >= y", "bool"),
 ];
 
-const NUMBERS: &[(&str, &str)] = &[
+const NUMBER_EXPRESSIONS: &[(&str, &str)] = &[
     ("x", "0..2"),
     ("2 - x", "0..2"),
     ("x + y", "0..4"),
@@ -34,146 +34,150 @@ const NUMBERS: &[(&str, &str)] = &[
     ("x - y + 2", "0..4"),
     ("x - y < 0", "bool"),
     ("x - (y - x) == y", "bool"),
-    COMPARED[0],
-    COMPARED[1],
-    COMPARED[2],
-    COMPARED[3],
-    COMPARED[4],
-    COMPARED[5],
+    COMPARISONS[0],
+    COMPARISONS[1],
+    COMPARISONS[2],
+    COMPARISONS[3],
+    COMPARISONS[4],
+    COMPARISONS[5],
 ];
 
-const TO_TWO: &[(&str, &str)] = &[("x == 0", "1"), ("x == 1", "2"), ("", "0")];
+const COUNT_TO_TWO: &[(&str, &str)] = &[("x == 0", "1"), ("x == 1", "2"), ("", "0")];
 
-const WITHIN_TWO: &[(&str, &str)] = &[("+", "x + y <= 2"), ("-", "y <= x")];
+const NUMBER_ASSIGNMENTS: &[(&str, &str)] = &[("+", "x + y <= 2"), ("-", "y <= x")];
 
-pub const TYPES: [Tried; 5] = [
-    Tried {
-        words: "0..2",
+pub const TYPES: [TypeCase; 5] = [
+    TypeCase {
+        name: "0..2",
         remotes: 1,
-        next: TO_TWO,
-        values: NUMBERS,
-        changes: WITHIN_TWO,
+        successors: COUNT_TO_TWO,
+        expressions: NUMBER_EXPRESSIONS,
+        assignments: NUMBER_ASSIGNMENTS,
     },
-    Tried {
-        words: "count",
+    TypeCase {
+        name: "count",
         remotes: 2,
-        next: TO_TWO,
-        values: NUMBERS,
-        changes: WITHIN_TWO,
+        successors: COUNT_TO_TWO,
+        expressions: NUMBER_EXPRESSIONS,
+        assignments: NUMBER_ASSIGNMENTS,
     },
-    Tried {
-        words: "bool",
+    TypeCase {
+        name: "bool",
         remotes: 1,
-        next: &[("x", "false"), ("", "true")],
-        values: &[
+        successors: &[("x", "false"), ("", "true")],
+        expressions: &[
             ("x", "bool"),
             ("x and y", "bool"),
             ("x or y", "bool"),
             ("not x", "bool"),
             ("not (x and not y) or false", "bool"),
-            COMPARED[0],
-            COMPARED[1],
+            COMPARISONS[0],
+            COMPARISONS[1],
         ],
-        changes: &[],
+        assignments: &[],
     },
-    Tried {
-        words: "remote",
+    TypeCase {
+        name: "remote",
         remotes: 2,
-        next: &[("x == none", "sender"), ("", "none")],
-        values: &[
+        successors: &[("x == none", "sender"), ("", "none")],
+        expressions: &[
             ("x", "remote"),
-            COMPARED[0],
-            COMPARED[1],
+            COMPARISONS[0],
+            COMPARISONS[1],
             ("x == none", "bool"),
             // A set that contains only `none` is empty.
             ("x in { y }", "bool"),
             ("count({ x } + { y })", "count"),
             ("{ x } - { y }", "set of remote"),
         ],
-        changes: &[],
+        assignments: &[],
     },
-    Tried {
-        words: "set of remote",
+    TypeCase {
+        name: "set of remote",
         remotes: 2,
-        next: &[
+        successors: &[
             ("x == {}", "{ sender }"),
             ("count(x) == 1 and not sender in x", "x + { sender }"),
             ("", "{}"),
         ],
-        values: &[
+        expressions: &[
             ("x", "set of remote"),
             ("x + y", "set of remote"),
             ("x - y", "set of remote"),
             ("x - (y - x) + {}", "set of remote"),
-            COMPARED[0],
-            COMPARED[1],
+            COMPARISONS[0],
+            COMPARISONS[1],
             ("count(x)", "count"),
             ("count(x - y) < count(y)", "bool"),
             ("none in x", "bool"),
         ],
-        changes: &[("+", "true"), ("-", "true")],
+        assignments: &[("+", "true"), ("-", "true")],
     },
 ];
 
 /// An assignment to a variable of the type, in its short or long form.
-fn change(variable: &str, operator: &str, operand: &str, short: bool) -> String {
+fn assignment(variable: &str, operator: &str, operand: &str, short: bool) -> String {
     match short {
         true => format!("{variable} {operator}= {operand}"),
         false => format!("{variable} := {variable} {operator} {operand}"),
     }
 }
 
-/// All values of every expression, at the home and at a remote, which has `x` in a variable and `y` in a field.
-pub fn values(tried: &Tried) -> String {
+/// Protocol that evaluates every expression at the home and at a remote, where `x` is a variable and `y` a field.
+pub fn expression_protocol(case: &TypeCase) -> String {
     let mut variables = String::new();
     let mut actions = String::new();
-    for (i, (expression, ty)) in tried.values.iter().enumerate() {
-        write!(variables, "; r{i}: {ty}").expect("text grows");
-        write!(actions, "r{i} := {expression}, ").expect("text grows");
+    for (i, (expression, ty)) in case.expressions.iter().enumerate() {
+        write!(variables, "; r{i}: {ty}").expect("writing to a string succeeds");
+        write!(actions, "r{i} := {expression}, ").expect("writing to a string succeeds");
     }
     let remote = format!("  W | Found | x := f, {actions}x := x | I\n");
     let home = format!("  H | Try | {actions}send Found (f = x, y = y) | D\n");
-    text(tried, &variables, &remote, &home)
+    protocol_text(case, &variables, &remote, &home)
 }
 
-/// All values of an assignment that changes a variable, if the result fits the type.
-pub fn changes(tried: &Tried, (operator, fits): (&str, &str), short: bool) -> String {
-    let action = format!("z := x, {}", change("z", operator, "y", short));
-    let of_field = fits.replace('x', "f");
+/// Protocol that executes one assignment, guarded so that the result is within range.
+pub fn assignment_protocol(
+    case: &TypeCase,
+    (operator, range_condition): (&str, &str),
+    short: bool,
+) -> String {
+    let action = format!("z := x, {}", assignment("z", operator, "y", short));
+    let of_field = range_condition.replace('x', "f");
     let remote = format!(
         "  W | Found if {of_field} | x := f, {action} | I
   W | Found | | I\n"
     );
     let home = format!(
-        "  H | Try if {fits} | {action}, send Found (f = x, y = y) | D
+        "  H | Try if {range_condition} | {action}, send Found (f = x, y = y) | D
   H | Try | send Found (f = x, y = y) | D\n"
     );
-    text(tried, &format!("; z: {}", tried.words), &remote, &home)
+    protocol_text(case, &format!("; z: {}", case.name), &remote, &home)
 }
 
-/// Assignments whose result does not always fit: to a variable of the home or of a remote, or to a field.
-pub fn too_much(tried: &Tried, operator: &str, short: bool) -> [String; 3] {
-    let action = change("x", operator, "y", short);
+/// Protocols with an unguarded assignment that goes out of range: to a home variable, a remote variable, or a field.
+pub fn out_of_range_protocols(case: &TypeCase, operator: &str, short: bool) -> [String; 3] {
+    let action = assignment("x", operator, "y", short);
     let at_home = format!("  H | Try | {action}, send Found (f = x, y = y) | D\n");
     let at_remote = "  H | Try | send Found (f = x, y = y) | D\n";
     let assigning_row = format!("  W | Found | x := f, {action} | I\n");
     let in_field = format!("  H | Try | send Found (f = x {operator} y, y = y) | D\n");
     let ignoring_row = "  W | Found | | I\n";
     [
-        text(tried, "", ignoring_row, &at_home),
-        text(tried, "", &assigning_row, at_remote),
-        text(tried, "", ignoring_row, &in_field),
+        protocol_text(case, "", ignoring_row, &at_home),
+        protocol_text(case, "", &assigning_row, at_remote),
+        protocol_text(case, "", ignoring_row, &in_field),
     ]
 }
 
-/// The frame: remotes that ask the home to advance `x` or `y`, or to run the tested operation.
-fn text(tried: &Tried, variables: &str, remote: &str, home: &str) -> String {
-    let ty = tried.words;
+/// Formats a protocol in which remotes request that the home advances `x` or `y`, or executes the tested operation.
+fn protocol_text(case: &TypeCase, variables: &str, remote: &str, home: &str) -> String {
+    let ty = case.name;
     let mut rows = String::new();
     for variable in ["x", "y"] {
-        for (guard, value) in tried.next {
+        for (guard, value) in case.successors {
             // In these strings, `x` has no other meaning.
-            let [guard, value] = [guard, value].map(|words| words.replace('x', variable));
+            let [guard, value] = [guard, value].map(|text| text.replace('x', variable));
             let guard = match guard.as_str() {
                 "" => String::new(),
                 guard => format!("if {guard}"),
@@ -182,7 +186,7 @@ fn text(tried: &Tried, variables: &str, remote: &str, home: &str) -> String {
                 rows,
                 "  H | Next_{variable} {guard} | {variable} := {value}, send Ok | stay"
             )
-            .expect("text grows");
+            .expect("writing to a string succeeds");
         }
     }
     format!(
@@ -205,6 +209,6 @@ home directory {{
 }}
 system all {{ remotes {}; lines 1 }}
 ",
-        tried.remotes
+        case.remotes
     )
 }

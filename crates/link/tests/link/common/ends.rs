@@ -18,7 +18,7 @@ pub fn pcie() -> [pcie::End<Message>; 2] {
 }
 
 pub fn ccix() -> [ccix::End; 2] {
-    std::array::from_fn(|_| ccix::End::new(512, ccix::OPTIMISED, true, 168))
+    std::array::from_fn(|_| ccix::End::new(512, ccix::OPTIMISED_HEADER_BYTES, true, 168))
 }
 
 pub fn flits(flits: Flits) -> [cxl::End; 2] {
@@ -29,7 +29,7 @@ pub const TICKS: u64 = 100_000 * LANE_BYTE;
 
 /// Fills both directions, or only the first, for `ticks` ticks after a warm-up. Returns the bytes of data received
 /// in the first direction, and the bytes carried by its wire.
-pub fn filled<L: Layer>(
+pub fn run_full_queues<L: Layer>(
     ends: [L; 2],
     circuits: [(u8, u16); 2],
     is_bidirectional: bool,
@@ -56,7 +56,7 @@ pub fn filled<L: Layer>(
     )
 }
 
-pub fn agree(share: (u64, u64), formula: f64, tolerance: f64) {
+pub fn assert_share(share: (u64, u64), formula: f64, tolerance: f64) {
     let share = share.0 as f64 / share.1 as f64;
     assert!(
         (share / formula - 1.0).abs() < tolerance,

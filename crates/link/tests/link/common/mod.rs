@@ -4,7 +4,7 @@
 pub mod ends;
 
 use cohkit_link::bit_errors::{Noise, RandomGenerator};
-use cohkit_link::end::{CIRCUITS, LONGEST};
+use cohkit_link::end::{CIRCUITS, MAX_MESSAGE_WORDS};
 use cohkit_link::{Block, End, Parameters};
 use std::collections::VecDeque;
 
@@ -30,14 +30,14 @@ impl Wire {
     }
 
     /// Sends a block. Returns the block sent `delay` slots before.
-    fn pass(&mut self, block: Block) -> Option<Block> {
+    fn transfer(&mut self, block: Block) -> Option<Block> {
         self.in_flight.push_back(block);
         if self.in_flight.len() <= self.delay {
             return None;
         }
         let mut block = self.in_flight.pop_front()?;
         self.blocks += 1;
-        self.damaged += u64::from(self.noise.pass(&mut block) > 0);
+        self.damaged += u64::from(self.noise.apply_errors(&mut block) > 0);
         Some(block)
     }
 }
@@ -68,7 +68,7 @@ impl Traffic {
 }
 
 /// Message with this sequence number; on circuits with data, with `quarters` quarters of a line.
-pub fn message(circuit: u8, number: u64, quarters: u32) -> ([u64; LONGEST], usize) {
+pub fn message(circuit: u8, number: u64, quarters: u32) -> ([u64; MAX_MESSAGE_WORDS], usize) {
     let mask = if (2..=5).contains(&circuit) {
         (1u64 << quarters) - 1
     } else {
@@ -77,7 +77,7 @@ pub fn message(circuit: u8, number: u64, quarters: u32) -> ([u64; LONGEST], usiz
     let header = mask << 46 | number & 0xff_ffff_ffff;
     let words = (cohkit_link::end::eci_words)(circuit, header);
     let mut random = RandomGenerator::new(header ^ u64::from(circuit) << 59);
-    let mut message: [u64; LONGEST] = std::array::from_fn(|_| random.next_u64());
+    let mut message: [u64; MAX_MESSAGE_WORDS] = std::array::from_fn(|_| random.next_u64());
     message[0] = header;
     (message, words)
 }
@@ -102,10 +102,10 @@ impl Link {
     }
 
     /// Advances both directions by one slot.
-    pub fn slot(&mut self) {
+    pub fn advance_slot(&mut self) {
         for side in 0..2 {
-            let block = self.ends[side].block();
-            if let Some(block) = self.wires[side].pass(block) {
+            let block = self.ends[side].next_block();
+            if let Some(block) = self.wires[side].transfer(block) {
                 self.ends[1 - side].receive(&block);
             }
         }
@@ -159,7 +159,7 @@ impl Link {
                 self.send(from, 4 + random.below(2) as u8, 4);
             }
         }
-        self.slot();
+        self.advance_slot();
         self.drain_all(7);
     }
 
@@ -167,7 +167,7 @@ impl Link {
     /// if both succeed.
     pub fn settle(&mut self) -> bool {
         let arrived = (0..200_000).any(|_| {
-            self.slot();
+            self.advance_slot();
             self.drain_all(7);
             self.traffic.iter().all(Traffic::is_complete)
         });
@@ -176,7 +176,7 @@ impl Link {
         }
         arrived
             && (0..5000).any(|_| {
-                self.slot();
+                self.advance_slot();
                 self.drain_all(7);
                 self.ends.iter().all(End::is_at_rest)
             })

@@ -1,11 +1,14 @@
-//! Faults in how protocols count stores, acknowledgements and epochs, each refuted by the programs that judge a guarantee.
+//! Faults in how protocols count stores, acknowledgements and epochs, each refuted by the programs that
+//! check_conformance a guarantee.
 //!
-//! A guarantee was once judged by programs with two accesses per thread, which one acknowledgement, one count and one epoch
-//! satisfy: `verdicts/g01_onebit.coh` and the first fault of `cord` below were verified.
+//! A guarantee was once judged by programs with two accesses per thread, which one acknowledgement, one count and one
+//! epoch satisfy: `verdicts/g01_onebit.coh` and the first fault of `cord` below were verified.
 
 use crate::texts::{home, read};
 use cohkit_litmus::axioms::{allowed, Model};
-use cohkit_litmus::conformance_report::{bursts, classic, judge, Ended, TestRun};
+use cohkit_litmus::conformance_report::{
+    bursts, check_conformance, classic, ConformanceVerdict, TestRun,
+};
 use cohkit_litmus::cores::Cores;
 use cohkit_litmus::herd;
 use cohkit_litmus::run::{run, Found, Options};
@@ -23,31 +26,31 @@ const SELF_INVALIDATE: &str = include_str!("../../../../../protocols/self-invali
 
 /// A protocol file with some words replaced, and the program that refutes it.
 struct Fault {
-    what: &'static str,
+    description: &'static str,
     program: &'static str,
     text: &'static str,
     words: &'static [(&'static str, &'static str)],
     /// Part of the refutation's message.
-    says: &'static str,
+    expected: &'static str,
 }
 
 const fn fault(
     text: &'static str,
-    what: &'static str,
+    description: &'static str,
     program: &'static str,
     words: &'static [(&'static str, &'static str)],
-    says: &'static str,
+    expected: &'static str,
 ) -> Fault {
     Fault {
-        what,
+        description,
         program,
         text,
         words,
-        says,
+        expected,
     }
 }
 
-const ENDS: &str = "its outcome is";
+const FORBIDDEN_OUTCOME: &str = "its outcome is";
 const STUCK: &str = "lock: its threads";
 
 const FAULTS: &[Fault] = &[
@@ -59,7 +62,7 @@ const FAULTS: &[Fault] = &[
             "arrived[sender][epoch] == stores",
             "(stores == 0 or arrived[sender][epoch] > 0)",
         )],
-        ENDS,
+        FORBIDDEN_OUTCOME,
     ),
     fault(
         CORD,
@@ -69,7 +72,7 @@ const FAULTS: &[Fault] = &[
             "Release if arrived[sender][epoch] == stores",
             "Release if arrived[sender][epoch] + 1 >= stores",
         )],
-        ENDS,
+        FORBIDDEN_OUTCOME,
     ),
     fault(
         CORD,
@@ -79,7 +82,7 @@ const FAULTS: &[Fault] = &[
             "Ask if arrived[sender][epoch] == stores",
             "Ask if (stores == 0 or arrived[sender][epoch] > 0)",
         )],
-        ENDS,
+        FORBIDDEN_OUTCOME,
     ),
     fault(
         CORD,
@@ -89,7 +92,7 @@ const FAULTS: &[Fault] = &[
             "Empty if arrived[sender][epoch] == stores",
             "Empty if (stores == 0 or arrived[sender][epoch] > 0)",
         )],
-        ENDS,
+        FORBIDDEN_OUTCOME,
     ),
     fault(
         CORD,
@@ -143,7 +146,7 @@ const FAULTS: &[Fault] = &[
         "an acquire waits for all homes but one",
         "SB+polas",
         &[("acquire if count(waiting) == 0", "acquire if count(waiting) <= 1")],
-        ENDS,
+        FORBIDDEN_OUTCOME,
     ),
     fault(
         CORD,
@@ -153,7 +156,7 @@ const FAULTS: &[Fault] = &[
             "fence if count(touched + waiting) == 0",
             "fence if count(touched + waiting) <= 1",
         )],
-        ENDS,
+        FORBIDDEN_OUTCOME,
     ),
     fault(
         CORD,
@@ -200,7 +203,7 @@ const FAULTS: &[Fault] = &[
             ("Write if number == due[sender]", "Write"),
             ("L | Write Last | stall |", "L | Last | stall |"),
         ],
-        ENDS,
+        FORBIDDEN_OUTCOME,
     ),
     fault(
         SEQ,
@@ -210,7 +213,7 @@ const FAULTS: &[Fault] = &[
             "send Last (number = next), next += 1, room := 0",
             "send Last (number = next), next += 1, room := most",
         )],
-        ENDS,
+        FORBIDDEN_OUTCOME,
     ),
     fault(
         SEQ,
@@ -260,7 +263,7 @@ const FAULTS: &[Fault] = &[
             ("Write if number == due[sender]", "Write"),
             ("L | Write Last | stall |", "L | Last | stall |"),
         ],
-        ENDS,
+        FORBIDDEN_OUTCOME,
     ),
     fault(
         SEQ_TSO,
@@ -270,7 +273,7 @@ const FAULTS: &[Fault] = &[
             "send Last (number = next), next += 1, room := 0",
             "send Last (number = next), next += 1, room := most",
         )],
-        ENDS,
+        FORBIDDEN_OUTCOME,
     ),
     fault(
         SO,
@@ -312,29 +315,29 @@ const FAULTS: &[Fault] = &[
         "an acquire drops no copies",
         "WxWyLz+RxAzRxRy",
         &[("every V becomes I, every IV becomes IN", "every IV becomes IN")],
-        ENDS,
+        FORBIDDEN_OUTCOME,
     ),
     fault(
         SELF_INVALIDATE,
         "a line that was outstanding at an acquire is kept",
         "MP+popl+poap+warm",
         &[("IN      | Data                | done           | I", "IN      | Data                |                | V")],
-        ENDS,
+        FORBIDDEN_OUTCOME,
     ),
 ];
 
 /// Returns the first refutation by programs, with the protocol's own parameters, then with those of its systems.
-fn refuted(protocol: &Protocol, programs: &[TestRun]) -> Option<String> {
+fn first_refutation(protocol: &Protocol, programs: &[TestRun]) -> Option<String> {
     let model = protocol.guarantee.model.expect("a guarantee");
     let mut readings = vec![protocol];
     for system in &protocol.systems {
-        let sized = system.sized.as_deref();
+        let sized = system.resized_protocol.as_deref();
         let is_known = |known: &&Protocol| sized.is_none_or(|sized| *known == sized);
         readings.extend(sized.filter(|_| !readings.iter().any(is_known)));
     }
     readings.into_iter().find_map(|protocol| {
         let home_of = |_| Cow::Borrowed(home(protocol));
-        let found = judge(
+        let found = check_conformance(
             protocol,
             model,
             programs.to_vec(),
@@ -342,9 +345,13 @@ fn refuted(protocol: &Protocol, programs: &[TestRun]) -> Option<String> {
             &home_of,
             &mut || true,
         );
-        match found.ended {
-            Ended::Holds => None,
-            Ended::Broken { program, what, .. } => Some(format!("{program}: {what}")),
+        match found.verdict {
+            ConformanceVerdict::Holds => None,
+            ConformanceVerdict::Violated {
+                program,
+                description,
+                ..
+            } => Some(format!("{program}: {description}")),
             other => panic!("{}: {other:?}", protocol.name),
         }
     })
@@ -354,7 +361,7 @@ impl Fault {
     fn protocol(&self) -> Protocol {
         let mut text = self.text.to_string();
         for (original, replacement) in self.words {
-            assert!(text.contains(original), "{}: {original}", self.what);
+            assert!(text.contains(original), "{}: {original}", self.description);
             text = text.replace(original, replacement);
         }
         read(&text)
@@ -371,9 +378,12 @@ fn every_counting_fault_is_refuted_by_its_named_program() {
             program,
             gives_up: 0,
         }];
-        match refuted(&protocol, &programs) {
-            Some(found) if found.contains(fault.says) => {}
-            found => failures.push(format!("{}: {}: {found:?}", protocol.name, fault.what)),
+        match first_refutation(&protocol, &programs) {
+            Some(found) if found.contains(fault.expected) => {}
+            found => failures.push(format!(
+                "{}: {}: {found:?}",
+                protocol.name, fault.description
+            )),
         }
     }
     assert!(failures.is_empty(), "{}", failures.join("\n"));
@@ -387,24 +397,24 @@ fn guarantee_programs_refute_every_counting_fault() {
         let model = protocol.guarantee.model.expect("a guarantee");
         let mut programs = bursts(model, 3);
         programs.extend(classic(&protocol, 2));
-        let found = refuted(&protocol, &programs);
-        println!("{}: {}: {found:?}", protocol.name, fault.what);
-        assert!(found.is_some(), "{}: {}", protocol.name, fault.what);
+        let found = first_refutation(&protocol, &programs);
+        println!("{}: {}: {found:?}", protocol.name, fault.description);
+        assert!(found.is_some(), "{}: {}", protocol.name, fault.description);
     }
 }
 
 /// Fault: a release waits for one of several acknowledgements, because the protocol has a bit instead of a counter.
 #[test]
-fn a_release_waits_for_all_acknowledgements() {
+fn releases_wait_for_all_acknowledgements() {
     let bit = read(include_str!("verdicts/g01_onebit.coh"));
-    let found = refuted(&bit, &bursts(Model::Rc, 2)).expect("a program");
+    let found = first_refutation(&bit, &bursts(Model::Rc, 2)).expect("a program");
     assert!(
         found.starts_with("WxWyLz+AzRxRy: its outcome is"),
         "{found}"
     );
-    assert_eq!(refuted(&bit, &classic(&bit, 3)), None);
+    assert_eq!(first_refutation(&bit, &classic(&bit, 3)), None);
     let counter = read(include_str!("verdicts/g01ref.coh"));
-    assert_eq!(refuted(&counter, &bursts(Model::Rc, 3)), None);
+    assert_eq!(first_refutation(&counter, &bursts(Model::Rc, 3)), None);
     // The outcome that first exposed the fault.
     let program = herd::read(include_str!("verdicts/g01.litmus")).expect("a program");
     let options = Options {
@@ -429,16 +439,16 @@ fn livelock_violates_a_guarantee() {
         let protocol = read(text);
         let home_of = |_| Cow::Borrowed(home(&protocol));
         let programs = classic(&protocol, 2);
-        let found = judge(&protocol, Model::Sc, programs, None, &home_of, &mut || true);
-        match found.ended {
-            Ended::Broken {
+        let found = check_conformance(&protocol, Model::Sc, programs, None, &home_of, &mut || true);
+        match found.verdict {
+            ConformanceVerdict::Violated {
                 program,
-                what,
+                description,
                 path,
                 ..
             } => {
                 assert_eq!(
-                    what,
+                    description,
                     "livelock: its threads run forever, and no outcome is reachable"
                 );
                 assert!(path.is_some(), "{program}");

@@ -41,7 +41,7 @@ fn differences(
 ) -> Vec<String> {
     let differs = |(name, threads, condition, allowed): &&Published| {
         let test = test(architecture, initial, threads, condition);
-        let ends = axioms::ends(&test, model).unwrap();
+        let ends = axioms::outcomes(&test, model).unwrap();
         let is_allowed = ends.iter().any(|end| test.holds(end));
         (is_allowed != *allowed).then(|| {
             format!(
@@ -305,7 +305,7 @@ fn armv8_and_rc_differ_as_documented() {
         .filter(|shape| shape.threads.len() <= 3);
     for shape in shapes {
         let [armv8, rc] =
-            [Model::Armv8, Model::Rc].map(|model| axioms::ends(&shape, model).unwrap());
+            [Model::Armv8, Model::Rc].map(|model| axioms::outcomes(&shape, model).unwrap());
         assert!(armv8.is_subset(&rc), "{}", shape.name);
         if armv8 != rc {
             stricter.push(shape.name);

@@ -40,10 +40,11 @@ fn faults_of_the_array_layer_are_found() {
     if !require::require("riscv-gcc") {
         return;
     }
-    let layer = std::fs::read_to_string(root().join("nearmemory/arrays.h")).expect("a source");
-    let folder = tempfile::tempdir().expect("a folder");
+    let layer =
+        std::fs::read_to_string(root().join("nearmemory/arrays.h")).expect("the file can be read");
+    let folder = tempfile::tempdir().expect("a temporary folder");
     let include_folder = folder.path().join("nearmemory");
-    std::fs::create_dir(&include_folder).expect("room");
+    std::fs::create_dir(&include_folder).expect("the folder can be created");
     // Faults: the host does not clean its stores, or reads stale lines of a result; the core stores too little; or a
     // part is accessed beyond the end of an array.
     for (original, mutated) in [
@@ -63,7 +64,7 @@ fn faults_of_the_array_layer_are_found() {
             include_folder.join("arrays.h"),
             layer.replace(original, mutated),
         )
-        .expect("room");
+        .expect("the file can be written");
         let include_option = format!("-I{}", folder.path().display());
         let options = [
             "-iquote",
@@ -98,7 +99,7 @@ fn elements_across_two_parts_fail_to_compile() {
     if !require::require("riscv-gcc") {
         return;
     }
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir().expect("a temporary folder");
     let source = folder.path().join("elements.c");
     let compile_element = |bytes: u64, operation: &str| {
         let text = format!(
@@ -111,7 +112,7 @@ fn elements_across_two_parts_fail_to_compile() {
              static uint64_t sum(uint64_t value, struct element e) {{ return value + first(e) + same(of(is_odd(e))).bytes[0]; }}\n\
              {operation}\nNM_ARRAYS(4096, done)\n"
         );
-        std::fs::write(&source, text).expect("room");
+        std::fs::write(&source, text).expect("the file can be written");
         let name = source.to_str().expect("a name");
         try_compile("channel", name, &["-Wno-unused-function"])
     };

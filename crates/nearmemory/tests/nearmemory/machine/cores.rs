@@ -13,7 +13,7 @@ fn cores_of_the_host_share_memory_and_start_each_other() {
     for cores in 1..=4 {
         let mut platform = Platform::enzian();
         let accepted = platform.set("host.cores", &cores.to_string());
-        accepted.expect("it can be set");
+        accepted.expect("a valid value");
         let result = run(&platform, &host, "", &[], None);
         // All cores, and one of them a second time.
         let times = (cores + u64::from(cores > 1)) * 1000;

@@ -2,7 +2,7 @@
 
 mod arrays;
 mod cores;
-mod lends;
+mod host_copies;
 mod pages;
 mod programs;
 mod races;
@@ -28,7 +28,7 @@ fn compile(flags: &str, source: &str, definitions: &[&str]) -> Vec<u8> {
 
 /// Compiles a program; the error is the compiler's output.
 fn try_compile(flags: &str, source: &str, definitions: &[&str]) -> Result<Vec<u8>, String> {
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir().expect("a temporary folder");
     let program = folder.path().join("program");
     let output = Command::new("riscv64-unknown-elf-gcc")
         .current_dir(root())
@@ -39,9 +39,9 @@ fn try_compile(flags: &str, source: &str, definitions: &[&str]) -> Result<Vec<u8
         .arg("-o")
         .arg(&program)
         .output()
-        .expect("it starts");
+        .expect("the command starts");
     match output.status.success() {
-        true => Ok(std::fs::read(program).expect("it is there")),
+        true => Ok(std::fs::read(program).expect("the file can be read")),
         false => Err(String::from_utf8_lossy(&output.stderr).into()),
     }
 }
@@ -118,7 +118,7 @@ fn run_watched(
 enum RunMode {
     InTime,
     Watched,
-    Fast,
+    FastInterpreter,
 }
 
 fn run_as(
@@ -129,17 +129,18 @@ fn run_as(
     evictions: Option<Evictions>,
     mode: RunMode,
 ) -> RunResult {
-    let image = Image::read(host).expect("it is a program");
-    let (main, system) = load_program(&image, 64 << 20, command).expect("it fits");
+    let image = Image::read(host).expect("a valid ELF program");
+    let (main, system) =
+        load_program(&image, 64 << 20, command).expect("the program fits in memory");
     let mut binaries = Binaries::default();
     for (name, file) in channels {
-        binaries.add(name, file).expect("it is a program");
+        binaries.add(name, file).expect("a valid channel program");
     }
     let mut machine = Machine::new(platform, main, system, image.entry, binaries, evictions);
     match mode {
         RunMode::InTime => {}
         RunMode::Watched => machine.enable_race_detection(),
-        RunMode::Fast => machine.run_functionally(),
+        RunMode::FastInterpreter => machine.run_functionally(),
     }
     // Requested long runs have no limit on events.
     let max_instructions = match std::env::var_os("COHKIT_WORDS") {
@@ -151,9 +152,9 @@ fn run_as(
     loop {
         let outcome = machine.run(1 << 16, &mut output);
         let has_ended = match &outcome {
-            Some(RunOutcome::Refused { .. } | RunOutcome::Stopped { .. } | RunOutcome::Race(_)) => {
-                false
-            }
+            Some(
+                RunOutcome::Rejected { .. } | RunOutcome::Stopped { .. } | RunOutcome::Race(_),
+            ) => false,
             Some(_) => true,
             None => machine.instructions() > max_instructions,
         };

@@ -10,7 +10,7 @@ const PAGES: u64 = 8;
 fn run_program(program: &[u8], rounds: u64, settings: &[(&str, &str)]) -> RunResult {
     let mut platform = Platform::enzian();
     for (name, value) in settings {
-        platform.set(name, value).expect("it can be set");
+        platform.set(name, value).expect("a valid value");
     }
     let llc_bytes = platform.llc.value;
     let result = run(&platform, program, &rounds.to_string(), &[], None);

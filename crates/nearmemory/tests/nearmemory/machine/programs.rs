@@ -99,10 +99,11 @@ fn faults_of_core_to_core_line_pipes_are_found() {
     if !require::require("riscv-gcc") {
         return;
     }
-    let source = std::fs::read_to_string(root().join("nearmemory/far-pipe.h")).expect("a source");
-    let folder = tempfile::tempdir().expect("a folder");
+    let source = std::fs::read_to_string(root().join("nearmemory/far-pipe.h"))
+        .expect("the file can be read");
+    let folder = tempfile::tempdir().expect("a temporary folder");
     let include_folder = folder.path().join("nearmemory");
-    std::fs::create_dir(&include_folder).expect("room");
+    std::fs::create_dir(&include_folder).expect("the folder can be created");
     let path = folder.path().to_str().expect("a name").to_string();
     let options = ["-Wno-error", "-iquote", &path, &format!("-I{path}")];
     let host = compile(
@@ -114,15 +115,15 @@ fn faults_of_core_to_core_line_pipes_are_found() {
     // The receiver uses lines before they arrive, or acknowledges more than it has fetched. A copy exceeds the last
     // line, or only part of the words of a line is announced.
     for (original, mutated) in [
-        ("    nm_stored_since(side->first + slot, behind, since), nm_stored_since(side->first, lines - behind, since);", "    ;"),
+        ("    nm_stored_since(side->first + slot, until_wrap, since), nm_stored_since(side->first, lines - until_wrap, since);", "    ;"),
         ("sender->side.lines - (sender->side.done - sender->taken)", "sender->side.lines"),
-        ("    nm_fetched_since(side->first + slot, behind, since), nm_fetched_since(side->first, lines - behind, since);", "    ;"),
-        ("receiver->owed += nm_far_lines(count)", "receiver->owed += nm_far_lines(count) + 1"),
-        ("behind = nm_lesser(lines, side->lines - slot)", "behind = lines"),
+        ("    nm_fetched_since(side->first + slot, until_wrap, since), nm_fetched_since(side->first, lines - until_wrap, since);", "    ;"),
+        ("receiver->unreported += nm_far_lines(count)", "receiver->unreported += nm_far_lines(count) + 1"),
+        ("until_wrap = nm_lesser(lines, side->lines - slot)", "until_wrap = lines"),
         ("(words + NM_FAR_WORDS - 1) / NM_FAR_WORDS", "words / NM_FAR_WORDS"),
     ] {
         assert_eq!(source.matches(original).count(), 1, "{original}");
-        std::fs::write(include_folder.join("far-pipe.h"), source.replace(original, mutated)).expect("room");
+        std::fs::write(include_folder.join("far-pipe.h"), source.replace(original, mutated)).expect("the file can be written");
         let relay = compile("channel", "crates/nearmemory/tests/programs/relay.c", &options);
         let result = run_watched(&Platform::enzian(), &host, "4 2000 3", &[("relay", &relay)], None);
         let is_detection = |outcome: &RunOutcome| {
@@ -165,7 +166,7 @@ fn programs_do_the_same_without_time() {
                 arguments,
                 &channels,
                 evictions,
-                RunMode::Fast,
+                RunMode::FastInterpreter,
             );
             let context = format!("{name} {arguments} {interval:?}: {}", result.text);
             assert_eq!(result.outcomes, [RunOutcome::Exit(0)], "{context}");
@@ -182,7 +183,7 @@ fn loads_return_only_stores_before_them() {
     }
     let source = "crates/nearmemory/tests/programs/order-host.c";
     let program = compile("host", source, &[]);
-    for mode in [RunMode::InTime, RunMode::Fast] {
+    for mode in [RunMode::InTime, RunMode::FastInterpreter] {
         let result = run_as(&Platform::enzian(), &program, "order", &[], None, mode);
         assert_eq!(result.text, "0 3 0x30004 9\n");
         assert_eq!(result.outcomes, [RunOutcome::Exit(0)]);
@@ -200,7 +201,7 @@ fn pipe_state_is_reset_between_programs() {
     small.scratchpad.value = 420;
     for (platform, mode) in [
         (Platform::enzian(), RunMode::InTime),
-        (Platform::enzian(), RunMode::Fast),
+        (Platform::enzian(), RunMode::FastInterpreter),
         (small, RunMode::InTime),
     ] {
         let result = run_as(&platform, &host, "", &[("again", &again)], None, mode);
@@ -262,7 +263,7 @@ fn consecutive_streams_reuse_lines() {
     });
     for (evictions, mode) in [
         (None, RunMode::InTime),
-        (None, RunMode::Fast),
+        (None, RunMode::FastInterpreter),
         (evictions, RunMode::InTime),
     ] {
         let channels = [("streams", &streams[..])];

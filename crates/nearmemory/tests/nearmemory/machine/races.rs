@@ -165,7 +165,7 @@ fn races_by_line(
         let folders = [source_folder, &library.join("programs")];
         let mut paths = folders.iter().map(|folder| folder.join(&file));
         let path = paths.find(|path| path.exists()).expect("a source");
-        let text = std::fs::read_to_string(path).expect("a source");
+        let text = std::fs::read_to_string(path).expect("the file can be read");
         let line = text.lines().nth(line as usize - 1).expect("a line");
         line.trim().to_string()
     };
@@ -267,7 +267,7 @@ fn shipped_programs_have_no_races() {
     }
     let host = compile("host", "nearmemory/programs/measure-host.c", &[]);
     let measure = compile("channel", "nearmemory/programs/measure.c", &[]);
-    for mode in [RunMode::Watched, RunMode::Fast] {
+    for mode in [RunMode::Watched, RunMode::FastInterpreter] {
         let channels: [(&str, &[u8]); 1] = [("measure", &measure)];
         let result = run_as(&Platform::enzian(), &host, "", &channels, None, mode);
         assert_eq!(result.outcomes, [RunOutcome::Exit(0)], "{}", result.text);
@@ -282,56 +282,56 @@ const WAITS: &[(&str, &str, &str, RaceKind, &str)] = &[
         "65536",
         "    nm_fetched_since(0, count, since);\n    since",
         RaceKind::NotFetched,
-        "nm_store(0, to + done * NM_LINE, count);",
+        "nm_store(0, to + copied * NM_LINE, count);",
     ),
     (
         "bulk",
         "65536",
-        "    nm_fetched_since(side * half, count, began);\n",
+        "    nm_fetched_since(current_half * half_lines, count, fetch_time);\n",
         RaceKind::NotFetched,
-        "nm_store(side * half, to + done * NM_LINE, count);",
+        "nm_store(current_half * half_lines, to + copied * NM_LINE, count);",
     ),
     (
         "bulk",
         "65536",
-        "      nm_stored_since(other * half, sent[other], stored[other]);\n",
+        "      nm_stored_since(other_half * half_lines, sent[other_half], stored[other_half]);\n",
         RaceKind::Reused,
-        "nm_fetch(other * half, from + (done + half) * NM_LINE, least(lines - done - half, half));",
+        "nm_fetch(other_half * half_lines, from + (copied + half_lines) * NM_LINE, minimum(lines - copied - half_lines, half_lines));",
     ),
     (
         "gups",
         "65536 300",
-        "    nm_fetched(LINE, before);\n",
+        "    nm_fetched(LINE, earlier_stamp);\n",
         RaceKind::NotFetched,
-        "line[at % 16] ^= random;",
+        "line[index % 16] ^= random;",
     ),
     (
         "gups",
         "65536 300",
-        "    nm_stored(LINE, before);\n",
+        "    nm_stored(LINE, earlier_stamp);\n",
         RaceKind::Reused,
         "nm_fetch(LINE, far, 1);",
     ),
     (
         "rows",
         "24576 64",
-        "  nm_fetched_since(place * PART, PART, table->since[place]);\n",
+        "  nm_fetched_since(buffer * BUFFER_LINES, BUFFER_LINES, table->since[buffer]);\n",
         RaceKind::NotFetched,
-        "for (int j = 0; j < 8; j++, row += width / 4) each[j] = *row;",
+        "for (int j = 0; j < 8; j++, row += width / 4) balances[j] = *row;",
     ),
     (
         "rows",
         "65536 128 1000",
-        "    await(place, any[place], stored[place]);\n    any",
+        "    wait_for_stores(buffer, selected_rows[buffer], store_time[buffer]);\n    selected_rows",
         RaceKind::Reused,
-        "nm_fetch(place * PART, table->far + table->fetched++ * PART * NM_LINE, PART);",
+        "nm_fetch(buffer * BUFFER_LINES, table->far + table->fetched++ * BUFFER_LINES * NM_LINE, BUFFER_LINES);",
     ),
     (
         "pagerank",
         "2 128 1500 60 1 3 31 2",
         "    nm_stamped_since(stamp + 4, 1, message->since);\n",
         RaceKind::NotFetched,
-        "for (int i = 0; i < 4; i++) each[i] = line[i * BLOCK + neighbour[i] % BLOCK];",
+        "for (int i = 0; i < 4; i++) loaded[i] = line[i * BLOCK + neighbour[i] % BLOCK];",
     ),
 ];
 
@@ -340,14 +340,16 @@ fn missing_copy_wait_is_reported_at_the_use() {
     if !require::require("riscv-gcc") {
         return;
     }
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir().expect("a temporary folder");
     for &(program, arguments, wait, kind, use_line) in WAITS {
         let path = root().join(format!("nearmemory/programs/{program}.c"));
-        let source = std::fs::read_to_string(path).expect("a source");
+        let source = std::fs::read_to_string(path).expect("the file can be read");
         assert_eq!(source.matches(wait).count(), 1, "{wait}");
-        let (_, rest) = wait.split_once(";\n").expect("it is a statement");
+        let (_, rest) = wait
+            .split_once(";\n")
+            .expect("the wait ends with a semicolon");
         let changed = folder.path().join("changed.c");
-        std::fs::write(&changed, source.replace(wait, rest)).expect("room");
+        std::fs::write(&changed, source.replace(wait, rest)).expect("the file can be written");
         let host = compile(
             "host",
             &format!("nearmemory/programs/{program}-host.c"),

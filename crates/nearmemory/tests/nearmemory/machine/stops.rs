@@ -14,10 +14,10 @@ fn violation_stops_one_program_and_reports_its_position() {
     let host = compile("host", "crates/nearmemory/tests/programs/stray-host.c", &[]);
     let source = "crates/nearmemory/tests/programs/stray.c";
     let stray = compile("channel", source, &[]);
-    let text = std::fs::read_to_string(root().join(source)).expect("it is there");
+    let text = std::fs::read_to_string(root().join(source)).expect("the file can be read");
     let line_of = |words: &str| {
         let line = text.lines().position(|line| line.contains(words));
-        line.expect("it is there") as u64 + 1
+        line.expect("a line of the source contains the words") as u64 + 1
     };
     let platform = Platform::enzian();
     let cases = [
@@ -28,8 +28,8 @@ fn violation_stops_one_program_and_reports_its_position() {
         (5, 7, 0x1_0000, "case 5:", "stray.c"),
         (6, 7, 0x22_0000, "case 6:", "stray.c"),
     ];
-    let library =
-        std::fs::read_to_string(root().join("nearmemory/scratchpad.h")).expect("it is there");
+    let library = std::fs::read_to_string(root().join("nearmemory/scratchpad.h"))
+        .expect("the file can be read");
     for (case, cause, value, words, file) in cases {
         let result = run(
             &platform,
@@ -56,14 +56,14 @@ fn violation_stops_one_program_and_reports_its_position() {
             reported_value == value || case == 5 && reported_value - value < 0x1000,
             "{case}: {reported_value:#x}"
         );
-        let (source_file, line) = elf::line(&stray, *pc).expect("it has lines");
+        let (source_file, line) = elf::line(&stray, *pc).expect("the program has line information");
         let expected = match file {
             "stray.c" => line_of(words),
             _ => {
                 library
                     .lines()
                     .position(|l| l.contains(words))
-                    .expect("there") as u64
+                    .expect("a line of the library contains the words") as u64
                     + 1
             }
         };
@@ -85,7 +85,7 @@ fn violation_stops_one_program_and_reports_its_position() {
 }
 
 #[test]
-fn a_core_refuses_a_program_that_the_host_did_not_look_through() {
+fn cores_reject_programs_that_the_host_did_not_inspect() {
     if !require::require("riscv-gcc") {
         return;
     }
@@ -97,7 +97,7 @@ fn a_core_refuses_a_program_that_the_host_did_not_look_through() {
         &["-DELSEWHERE"],
     );
     let result = run(&Platform::enzian(), &host, "0", &[("stray", &wants)], None);
-    let [RunOutcome::Refused { mcc: 0, reason, .. }, RunOutcome::Exit(1)] = &result.outcomes[..]
+    let [RunOutcome::Rejected { mcc: 0, reason, .. }, RunOutcome::Exit(1)] = &result.outcomes[..]
     else {
         panic!("{:?} {}", result.outcomes, result.text);
     };
@@ -130,7 +130,7 @@ fn locks_hold_host_requests_under_evictions() {
 }
 
 #[test]
-fn a_program_has_ended_once_its_copies_have() {
+fn programs_end_once_their_copies_end() {
     if !require::require("riscv-gcc") {
         return;
     }
@@ -138,7 +138,7 @@ fn a_program_has_ended_once_its_copies_have() {
     let host = compile("host", &format!("{programs}/unwaited-host.c"), &[]);
     let unwaited = compile("channel", &format!("{programs}/unwaited.c"), &[]);
     let channels: &[(&str, &[u8])] = &[("unwaited", &unwaited)];
-    for mode in [RunMode::InTime, RunMode::Fast, RunMode::Watched] {
+    for mode in [RunMode::InTime, RunMode::FastInterpreter, RunMode::Watched] {
         let result = run_as(&Platform::enzian(), &host, "", channels, None, mode);
         assert_eq!(
             result.text, "all is right\n",
@@ -160,7 +160,7 @@ fn printed_lines_are_complete_when_cores_are_stopped() {
     let host = compile("host", &format!("{programs}/prints-host.c"), &[]);
     let prints = compile("channel", &format!("{programs}/prints.c"), &[]);
     let channels: &[(&str, &[u8])] = &[("prints", &prints)];
-    for mode in [RunMode::InTime, RunMode::Fast] {
+    for mode in [RunMode::InTime, RunMode::FastInterpreter] {
         let result = run_as(&Platform::enzian(), &host, "", channels, None, mode);
         assert_eq!(
             result.outcomes.last(),
@@ -188,7 +188,7 @@ fn sender_to_an_ended_program_continues() {
     let host = compile("host", &format!("{programs}/astray-host.c"), &[]);
     let astray = compile("channel", &format!("{programs}/astray.c"), &[]);
     let channels: &[(&str, &[u8])] = &[("astray", &astray)];
-    for mode in [RunMode::InTime, RunMode::Fast] {
+    for mode in [RunMode::InTime, RunMode::FastInterpreter] {
         let result = run_as(&Platform::enzian(), &host, "5", channels, None, mode);
         assert_eq!(result.outcomes, [RunOutcome::Exit(0)], "{mode:?}");
         assert_eq!(result.text, "state 3\n", "{mode:?}");
@@ -222,12 +222,12 @@ fn polling_without_a_possible_writer_ends_the_run() {
     for (host, channel) in [(&[][..], &[][..]), (&["-DSTOPS"], &["-DWAITS"])] {
         for (evictions, mode) in [
             (None, RunMode::InTime),
-            (None, RunMode::Fast),
+            (None, RunMode::FastInterpreter),
             (None, RunMode::Watched),
             (evictions, RunMode::InTime),
         ] {
             let result = run_waiting(host, channel, evictions, mode);
-            let [RunOutcome::Polling(polls)] = &result.outcomes[..] else {
+            let [RunOutcome::Livelock(polls)] = &result.outcomes[..] else {
                 panic!("{host:?} {evictions:?} {mode:?}: {:?}", result.outcomes);
             };
             let [poll] = polls[..] else {
@@ -242,7 +242,7 @@ fn polling_without_a_possible_writer_ends_the_run() {
     }
     // Both sides wait for each other.
     let result = run_waiting(&["-DWAITS"], &["-DWAITS"], None, RunMode::InTime);
-    let [RunOutcome::Polling(polls)] = &result.outcomes[..] else {
+    let [RunOutcome::Livelock(polls)] = &result.outcomes[..] else {
         panic!("{:?}", result.outcomes);
     };
     let core_ids: Vec<CoreId> = polls.iter().map(|poll| poll.core_id).collect();
@@ -255,7 +255,7 @@ fn late_polling_continues() {
         return;
     }
     for late in ["-DLATE", "-DBUSY"] {
-        for mode in [RunMode::InTime, RunMode::Fast] {
+        for mode in [RunMode::InTime, RunMode::FastInterpreter] {
             let result = run_waiting(&["-DWAITS"], &[late], None, mode);
             assert_eq!(result.outcomes, [RunOutcome::Exit(0)], "{late} {mode:?}");
         }

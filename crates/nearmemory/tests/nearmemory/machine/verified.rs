@@ -46,17 +46,18 @@ fn run_host(
     mode: RunMode,
 ) -> RunResult {
     let mut platform = Platform::enzian();
-    platform.set("host.cores", "4").expect("it can be set");
+    platform.set("host.cores", "4").expect("a valid value");
     let channels = [(program, channel)];
     run_as(&platform, host, arguments, &channels, evictions, mode)
 }
 
 #[test]
-fn programs_that_measure_prove_their_results_and_race_nowhere() {
+fn measuring_programs_verify_their_results_without_races() {
     if !require::require("riscv-gcc") {
         return;
     }
-    let folder = std::fs::read_dir(root().join("nearmemory/programs")).expect("a folder");
+    let folder =
+        std::fs::read_dir(root().join("nearmemory/programs")).expect("the folder can be read");
     for entry in folder {
         let name = entry.expect("a file").file_name();
         let name = name.to_str().expect("a name").strip_suffix("-host.c");
@@ -70,8 +71,8 @@ fn programs_that_measure_prove_their_results_and_race_nowhere() {
         for (mode, interval) in [
             (RunMode::Watched, None),
             (RunMode::Watched, Some(50)),
-            (RunMode::Fast, None),
-            (RunMode::Fast, Some(50)),
+            (RunMode::FastInterpreter, None),
+            (RunMode::FastInterpreter, Some(50)),
         ] {
             let evictions = interval.map(|interval| Evictions {
                 mean_interval: interval,
@@ -108,13 +109,13 @@ const FAULTS: &[(&str, &str, &str)] = &[
     // Other lines are copied than requested.
     (
         "bulk",
-        "from + (done + half) * NM_LINE",
-        "from + (done + half / 2) * NM_LINE",
+        "from + (copied + half_lines) * NM_LINE",
+        "from + (copied + half_lines / 2) * NM_LINE",
     ),
     (
         "bulk",
-        "nm_fetch(0, from + done * NM_LINE, count);",
-        "nm_fetch(0, from + done / 2 * NM_LINE, count);",
+        "nm_fetch(0, from + copied * NM_LINE, count);",
+        "nm_fetch(0, from + copied / 2 * NM_LINE, count);",
     ),
     // One round is omitted.
     (
@@ -125,10 +126,10 @@ const FAULTS: &[(&str, &str, &str)] = &[
     // An update, or a part of a table, is omitted.
     (
         "gups",
-        "line[at % 16] ^= random;",
-        "if (i) line[at % 16] ^= random;",
+        "line[index % 16] ^= random;",
+        "if (i) line[index % 16] ^= random;",
     ),
-    ("gups", "at / 16 * NM_LINE", "at / 16 % 511 * NM_LINE"),
+    ("gups", "index / 16 * NM_LINE", "index / 16 % 511 * NM_LINE"),
     // A neighbour is omitted, sums are not stored, or sums of an earlier block are.
     (
         "pagerank",
@@ -140,7 +141,7 @@ const FAULTS: &[(&str, &str, &str)] = &[
         "for (; left >= 4;",
         "for (left -= left == 5; left >= 4;",
     ),
-    ("pagerank", "  turn_to(source, UINT64_MAX);", ""),
+    ("pagerank", "  begin_node(source, UINT64_MAX);", ""),
     (
         "pagerank",
         "nm_words(source->first + PIPE_LINES + source->slot)[i] = 0;",
@@ -152,11 +153,11 @@ const FAULTS: &[(&str, &str, &str)] = &[
     // Rows fetched earlier are evaluated again, one row is omitted, or one is duplicated.
     (
         "rows",
-        "table->fetched++ * PART * NM_LINE, PART)",
-        "table->fetched++ / 2 * PART * NM_LINE, PART)",
+        "table->fetched++ * BUFFER_LINES * NM_LINE, BUFFER_LINES)",
+        "table->fetched++ / 2 * BUFFER_LINES * NM_LINE, BUFFER_LINES)",
     ),
-    ("rows", "all += count;", "all += count - (all == 5);"),
-    ("rows", "all++;", "all += all != 5;"),
+    ("rows", "total += count;", "total += count - (total == 5);"),
+    ("rows", "total++;", "total += total != 5;"),
     ("rows", "to[j] = words[j];", "to[j] = words[j & 14];"),
     // The exit status does not depend on the arguments.
     ("spawn", "return pad[0] + a;", "return pad[0] + a / 2;"),
@@ -178,23 +179,23 @@ const HOST_FAULTS: &[(&str, &str, &str)] = &[
     // One of four cores does nothing, no core does anything, or half of the work is omitted.
     (
         "gups",
-        "{ update(part.table",
-        "{ if (core != 2) update(part.table",
+        "{ update(shared.table",
+        "{ if (core != 2) update(shared.table",
     ),
     (
         "gups",
-        "{ update(part.table",
-        "{ if (!part.words) update(part.table",
+        "{ update(shared.table",
+        "{ if (!shared.words) update(shared.table",
     ),
     (
         "gups",
-        "part.words, part.updates, part.ahead); }",
-        "part.words, part.updates / 2, part.ahead); }",
+        "shared.words, shared.updates, shared.distance); }",
+        "shared.words, shared.updates / 2, shared.distance); }",
     ),
     (
         "gups",
-        "update(table, words, updates, ahead);\n  return",
-        "update(table, words, updates / 2, ahead);\n  return",
+        "update(table, words, updates, distance);\n  return",
+        "update(table, words, updates / 2, distance);\n  return",
     ),
 ];
 
@@ -205,16 +206,17 @@ fn check_fault(
     changed_end: &str,
     modes: &[RunMode],
 ) {
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir().expect("a temporary folder");
     let compile_part = |end: &str, flags: &str| {
         let path = format!("nearmemory/programs/{program}{end}.c");
         if end != changed_end {
             return compile(flags, &path, &[]);
         }
-        let source = std::fs::read_to_string(root().join(path)).expect("a source");
+        let source = std::fs::read_to_string(root().join(path)).expect("the file can be read");
         assert_eq!(source.matches(original).count(), 1, "{original}");
         let changed = folder.path().join("changed.c");
-        std::fs::write(&changed, source.replace(original, mutated)).expect("room");
+        std::fs::write(&changed, source.replace(original, mutated))
+            .expect("the file can be written");
         compile(flags, changed.to_str().expect("a name"), &["-Wno-error"])
     };
     let (host, channel) = (compile_part("-host", "host"), compile_part("", "channel"));
@@ -240,8 +242,16 @@ fn each_seeded_fault_of_a_program_is_found_by_its_verifier() {
     }
     for &fault in FAULTS {
         let mut known = PROGRAMS.iter().filter(|known| known.0 == fault.0);
-        let arguments = known.next_back().expect("it is one of them").1;
-        check_fault(fault, arguments, "", &[RunMode::Watched, RunMode::Fast]);
+        let arguments = known
+            .next_back()
+            .expect("the fault names a known program")
+            .1;
+        check_fault(
+            fault,
+            arguments,
+            "",
+            &[RunMode::Watched, RunMode::FastInterpreter],
+        );
     }
 }
 
@@ -252,7 +262,7 @@ fn each_seeded_fault_of_a_host_is_found_by_its_verifier() {
     }
     for &fault in HOST_FAULTS {
         let known = PROGRAMS.iter().find(|known| known.0 == fault.0);
-        let arguments = known.expect("it is one of them").1;
-        check_fault(fault, arguments, "-host", &[RunMode::Fast]);
+        let arguments = known.expect("the fault names a known program").1;
+        check_fault(fault, arguments, "-host", &[RunMode::FastInterpreter]);
     }
 }

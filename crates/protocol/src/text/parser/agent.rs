@@ -21,7 +21,7 @@ impl<'a> Parser<'a, '_> {
 
     /// Returns true if a row begins here: names up to a `|`, or `-`.
     pub(super) fn at_row(&self) -> bool {
-        self.raw(0).0 == Token::Minus && self.raw(1).0 == Token::Bar
+        self.token_at(0).0 == Token::Minus && self.token_at(1).0 == Token::Bar
             || self.tokens[self.position..]
                 .iter()
                 .find(|(token, _)| !matches!(token, Token::Word | Token::Comma))
@@ -84,7 +84,7 @@ impl<'a> Parser<'a, '_> {
                 "waits" => {
                     self.advance();
                     state.waits.push(self.name("a message")?);
-                    while self.peek() == Token::Word && !reserved(self.word()) {
+                    while self.peek() == Token::Word && !is_reserved(self.word()) {
                         state.waits.push(self.name("a message")?);
                     }
                     self.eat(Token::Comma);
@@ -155,7 +155,7 @@ impl<'a> Parser<'a, '_> {
         }
         self.expect(Token::Bar, "`|` before the actions")?;
         // The actions may begin on the next line, unless that line is itself a row.
-        if self.raw(0).0 == Token::Newline && !self.row_follows() {
+        if self.token_at(0).0 == Token::Newline && !self.row_follows() {
             self.skip_newlines();
         }
         let mut actions = Vec::new();
@@ -206,7 +206,7 @@ impl<'a> Parser<'a, '_> {
     fn action(&mut self) -> Parse<Action<'a>> {
         self.production("action");
         let start = self.span();
-        let word = self.keyword(Place::Action);
+        let word = self.keyword(KeywordContext::Action);
         let kind = match word {
             "send" => {
                 self.advance();
@@ -227,7 +227,7 @@ impl<'a> Parser<'a, '_> {
                 ActionKind::Every(from, self.name("a state")?)
             }
             "write" => {
-                let deferred = self.eat_keyword(Place::Action, "write deferred");
+                let deferred = self.eat_keyword(KeywordContext::Action, "write deferred");
                 if !deferred {
                     self.advance();
                 }
@@ -245,7 +245,7 @@ impl<'a> Parser<'a, '_> {
                     _ => ActionKind::Refuse,
                 }
             }
-            _ if self.raw(1).0 == Token::OpenBracket && !word.is_empty() => {
+            _ if self.token_at(1).0 == Token::OpenBracket && !word.is_empty() => {
                 let name = self.name("an action")?;
                 let index = self.indices()?;
                 let Some(operator) = self.assignment(0) else {
@@ -256,13 +256,15 @@ impl<'a> Parser<'a, '_> {
             }
             _ => {
                 let Some(operator) = self.assignment(1) else {
-                    return self.no_action();
+                    return self.report_no_action();
                 };
                 let name = self.name("an action")?;
                 self.advance();
                 // A variable may have the name `any`.
-                let starts_expression =
-                    matches!(self.raw(1).0, Token::Word | Token::Open | Token::OpenBrace);
+                let starts_expression = matches!(
+                    self.token_at(1).0,
+                    Token::Word | Token::Open | Token::OpenBrace
+                );
                 if operator.is_none() && starts_expression && self.word() == "any" {
                     self.advance();
                     let kind = ActionKind::Choose(name, self.expression()?);
@@ -280,7 +282,7 @@ impl<'a> Parser<'a, '_> {
 
     /// Operator of the assignment sign `ahead` tokens further; `None` if it is not an assignment sign.
     fn assignment(&self, ahead: usize) -> Option<Option<Operator>> {
-        match self.raw(ahead).0 {
+        match self.token_at(ahead).0 {
             Token::Becomes => Some(None),
             Token::Increase => Some(Some(Operator::Add)),
             Token::Decrease => Some(Some(Operator::Subtract)),
@@ -305,7 +307,7 @@ impl<'a> Parser<'a, '_> {
         Ok(ActionKind::For(name, set, actions))
     }
 
-    fn no_action(&mut self) -> Parse<Action<'a>> {
+    fn report_no_action(&mut self) -> Parse<Action<'a>> {
         const ACTIONS: [&str; 12] = [
             "send",
             "for",
@@ -322,7 +324,7 @@ impl<'a> Parser<'a, '_> {
         ];
         let span = self.span();
         let word = self.word();
-        if word.is_empty() || !self.sink.shows(Code::Syntax, span) {
+        if word.is_empty() || !self.sink.would_show(Code::Syntax, span) {
             return self.expected("an action");
         }
         self.sink.push(
@@ -409,7 +411,7 @@ impl<'a> Parser<'a, '_> {
     }
 
     fn policy_item(&mut self) -> Parse<PolicyItem<'a>> {
-        let word = self.keyword(Place::Policy);
+        let word = self.keyword(KeywordContext::Policy);
         if !matches!(
             word,
             "on" | "reach" | "stall" | "accept" | "under" | "serve" | "await" | "assert"
@@ -430,10 +432,10 @@ impl<'a> Parser<'a, '_> {
         Ok(match word {
             "on" => self.request_goals()?,
             "reach" => {
-                let right = self.name("a state that names the permission")?;
+                let permission = self.name("a state that names the permission")?;
                 self.expect_word("with")?;
                 PolicyItem::Reach {
-                    right,
+                    permission,
                     forward: self.name("a forward")?,
                 }
             }
@@ -450,7 +452,7 @@ impl<'a> Parser<'a, '_> {
             }
             "under" => {
                 self.expect_word("lock")?;
-                PolicyItem::UnderLock(self.choice(&UNDER_LOCK, "a mode of local operations")?)
+                PolicyItem::UnderLock(self.choice(&LOCK_CONFLICTS, "a mode of local operations")?)
             }
             "serve" if self.eat_word("under") => {
                 self.expect_word("forwards")?;
@@ -470,12 +472,12 @@ impl<'a> Parser<'a, '_> {
             }
             _ => {
                 let answer = self.name("an answer")?;
-                if !self.eat_keyword(Place::Policy, "implies") {
+                if !self.eat_keyword(KeywordContext::Policy, "implies") {
                     return self.expected("`implies`");
                 }
                 PolicyItem::Expect {
                     answer,
-                    right: self.name("a state that names the permission")?,
+                    permission: self.name("a state that names the permission")?,
                 }
             }
         })
@@ -504,7 +506,7 @@ impl<'a> Parser<'a, '_> {
                 "write" => Goal::Write,
                 _ => {
                     p.requester(requester)?;
-                    let right = if word == "grant" {
+                    let permission = if word == "grant" {
                         Some(p.name("a state that names the permission")?)
                     } else {
                         None
@@ -517,7 +519,7 @@ impl<'a> Parser<'a, '_> {
                         Condition::Always
                     };
                     Goal::Grant {
-                        right,
+                        permission,
                         message,
                         when,
                     }
@@ -539,7 +541,7 @@ impl<'a> Parser<'a, '_> {
                     format!("`{}` is not the requester", name.text),
                 )
                 .label(format!("write `{}`", requester.text))
-                .see(requester.span, "the requester is named here"),
+                .note_at(requester.span, "the requester is named here"),
             );
         }
         Ok(())

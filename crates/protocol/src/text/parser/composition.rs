@@ -34,7 +34,7 @@ impl<'a> Parser<'a, '_> {
     }
 
     /// `system NAME { NODE N; NODE N { SPACE.KIND N }; SPACE.lines N ... }`.
-    pub(super) fn joint(&mut self, keyword: Span) -> Parse<Item<'a>> {
+    pub(super) fn joint_system(&mut self, keyword: Span) -> Parse<Item<'a>> {
         self.production("joint");
         let name = self.name("the name of the system")?;
         let counts = self.block(keyword, "`system`", |p| {
@@ -49,7 +49,7 @@ impl<'a> Parser<'a, '_> {
             };
             Ok(AgentCount { part, number, each })
         })?;
-        Ok(Item::Joint(name, counts))
+        Ok(Item::JointSystem(name, counts))
     }
 
     fn count_of(&mut self, description: &str) -> Parse<(Part<'a>, Number)> {

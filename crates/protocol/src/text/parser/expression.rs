@@ -9,9 +9,9 @@ const MAX_PARTS: u32 = 200;
 
 impl<'a> Parser<'a, '_> {
     /// Counts one part of an expression.
-    fn part(&mut self) -> Parse<()> {
-        self.parts += 1;
-        if self.parts <= MAX_PARTS {
+    fn count_part(&mut self) -> Parse<()> {
+        self.part_count += 1;
+        if self.part_count <= MAX_PARTS {
             return Ok(());
         }
         let span = self.span();
@@ -26,7 +26,7 @@ impl<'a> Parser<'a, '_> {
     /// Parses a whole expression; nested ones go to [`Parser::disjunction`].
     pub(super) fn expression(&mut self) -> Parse<Expr<'a>> {
         self.production("expression");
-        self.parts = 0;
+        self.part_count = 0;
         self.disjunction()
     }
 
@@ -41,7 +41,7 @@ impl<'a> Parser<'a, '_> {
     fn disjunction(&mut self) -> Parse<Expr<'a>> {
         let mut left = self.conjunction()?;
         while self.eat_word("or") {
-            self.part()?;
+            self.count_part()?;
             let right = self.conjunction()?;
             left = self.binary(Operator::Or, left, right);
         }
@@ -52,7 +52,7 @@ impl<'a> Parser<'a, '_> {
         self.production("conjunction");
         let mut left = self.negation()?;
         while self.eat_word("and") {
-            self.part()?;
+            self.count_part()?;
             let right = self.negation()?;
             left = self.binary(Operator::And, left, right);
         }
@@ -63,7 +63,7 @@ impl<'a> Parser<'a, '_> {
         self.production("negation");
         let start = self.span();
         if self.eat_word("not") {
-            self.part()?;
+            self.count_part()?;
             let inner = self.negation()?;
             let span = start.to(inner.span);
             return Ok(Expr {
@@ -78,7 +78,7 @@ impl<'a> Parser<'a, '_> {
         self.production("comparison");
         let left = self.sum()?;
         if self.eat_word("in") {
-            self.part()?;
+            self.count_part()?;
             let right = self.sum()?;
             let span = left.span.to(right.span);
             return Ok(Expr {
@@ -91,7 +91,7 @@ impl<'a> Parser<'a, '_> {
             return Ok(left);
         };
         self.advance();
-        self.part()?;
+        self.count_part()?;
         let right = self.sum()?;
         Ok(self.binary(operator, left, right))
     }
@@ -106,7 +106,7 @@ impl<'a> Parser<'a, '_> {
                 _ => return Ok(left),
             };
             self.advance();
-            self.part()?;
+            self.count_part()?;
             let right = self.term()?;
             left = self.binary(operator, left, right);
         }
@@ -114,11 +114,13 @@ impl<'a> Parser<'a, '_> {
 
     fn term(&mut self) -> Parse<Expr<'a>> {
         self.production("term");
-        self.part()?;
+        self.count_part()?;
         let start = self.span();
         let kind = match self.peek() {
             Token::Number => ExprKind::Number(self.number("a number")?.value),
-            Token::Word if self.size().is_some() => ExprKind::Number(self.sized("a number")?.value),
+            Token::Word if self.size_value().is_some() => {
+                ExprKind::Number(self.number_or_size("a number")?.value)
+            }
             Token::Open => return self.parenthesised(Self::disjunction),
             Token::OpenBrace => {
                 self.advance();
@@ -134,13 +136,15 @@ impl<'a> Parser<'a, '_> {
                 let set = self.parenthesised(Self::disjunction)?;
                 ExprKind::Count(Box::new(set))
             }
-            Token::Word if self.word() == "memory" && self.slice(self.raw(1).1) == "writes" => {
+            Token::Word
+                if self.word() == "memory" && self.slice(self.token_at(1).1) == "writes" =>
+            {
                 self.advance();
                 self.expect_word("writes")?;
                 self.memory_writes = true;
                 ExprKind::Word(MEMORY_WRITES)
             }
-            Token::Word if self.raw(1).0 == Token::OpenBracket => {
+            Token::Word if self.token_at(1).0 == Token::OpenBracket => {
                 let name = self.name("a value")?;
                 ExprKind::Element(name, self.indices()?)
             }
@@ -179,11 +183,11 @@ impl<'a> Parser<'a, '_> {
         self.production("claim");
         let mut left = self.claim_conjunction()?;
         while self.eat_word("or") {
-            self.part()?;
+            self.count_part()?;
             left = Claim::Or(Box::new(left), Box::new(self.claim_conjunction()?));
         }
         if self.eat_word("implies") {
-            self.part()?;
+            self.count_part()?;
             left = Claim::Implies(Box::new(left), Box::new(self.claim()?));
         }
         Ok(left)
@@ -193,7 +197,7 @@ impl<'a> Parser<'a, '_> {
         self.production("claims");
         let mut left = self.fact()?;
         while self.eat_word("and") {
-            self.part()?;
+            self.count_part()?;
             left = Claim::And(Box::new(left), Box::new(self.fact()?));
         }
         Ok(left)
@@ -201,7 +205,7 @@ impl<'a> Parser<'a, '_> {
 
     fn fact(&mut self) -> Parse<Claim<'a>> {
         self.production("fact");
-        self.part()?;
+        self.count_part()?;
         if self.eat_word("not") {
             return Ok(Claim::Not(Box::new(self.fact()?)));
         }
@@ -222,8 +226,8 @@ impl<'a> Parser<'a, '_> {
 
     fn amount(&mut self) -> Parse<Amount<'a>> {
         self.production("amount");
-        if self.peek() == Token::Number || self.size().is_some() {
-            return Ok(Amount::Constant(self.sized("a number")?));
+        if self.peek() == Token::Number || self.size_value().is_some() {
+            return Ok(Amount::Constant(self.number_or_size("a number")?));
         }
         if self.eat_word("count") {
             return Ok(Amount::RemotesIn(

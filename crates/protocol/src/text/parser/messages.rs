@@ -12,7 +12,7 @@ impl<'a> Parser<'a, '_> {
                     let (message, earlier) = (names[0], self.names("a message")?);
                     return Ok(ChannelItem::Behind { message, earlier });
                 }
-                let next = self.raw(1);
+                let next = self.token_at(1);
                 if self.word() == "per" && self.slice(next.1) == "line" {
                     let per_line = self.eat_word("per") && self.eat_word("line");
                     return Ok(ChannelItem::Ordered(names, per_line));
@@ -22,14 +22,14 @@ impl<'a> Parser<'a, '_> {
             return Ok(ChannelItem::Ordered(names, false));
         }
         // A channel may have the name `network`.
-        let (token, span) = self.raw(2);
+        let (token, span) = self.token_at(2);
         let opens_network = token == Token::OpenBrace || self.slice(span) == "capacity";
         if self.word() == "network" && opens_network {
             self.production("network");
             self.advance();
             let name = self.new_name("the name of a network")?;
             let capacity = match self.eat_word("capacity") {
-                true => Some(self.sized("a capacity")?),
+                true => Some(self.number_or_size("a capacity")?),
                 false => None,
             };
             self.expect(Token::OpenBrace, "`{`")?;
@@ -125,7 +125,7 @@ impl<'a> Parser<'a, '_> {
     pub(super) fn content(&mut self, message: &mut MessageItem<'a>) -> Parse<()> {
         self.production("content");
         let start = self.span();
-        let is_field = self.raw(1).0 == Token::Colon;
+        let is_field = self.token_at(1).0 == Token::Colon;
         let carries = match self.word() {
             _ if is_field => None,
             "line" => Some(Carries::Line),
@@ -139,7 +139,7 @@ impl<'a> Parser<'a, '_> {
             self.advance();
             let start = self.span();
             let ty = self.variable_type()?;
-            if ty.array() {
+            if ty.is_array() {
                 let text = format!("`{}` would be an array", name.text);
                 self.sink.push(
                     Diagnostic::new(Code::Type, start.to(self.last_span()), text)

@@ -4,7 +4,7 @@ use super::*;
 
 impl<'a> Parser<'a, '_> {
     /// Value of the current word, if it is the name of a size.
-    pub(super) fn size(&mut self) -> Option<Number> {
+    pub(super) fn size_value(&mut self) -> Option<Number> {
         let (span, word) = (self.span(), self.word());
         let &(name, value) = self.sizes.iter().find(|(name, _)| name.text == word)?;
         self.sink.mentions.push(Mention {
@@ -16,9 +16,9 @@ impl<'a> Parser<'a, '_> {
     }
 
     /// A number, or the name of a size.
-    pub(super) fn sized(&mut self, description: &str) -> Parse<Number> {
+    pub(super) fn number_or_size(&mut self, description: &str) -> Parse<Number> {
         self.production("number");
-        if let Some(number) = self.size() {
+        if let Some(number) = self.size_value() {
             self.advance();
             return Ok(number);
         }
@@ -38,7 +38,7 @@ impl<'a> Parser<'a, '_> {
     }
 
     /// After `size`: its name, and its value in systems that do not override it.
-    pub(super) fn declared_size(&mut self) -> Parse<()> {
+    pub(super) fn size_declaration(&mut self) -> Parse<()> {
         self.production("size");
         let name = self.new_name("the name of a size")?;
         let number = self.number("a number")?;
@@ -65,7 +65,7 @@ impl<'a> Parser<'a, '_> {
     }
 
     /// Number of homes.
-    pub(super) fn homes(&self) -> u16 {
+    pub(super) fn home_count(&self) -> u16 {
         let size = self.sizes.iter().find(|(name, _)| name.text == HOMES);
         size.map_or(1, |&(_, homes)| homes.clamp(1, self.max_homes) as u16)
     }
@@ -111,9 +111,9 @@ impl<'a> Parser<'a, '_> {
             return Ok(IndexDomain::Remotes);
         }
         if self.eat_word("home") {
-            return Ok(IndexDomain::Homes(self.homes()));
+            return Ok(IndexDomain::Homes(self.home_count()));
         }
-        let size = self.sized("`remote`, `home`, or the number of elements")?;
+        let size = self.number_or_size("`remote`, `home`, or the number of elements")?;
         let max = self.max_elements;
         if !(1..=max).contains(&size.value) {
             let text = "the size of an array is out of range";
@@ -129,7 +129,7 @@ impl<'a> Parser<'a, '_> {
         if self.peek() == Token::Number {
             let first = self.number("a number")?;
             self.expect(Token::To, "`..`")?;
-            let last = self.sized("the largest value")?;
+            let last = self.number_or_size("the largest value")?;
             if first.value != 0 {
                 self.sink.push(
                     Diagnostic::new(Code::OutOfRange, first.span, "a range starts at 0")
@@ -147,7 +147,7 @@ impl<'a> Parser<'a, '_> {
             });
         }
         if self.eat_word("cycle") {
-            let size = self.sized("the number of values")?;
+            let size = self.number_or_size("the number of values")?;
             if !(2..=u32::from(u16::MAX)).contains(&size.value) {
                 self.sink.push(
                     Diagnostic::new(
@@ -166,7 +166,7 @@ impl<'a> Parser<'a, '_> {
             if self.eat_word("home") {
                 return Ok(Type::Array {
                     of: Element::Member,
-                    first_domain: IndexDomain::Homes(self.homes()),
+                    first_domain: IndexDomain::Homes(self.home_count()),
                     second_domain: None,
                 });
             }
@@ -181,7 +181,7 @@ impl<'a> Parser<'a, '_> {
                     "count" => Type::Count,
                     "bool" => Type::Bool,
                     "home" => Type::Home {
-                        homes: self.homes(),
+                        homes: self.home_count(),
                     },
                     _ => Type::Remote,
                 };

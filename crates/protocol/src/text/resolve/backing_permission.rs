@@ -4,7 +4,7 @@ use super::*;
 
 /// Reports such systems if no local operation could give the permission back, or if lines are not independent.
 pub(super) fn check_parent_any(file: &File, protocol: &Protocol, sink: &mut Sink) {
-    let revokes = |locks: bool, ensures: p::Right| locks && ensures == p::Right::None;
+    let revokes = |locks: bool, ensures: p::Permission| locks && ensures == p::Permission::None;
     let is_revocable = match &protocol.home {
         Home::Controller(home) => (home.locals.iter()).any(|l| revokes(l.locks, l.ensures)),
         Home::Policy(policy) => (policy.locals.iter()).any(|l| revokes(l.lock, l.ensure)),

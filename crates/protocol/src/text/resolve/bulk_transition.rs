@@ -1,6 +1,6 @@
 //! Bulk transitions: `every STATE becomes STATE`, for all lines of an agent.
 
-use super::scope::{Reading, Scope, Side};
+use super::scope::{AgentTable, Scope, Side};
 use super::*;
 use crate::controller::{State, Statement};
 
@@ -11,7 +11,7 @@ impl<'a> Resolver<'a, '_> {
         (from, to): (Name<'a>, Name<'a>),
         span: Span,
         scope: &Scope<'a, '_>,
-        reading: &Reading<'a>,
+        table: &AgentTable<'a>,
     ) -> Option<Statement> {
         let problem = match (scope.side, scope.lineless) {
             (Side::Home, _) => Some((
@@ -29,10 +29,10 @@ impl<'a> Resolver<'a, '_> {
             self.sink.push(diagnostic.label(label));
             return None;
         }
-        let [from_state, to_state] = [from, to].map(|name| reading.state(name, self.sink));
+        let [from_state, to_state] = [from, to].map(|name| table.state(name, self.sink));
         let (from_id, to_id) = (from_state?, to_state?);
         for (name, id) in [(from, from_id), (to, to_id)] {
-            if reading.is_split(id) {
+            if table.is_split(id) {
                 let text = format!("the permission of `{}` depends on variables", name.text);
                 let diagnostic = Diagnostic::new(Code::Misplaced, name.span, text)
                     .label("`every` changes none, so it leads to no such state and from none");
@@ -40,15 +40,12 @@ impl<'a> Resolver<'a, '_> {
                 return None;
             }
         }
-        let (source, target) = (
-            reading.resolved_state(from_id),
-            reading.resolved_state(to_id),
-        );
+        let (source, target) = (table.resolved_state(from_id), table.resolved_state(to_id));
         if let Some(error) = self.lost_permission((from, source), (to, target)) {
-            self.sink.push(error.see(target.span, "declared here"));
+            self.sink.push(error.note_at(target.span, "declared here"));
             return None;
         }
-        Some(Statement::Every {
+        Some(Statement::BulkTransition {
             from: from_id,
             to: to_id,
         })
@@ -108,7 +105,7 @@ impl<'a> Resolver<'a, '_> {
             );
             return reject(Code::Carries, text, "no bytes to keep");
         }
-        if target.right > source.right {
+        if target.permission > source.permission {
             let text = format!(
                 "`{}` gives a permission that `{}` does not",
                 to.text, from.text

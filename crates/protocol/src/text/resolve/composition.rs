@@ -1,11 +1,12 @@
 //! Resolution of a file that composes protocols to a [`Composition`].
 
 use super::*;
-use crate::composition::{Composition, Joint, LevelBinding, Node, Place, Space};
+use crate::composition::{Composition, JointSystem, LevelBinding, Node, Place, Space};
 
 /// Loader of used files: returns the protocol of a file, given its name, or a sentence on why it cannot.
 pub(in crate::text) type Load<'l> = dyn FnMut(&str) -> Result<Protocol, String> + 'l;
 
+/// Resolver of a composition.
 struct Composer<'a, 's> {
     sink: &'s mut Sink,
     space_names: Names<'a>,
@@ -16,6 +17,7 @@ struct Composer<'a, 's> {
     levels: Vec<LevelBinding>,
 }
 
+/// Resolves a file that composes protocols; `load` returns the protocol of a used file.
 pub(in crate::text) fn compose(
     file: &File,
     load: &mut Load,
@@ -52,10 +54,10 @@ pub(in crate::text) fn compose(
                     composer.nodes.push(places);
                 }
             }
-            Item::Joint(name, block) => {
+            Item::JointSystem(name, block) => {
                 let system = composer.resolve_system(*name, block);
-                let new = system_names.declare(*name, composer.sink).is_some();
-                systems.extend(system.filter(|_| new));
+                let is_new = system_names.declare(*name, composer.sink).is_some();
+                systems.extend(system.filter(|_| is_new));
             }
             other => composer.report_misplaced(other),
         }
@@ -96,8 +98,9 @@ pub(in crate::text) fn compose(
 }
 
 impl<'a> Composer<'a, '_> {
+    /// Loads a used file and declares its name.
     fn resolve_use(&mut self, used: &Use<'a>, load: &mut Load) {
-        let new = self.space_names.declare(used.name, self.sink).is_some();
+        let is_new = self.space_names.declare(used.name, self.sink).is_some();
         let loaded = load(used.file.text).map_err(|reason| {
             let text = format!("`{}` cannot be used", used.file.text);
             self.sink.push(
@@ -106,7 +109,7 @@ impl<'a> Composer<'a, '_> {
                     .note(reason),
             );
         });
-        if new {
+        if is_new {
             self.spaces.push(loaded.ok().map(|protocol| Space {
                 name: used.name.text.to_string(),
                 file: used.file.text.to_string(),
@@ -128,7 +131,7 @@ impl<'a> Composer<'a, '_> {
             Item::Invariant { span, .. } => ("invariant", *span),
             Item::Accesses(block) => ("accesses", block.keyword),
             Item::Guarantee(_, span) => ("guarantee", *span),
-            Item::Use(_) | Item::Node(..) | Item::Joint(..) => return,
+            Item::Use(_) | Item::Node(..) | Item::JointSystem(..) => return,
         };
         let text = format!("`{keyword}` in a file that composes others");
         let help = match item {
@@ -204,7 +207,7 @@ impl<'a> Composer<'a, '_> {
             ),
             (Place::Home(inner), Place::Remotes(outer, _)) => {
                 let kinds = self.spaces[outer].as_ref().map_or(0, |o| o.protocol.kinds.len());
-                let joined_lines = [inner, outer].iter().find_map(|&space| {
+                let coupled_lines = [inner, outer].iter().find_map(|&space| {
                     let used = self.spaces[space].as_ref()?;
                     Some((&used.protocol.name, used.protocol.joins_lines()?))
                 });
@@ -216,7 +219,7 @@ impl<'a> Composer<'a, '_> {
                 let shares_space = |l: &LevelBinding| l.inner == inner || l.inner == outer || l.outer == inner;
                 if inner == outer {
                     reject(backing.name.span, "a home over its own caches", "use the protocol a second time, under another name")
-                } else if let Some((name, feature)) = joined_lines {
+                } else if let Some((name, feature)) = coupled_lines {
                     let text = format!("`{name}` has {feature}");
                     reject(backing.name.span, &text, "levels are joined line by line")
                 } else if let Some(name) = incoherent {
@@ -239,7 +242,11 @@ impl<'a> Composer<'a, '_> {
     }
 
     /// Resolves the numbers of agents and lines of each space in a system.
-    fn resolve_system(&mut self, name: Name<'a>, block: &Block<AgentCount<'a>>) -> Option<Joint> {
+    fn resolve_system(
+        &mut self,
+        name: Name<'a>,
+        block: &Block<AgentCount<'a>>,
+    ) -> Option<JointSystem> {
         let kinds = |space: &Option<Space>| space.as_ref().map_or(0, |s| s.protocol.kinds.len());
         let spaces = self.spaces.iter().map(|space| vec![None; kinds(space)]);
         let mut counts = SystemCounts {
@@ -247,8 +254,8 @@ impl<'a> Composer<'a, '_> {
             homes: vec![0; self.spaces.len()],
             lines: vec![None; self.spaces.len()],
         };
-        for counted in &block.items {
-            let (part, number) = (counted.part, counted.number);
+        for entry in &block.items {
+            let (part, number) = (entry.part, entry.number);
             if let (Some(space), "lines") = (part.space, part.name.text) {
                 let space = self.space(space)?;
                 set_once(
@@ -276,7 +283,7 @@ impl<'a> Composer<'a, '_> {
                     Place::Home(space) => counts.homes[space] += count,
                 }
             }
-            for &(part, number) in counted.each.iter().flat_map(|each| &each.items) {
+            for &(part, number) in entry.each.iter().flat_map(|each| &each.items) {
                 let (place, count) = (self.resolve_place(part)?, self.ranged_count(number, 0)?);
                 let is_below_place = |l: &LevelBinding| places.contains(&Place::Home(l.inner));
                 match place {
@@ -306,20 +313,26 @@ impl<'a> Composer<'a, '_> {
         {
             return None;
         }
-        let parts = (0..self.spaces.len()).map(|space| self.part(name, &counts, space));
-        Some(Joint {
+        let parts = (0..self.spaces.len()).map(|space| self.system_part(name, &counts, space));
+        Some(JointSystem {
             name: name.text.to_string(),
             parts: parts.collect::<Option<_>>()?,
         })
     }
 
+    /// Checks a number of agents.
     fn ranged_count(&mut self, number: Number, min: u32) -> Option<u32> {
         let max = p::System::MAX_REMOTES.into();
         number_in_range(number, min, max, "the number is", self.sink)
     }
 
     /// Builds the part of a system in one space.
-    fn part(&mut self, name: Name<'a>, counts: &SystemCounts, space: usize) -> Option<p::System> {
+    fn system_part(
+        &mut self,
+        name: Name<'a>,
+        counts: &SystemCounts,
+        space: usize,
+    ) -> Option<p::System> {
         let used = self.spaces[space].as_ref()?;
         let kinds = used.protocol.kinds.iter().zip(&counts.remotes[space]);
         let uncounted = kinds.filter(|(_, count)| count.is_none());
@@ -392,7 +405,7 @@ impl<'a> Composer<'a, '_> {
             lines: lines as u8,
             parent_any: false,
             sizes: Vec::new(),
-            sized: None,
+            resized_protocol: None,
             span: name.span,
         })
     }
@@ -402,7 +415,9 @@ impl<'a> Composer<'a, '_> {
 struct SystemCounts {
     /// For each space and kind, the number of remotes, if stated. In an inner space, the number below each outer cache.
     remotes: Vec<Vec<Option<u32>>>,
+    /// For each space, the number of homes.
     homes: Vec<u32>,
+    /// For each space, the stated number of lines.
     lines: Vec<Option<Number>>,
 }
 

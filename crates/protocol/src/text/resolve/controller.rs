@@ -3,14 +3,14 @@
 mod actions;
 
 use super::expression::Operand;
-use super::scope::{Kind, Reading, Scope, Side};
+use super::scope::{AgentTable, Kind, Scope, Side};
 use super::*;
 use crate::controller::{
     Access, Controller, Effect, Event, Expression, Initial, Local, Rule, State, Statement, Target,
     Value, Variable, MEMORY_WRITES,
 };
 use crate::policy::LocalPolicy;
-use crate::protocol::{Carries, Right, Type};
+use crate::protocol::{Carries, Permission, Type};
 use crate::remotes::KindId;
 use rustc_hash::FxHashSet;
 
@@ -25,11 +25,14 @@ struct Declarations<'f, 'a> {
     registers: Option<&'f Block<VariableItem<'a>>>,
 }
 
-/// Degree to which an agent was understood.
+/// Degree to which the rows of an agent were resolved.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Understood {
+enum Completeness {
+    /// All rows.
     Complete,
+    /// Some rows have errors.
     Partial,
+    /// The block could not be parsed, or has too many rows.
     Broken,
 }
 
@@ -62,11 +65,11 @@ impl<'a> Resolver<'a, '_> {
                 .map_or(Span::default(), |agent| name_of(agent).span),
         };
         let mut names = Names::new("state", false);
-        let (mut initial, mut understood) = (Vec::new(), Understood::Complete);
+        let (mut initial, mut completeness) = (Vec::new(), Completeness::Complete);
         for agent in agents {
             initial.push(StateId(controller.states.len() as u16));
             let one_of_several = agents.len() > 1;
-            let (states, table) =
+            let (states, table_completeness) =
                 self.resolve_table(agent, remote, side, one_of_several, &mut controller);
             names.partial |= states.partial;
             for name in states.list {
@@ -74,25 +77,25 @@ impl<'a> Resolver<'a, '_> {
                 names.index.entry(name.text).or_insert(index);
                 names.list.push(name);
             }
-            understood = understood.max(table);
+            completeness = completeness.max(table_completeness);
         }
-        if understood < Understood::Broken && side == Side::Remote {
+        if completeness < Completeness::Broken && side == Side::Remote {
             pending::report_lost_accesses(&controller, self.sink);
         }
-        // Checks that need all rows run only if all rows were understood.
-        if understood == Understood::Complete {
+        // Checks that need all rows run only if all rows were resolved.
+        if completeness == Completeness::Complete {
             self.check_deferred_writes(&controller);
-            self.report_vain_waits(&controller);
+            self.report_unhandled_waits(&controller);
             if side == Side::Remote {
                 pending::check(&controller, &self.messages, &self.channels, self.sink);
-                endings::check(&controller, &self.messages, self.sink);
+                completions::check(&controller, &self.messages, self.sink);
             }
         }
         (controller, names, initial)
     }
 
-    /// Resolves one block into a controller. Returns the names of its states, and how far the block was understood. If
-    /// remotes have several tables, the states of each are prefixed with its name.
+    /// Resolves one block into a controller. Returns the names of its states, and how completely the block was
+    /// resolved. If remotes have several tables, the states of each are prefixed with its name.
     fn resolve_table(
         &mut self,
         agent: &Agent<'a>,
@@ -100,14 +103,14 @@ impl<'a> Resolver<'a, '_> {
         side: Side,
         one_of_several: bool,
         controller: &mut Controller,
-    ) -> (Names<'a>, Understood) {
+    ) -> (Names<'a>, Completeness) {
         let name = name_of(agent);
         let Declarations {
             states,
             variables,
             registers,
         } = self.declarations(agent, side);
-        let mut reading = Reading {
+        let mut table = AgentTable {
             side,
             kind: match side {
                 Side::Remote => self
@@ -138,16 +141,16 @@ impl<'a> Resolver<'a, '_> {
             controller: std::mem::replace(controller, empty_controller(name.span)),
         };
         for item in states.iter().flat_map(|block| &block.items) {
-            if reading.states.declare(item.name, self.sink).is_some() {
-                let mut state = self.resolve_state(item, side, reading.kind);
+            if table.states.declare(item.name, self.sink).is_some() {
+                let mut state = self.resolve_state(item, side, table.kind);
                 if one_of_several {
                     state.name = format!("{}.{}", name.text, state.name);
                 }
-                if reading.controller.states.len() == usize::from(u16::MAX) {
+                if table.controller.states.len() == usize::from(u16::MAX) {
                     report_too_many("state", item.name.span, usize::from(u16::MAX), self.sink);
                     break;
                 }
-                reading.controller.states.push(state);
+                table.controller.states.push(state);
             }
         }
         for (block, register) in [(variables, false), (registers, true)] {
@@ -156,15 +159,15 @@ impl<'a> Resolver<'a, '_> {
                     true => format!("{}.{}", name.text, item.name.text),
                     false => item.name.text.to_string(),
                 };
-                self.declare_variable(item, full_name, register, &mut reading);
+                self.declare_variable(item, full_name, register, &mut table);
             }
         }
         if side == Side::Home && agent.memory_writes {
-            self.declare_memory_writes(name.span, &mut reading);
+            self.declare_memory_writes(name.span, &mut table);
         }
         if side == Side::Home {
-            reading.locals = self.resolve_locals(agent, remote);
-            reading.unlock = agent
+            table.locals = self.resolve_locals(agent, remote);
+            table.unlock = agent
                 .body
                 .items
                 .iter()
@@ -174,20 +177,19 @@ impl<'a> Resolver<'a, '_> {
                 ensures: local.ensure,
                 locks: local.lock,
             };
-            reading.controller.locals = reading.locals.iter().map(to_local).collect();
+            table.controller.locals = table.locals.iter().map(to_local).collect();
         }
         for item in states.iter().flat_map(|block| &block.items) {
-            let state = reading.states.index.get(item.name.text);
-            let state = state.map(|&state| StateId(reading.base.0 + state));
-            let condition =
-                state.and_then(|state| self.permission_condition(state, item, &reading));
-            reading.permission_conditions.extend(condition);
+            let state = table.states.index.get(item.name.text);
+            let state = state.map(|&state| StateId(table.base.0 + state));
+            let condition = state.and_then(|state| self.permission_condition(state, item, &table));
+            table.permission_conditions.extend(condition);
         }
-        let first_rule = reading.controller.rules.len();
-        let understood = self.resolve_rows(agent, &mut reading);
-        self.split(first_rule, &mut reading);
-        *controller = reading.controller;
-        (reading.states, understood)
+        let first_rule = table.controller.rules.len();
+        let completeness = self.resolve_rows(agent, &mut table);
+        self.split(first_rule, &mut table);
+        *controller = table.controller;
+        (table.states, completeness)
     }
 
     /// Collects the declaring blocks of an agent; reports misplaced and missing ones.
@@ -260,31 +262,31 @@ impl<'a> Resolver<'a, '_> {
     }
 
     /// Resolves all rows.
-    fn resolve_rows(&mut self, agent: &Agent<'a>, reading: &mut Reading<'a>) -> Understood {
+    fn resolve_rows(&mut self, agent: &Agent<'a>, table: &mut AgentTable<'a>) -> Completeness {
         let mut rules = 0;
-        let mut understood = match agent.body.broken {
-            true => Understood::Broken,
-            false => Understood::Complete,
+        let mut completeness = match agent.body.broken {
+            true => Completeness::Broken,
+            false => Completeness::Complete,
         };
-        let mut guarded: FxHashMap<(StateId, Event), usize> = FxHashMap::default();
+        let mut rows_per_event: FxHashMap<(StateId, Event), usize> = FxHashMap::default();
         for item in &agent.body.items {
             let AgentItem::Row(row) = item else { continue };
             // Counted whether correct or not, because a short row can stand for very many rules.
             let states = match row.states.len() {
-                0 => reading.states.list.len(),
+                0 => table.states.list.len(),
                 count => count,
             };
             rules += states * row.events.len();
             if rules > usize::from(u16::MAX) {
                 report_too_many("rule", row.span, usize::from(u16::MAX), self.sink);
-                return Understood::Broken;
+                return Completeness::Broken;
             }
-            let first_new = reading.controller.rules.len();
-            if !self.resolve_row(row, reading) {
-                understood = understood.max(Understood::Partial);
+            let first_new = table.controller.rules.len();
+            if !self.resolve_row(row, table) {
+                completeness = completeness.max(Completeness::Partial);
             }
-            for rule in &reading.controller.rules[first_new..] {
-                let count = guarded.entry((rule.state, rule.event)).or_default();
+            for rule in &table.controller.rules[first_new..] {
+                let count = rows_per_event.entry((rule.state, rule.event)).or_default();
                 *count += 1;
                 if *count > MAX_ROWS_PER_EVENT {
                     let message =
@@ -293,23 +295,23 @@ impl<'a> Resolver<'a, '_> {
                         Diagnostic::new(Code::TooMany, row.span, message)
                             .label("this one is too many"),
                     );
-                    return Understood::Broken;
+                    return Completeness::Broken;
                 }
             }
         }
-        understood
+        completeness
     }
 
     /// Declares the variable behind `memory writes` of a home.
-    fn declare_memory_writes(&mut self, span: Span, reading: &mut Reading<'a>) {
+    fn declare_memory_writes(&mut self, span: Span, table: &mut AgentTable<'a>) {
         let name = Name {
             text: MEMORY_WRITES,
             span,
         };
-        if reading.variables.declare(name, self.sink).is_some() {
-            reading.types.push(Type::Bool);
-            reading.registers.push(false);
-            reading.controller.variables.push(Variable {
+        if table.variables.declare(name, self.sink).is_some() {
+            table.types.push(Type::Bool);
+            table.registers.push(false);
+            table.controller.variables.push(Variable {
                 name: MEMORY_WRITES.to_string(),
                 ty: Type::Bool,
                 register: false,
@@ -321,21 +323,22 @@ impl<'a> Resolver<'a, '_> {
         }
     }
 
+    /// Declares a variable or register.
     fn declare_variable(
         &mut self,
         item: &VariableItem<'a>,
         full_name: String,
         register: bool,
-        reading: &mut Reading<'a>,
+        table: &mut AgentTable<'a>,
     ) {
-        if reading.variables.declare(item.name, self.sink).is_none() {
+        if table.variables.declare(item.name, self.sink).is_none() {
             return;
         }
-        reading.types.push(item.ty);
-        reading.registers.push(register);
+        table.types.push(item.ty);
+        table.registers.push(register);
         let initial = item.initial.as_ref();
         let initial = initial.and_then(|initial| self.resolve_initial(initial, item.ty));
-        reading.controller.variables.push(Variable {
+        table.controller.variables.push(Variable {
             name: full_name,
             ty: item.ty,
             register,
@@ -346,12 +349,13 @@ impl<'a> Resolver<'a, '_> {
         });
     }
 
+    /// Resolves a state; its permission is the highest if the permission is conditional.
     fn resolve_state(&mut self, item: &StateItem<'a>, side: Side, kind: Option<KindId>) -> State {
         // Highest permission, if it is conditional.
         let permission = match (&item.reads, &item.writes) {
-            (StatePermission::Never, StatePermission::Never) => Right::None,
-            (_, StatePermission::Never) => Right::Read,
-            _ => Right::Write,
+            (StatePermission::Never, StatePermission::Never) => Permission::None,
+            (_, StatePermission::Never) => Permission::Read,
+            _ => Permission::Write,
         };
         let is_implied = matches!(item.reads, StatePermission::Always)
             || matches!(item.writes, StatePermission::Always);
@@ -362,14 +366,16 @@ impl<'a> Resolver<'a, '_> {
                     .label("leave this out: a state that reads or writes holds the line"),
             );
         }
-        if side == Side::Home && (permission > Right::None || item.dirty || item.holds.is_some()) {
+        if side == Side::Home
+            && (permission > Permission::None || item.dirty || item.holds.is_some())
+        {
             let message = format!("a permission or a copy of the home in `{}`", item.name.text);
             let diagnostic = Diagnostic::new(Code::Misplaced, item.name.span, message);
             let label =
                 "a home's states wait for messages; only states of a remote give permissions and hold lines";
             self.sink.push(diagnostic.label(label));
         }
-        let holds_line = permission > Right::None || item.holds.is_some();
+        let holds_line = permission > Permission::None || item.holds.is_some();
         if item.dirty && !holds_line {
             let message = format!("`{}` is dirty but does not hold the line", item.name.text);
             self.sink.push(
@@ -388,7 +394,7 @@ impl<'a> Resolver<'a, '_> {
         }
         State {
             name: item.name.text.to_string(),
-            right: permission,
+            permission,
             dirty: item.dirty,
             holds_line,
             waits,
@@ -412,7 +418,7 @@ impl<'a> Resolver<'a, '_> {
                 let to = self.kind_names.list[only.index()].text;
                 let diagnostic = Diagnostic::new(Code::Direction, name.span, text)
                     .label(format!("travels on `{}`, to `{to}`", channel.name))
-                    .see(channel.span, "this channel's direction");
+                    .note_at(channel.span, "this channel's direction");
                 self.sink.push(diagnostic);
                 return false;
             }
@@ -428,13 +434,14 @@ impl<'a> Resolver<'a, '_> {
                 channel.name,
                 side.name()
             ))
-            .see(channel.span, "this channel's direction");
+            .note_at(channel.span, "this channel's direction");
             self.sink.push(diagnostic);
         }
         is_direction_valid
     }
 
-    fn report_vain_waits(&mut self, controller: &Controller) {
+    /// Reports states that declare `waits M` without a row that takes M.
+    fn report_unhandled_waits(&mut self, controller: &Controller) {
         // States split from one state of the file have the same span.
         let taken_events: FxHashSet<(Span, Event)> = controller
             .rules
@@ -468,8 +475,8 @@ impl<'a> Resolver<'a, '_> {
             )
         };
         let (message, label, span) = match (
-            row_with(&Statement::SetAside),
-            row_with(&Statement::WriteAside),
+            row_with(&Statement::DeferStore),
+            row_with(&Statement::CommitDeferred),
         ) {
             (None, Some(row)) => (
                 "no write is ever deferred",
@@ -487,45 +494,45 @@ impl<'a> Resolver<'a, '_> {
             .push(Diagnostic::new(Code::Misplaced, span, message).label(label));
     }
 
-    /// Adds the rules of a row: one for each of its states and events. Returns true if the whole row was understood.
-    fn resolve_row(&mut self, row: &Row<'a>, reading: &mut Reading<'a>) -> bool {
+    /// Adds the rules of a row: one for each of its states and events. Returns true if the whole row was resolved.
+    fn resolve_row(&mut self, row: &Row<'a>, table: &mut AgentTable<'a>) -> bool {
         // A row about no line is taken in every state of a line.
         let lineless = row.states.is_empty();
         let names = match lineless {
-            true => &reading.states.list.clone(),
+            true => &table.states.list.clone(),
             false => &row.states,
         };
         let states: Vec<StateId> = names
             .iter()
-            .filter_map(|&name| reading.states.find(name, self.sink))
-            .map(|state| StateId(reading.base.0 + state))
+            .filter_map(|&name| table.states.find(name, self.sink))
+            .map(|state| StateId(table.base.0 + state))
             .collect();
         let mut complete = states.len() == names.len();
         for &name in &row.events {
-            let Some(event) = self.resolve_event(name, reading) else {
+            let Some(event) = self.resolve_event(name, table) else {
                 complete = false;
                 continue;
             };
             self.check_lineless(event, name, lineless);
             let guard = row.guard.as_ref().map(|guard| {
-                let scope = reading.scope(event, lineless);
+                let scope = table.scope(event, lineless);
                 self.resolve_typed(guard, Kind::Bool, &scope)
             });
-            let effect = self.resolve_effect(row, name, event, reading);
+            let effect = self.resolve_effect(row, name, event, table);
             if let (Event::Message(message), Some(Effect::Take { .. })) = (event, &effect) {
-                self.taken[message.index()] = true;
+                self.is_taken[message.index()] = true;
             }
             for (&state, name) in states.iter().zip(names) {
-                if let Some(&first) = reading.rows.get(&(state, event)) {
+                if let Some(&first) = table.rows.get(&(state, event)) {
                     let message = format!("this row is never reached for `{}`", name.text);
                     self.sink.push(
                         Diagnostic::new(Code::UnreachableRow, row.span, message)
                             .label("an earlier row comes before it")
-                            .see(first, "always takes the event"),
+                            .note_at(first, "always takes the event"),
                     );
                 }
                 if row.guard.is_none() {
-                    reading.rows.entry((state, event)).or_insert(row.span);
+                    table.rows.entry((state, event)).or_insert(row.span);
                 }
                 let (Some(effect), Some(guard)) = (
                     &effect,
@@ -534,19 +541,19 @@ impl<'a> Resolver<'a, '_> {
                     complete = false;
                     continue;
                 };
-                let state_of = |id: StateId| &reading.controller.states[id.index()];
-                if let (Side::Remote, Effect::Take { body, next }) = (reading.side, effect) {
+                let state_of = |id: StateId| &table.controller.states[id.index()];
+                if let (Side::Remote, Effect::Take { body, next }) = (table.side, effect) {
                     // For states that are split, this check runs after the split.
                     if ![Some(state), *next]
                         .iter()
                         .flatten()
-                        .any(|&s| reading.is_split(s))
+                        .any(|&s| table.is_split(s))
                     {
                         let (state, next) = (state_of(state), next.map(state_of));
                         self.check_data_flow(row.span, state, event, body, next);
                     }
                 }
-                reading.controller.rules.push(Rule {
+                table.controller.rules.push(Rule {
                     state,
                     event,
                     guard,
@@ -578,31 +585,32 @@ impl<'a> Resolver<'a, '_> {
             return;
         };
         let (known_lineless, first) =
-            *self.rows[message.index()].get_or_insert((lineless, name.span));
+            *self.taking_rows[message.index()].get_or_insert((lineless, name.span));
         if known_lineless != lineless {
             let text = format!("`{}` is taken by rows of both sorts", name.text);
             let diagnostic = Diagnostic::new(Code::Misplaced, name.span, text)
                 .label("about a line here, or about none")
-                .see(first, "the other sort here");
+                .note_at(first, "the other sort here");
             self.sink.push(diagnostic);
         }
     }
 
-    fn resolve_event(&mut self, name: Name<'a>, reading: &Reading<'a>) -> Option<Event> {
+    /// Resolves the event of a row: an access, a local operation or a message.
+    fn resolve_event(&mut self, name: Name<'a>, table: &AgentTable<'a>) -> Option<Event> {
         let access = Access::ALL.iter().find(|(_, access)| *access == name.text);
-        if reading.side == Side::Remote {
+        if table.side == Side::Remote {
             if let Some(&(access, _)) = access {
                 return Some(Event::Access(access));
             }
         } else {
-            if let Some(local) = reading
+            if let Some(local) = table
                 .locals
                 .iter()
                 .position(|local| local.name == name.text)
             {
                 return Some(Event::Local(local as u8));
             }
-            if name.text == "unlock" && reading.unlock {
+            if name.text == "unlock" && table.unlock {
                 return Some(Event::Unlock);
             }
             if access.is_some() || name.text == "unlock" {
@@ -621,20 +629,19 @@ impl<'a> Resolver<'a, '_> {
             }
         }
         if !self.message_names.index.contains_key(name.text) && !self.message_names.partial {
-            let side_events: Vec<&str> = match reading.side {
+            let side_events: Vec<&str> = match table.side {
                 Side::Remote => Access::ALL.iter().map(|(_, name)| *name).collect(),
-                Side::Home => reading
+                Side::Home => table
                     .locals
                     .iter()
                     .map(|local| local.name.as_str())
-                    .chain(reading.unlock.then_some("unlock"))
+                    .chain(table.unlock.then_some("unlock"))
                     .collect(),
             };
-            let arriving = self.messages.iter().filter(|message| {
-                reading
-                    .side
-                    .is_end(self.channels[message.channel.index()].to)
-            });
+            let arriving = self
+                .messages
+                .iter()
+                .filter(|message| table.side.is_end(self.channels[message.channel.index()].to));
             report_unknown(
                 "event",
                 name,
@@ -646,7 +653,7 @@ impl<'a> Resolver<'a, '_> {
             return None;
         }
         let message = self.message_named(name)?;
-        self.check_arrival(message, name, reading.side, reading.kind)
+        self.check_arrival(message, name, table.side, table.kind)
             .then_some(Event::Message(message))
     }
 
@@ -681,7 +688,7 @@ impl<'a> Resolver<'a, '_> {
             self.sink.push(
                 Diagnostic::new(Code::Carries, row, message)
                     .label("no bytes to send")
-                    .see(state.span, "add `holds` if it keeps the line"),
+                    .note_at(state.span, "add `holds` if it keeps the line"),
             );
         } else if let Some(next) = next.filter(|next| next.holds_line) {
             let message = format!(
@@ -697,14 +704,14 @@ impl<'a> Resolver<'a, '_> {
             self.sink.push(
                 Diagnostic::new(Code::Carries, row, message)
                     .label(label)
-                    .see(state.span, "add `holds` if it keeps the line")
+                    .note_at(state.span, "add `holds` if it keeps the line")
                     .note("a message brings the line if it is declared with `(line)`"),
             );
         }
     }
 }
 
-/// First name of a block, or `home` at its keyword.
+/// Returns the first name of a block, or `home` at its keyword.
 fn name_of<'a>(agent: &Agent<'a>) -> Name<'a> {
     agent.names.first().copied().unwrap_or(Name {
         text: "home",

@@ -35,8 +35,8 @@ impl Operand {
     }
 }
 
-/// Meaning of a binary operator on numbers, truth values, remotes and sets.
-enum Meaning {
+/// Kinds of operands and result that a binary operator accepts, on numbers, truth values, remotes and sets.
+enum OperatorTyping {
     /// Takes operands of this kind only.
     SingleKind(Kind),
     /// Compares values of any kind; the constructor compares sets.
@@ -45,25 +45,26 @@ enum Meaning {
     Combination(fn(Box<Set>, Box<Set>) -> Set),
 }
 
-fn meaning(operator: Operator) -> Meaning {
+/// Returns the kinds that an operator accepts.
+fn operator_typing(operator: Operator) -> OperatorTyping {
     match operator {
-        Operator::Add => Meaning::Combination(Set::Union),
-        Operator::Subtract => Meaning::Combination(Set::Difference),
-        Operator::Equal => Meaning::Comparison(Expression::SetsEqual),
-        Operator::NotEqual => Meaning::Comparison(Expression::SetsDiffer),
+        Operator::Add => OperatorTyping::Combination(Set::Union),
+        Operator::Subtract => OperatorTyping::Combination(Set::Difference),
+        Operator::Equal => OperatorTyping::Comparison(Expression::SetsEqual),
+        Operator::NotEqual => OperatorTyping::Comparison(Expression::SetsDiffer),
         Operator::Less | Operator::LessOrEqual | Operator::Greater | Operator::GreaterOrEqual => {
-            Meaning::SingleKind(Kind::Number)
+            OperatorTyping::SingleKind(Kind::Number)
         }
-        Operator::And | Operator::Or => Meaning::SingleKind(Kind::Bool),
+        Operator::And | Operator::Or => OperatorTyping::SingleKind(Kind::Bool),
     }
 }
 
-/// Note on operations that are possible on numbers of a `cycle` type.
-const CYCLES: &str =
+/// Help that lists the operations on numbers of a `cycle` type.
+const CYCLE_NOTE: &str =
     "a `cycle` number can be copied, compared by `==` and `!=` with another of its size, and incremented by `+= 1`";
 
 /// Largest value of a numeric type, as far as it is known without the system.
-fn largest(ty: Type) -> u16 {
+fn max_value(ty: Type) -> u16 {
     match ty.single() {
         Type::Range { max } => max,
         Type::Cycle { size } => size - 1,
@@ -94,6 +95,7 @@ impl<'a> Resolver<'a, '_> {
         }
     }
 
+    /// Reports a value of another kind than required. Always returns `None`.
     pub(super) fn kind_mismatch<T>(
         &mut self,
         expr: &Expr<'a>,
@@ -111,7 +113,7 @@ impl<'a> Resolver<'a, '_> {
         } else {
             actual
         } {
-            diagnostic = diagnostic.note(CYCLES);
+            diagnostic = diagnostic.note(CYCLE_NOTE);
         }
         self.sink.push(diagnostic);
         None
@@ -134,14 +136,14 @@ impl<'a> Resolver<'a, '_> {
         }
         let value = self.resolve_typed(expr, kind, scope)?;
         if let (Expression::Constant(number), Kind::Number) = (&value, kind) {
-            if *number > largest(ty) {
+            if *number > max_value(ty) {
                 self.sink.push(
                     Diagnostic::new(
                         Code::OutOfRange,
                         expr.span,
                         format!("{number} is out of range"),
                     )
-                    .label(format!("must be 0 to {}", largest(ty))),
+                    .label(format!("must be 0 to {}", max_value(ty))),
                 );
             }
         }
@@ -190,7 +192,7 @@ impl<'a> Resolver<'a, '_> {
             let message = format!("`{}` is a `cycle` number", name.text);
             let label = "only a number may follow `+=`";
             let diagnostic = Diagnostic::new(Code::Type, operand.span, message);
-            self.sink.push(diagnostic.label(label).note(CYCLES));
+            self.sink.push(diagnostic.label(label).note(CYCLE_NOTE));
             return None;
         };
         let number = Number {
@@ -204,9 +206,10 @@ impl<'a> Resolver<'a, '_> {
             Box::new(old_value),
             Box::new(Expression::Constant(steps as u16)),
         );
-        Some(Expression::Round(Box::new(sum), size))
+        Some(Expression::Modulo(Box::new(sum), size))
     }
 
+    /// Resolves an expression of any kind.
     pub(super) fn resolve_expression(
         &mut self,
         expr: &Expr<'a>,
@@ -278,15 +281,15 @@ impl<'a> Resolver<'a, '_> {
                 )
             }
             ExprKind::Binary(operator, left, right) => {
-                let Meaning::SingleKind(kind) = meaning(*operator) else {
+                let OperatorTyping::SingleKind(kind) = operator_typing(*operator) else {
                     let Some(left_operand) = self.resolve_expression(left, scope) else {
                         self.resolve_expression(right, scope);
                         return None;
                     };
                     if let (
-                        Meaning::Combination(_),
+                        OperatorTyping::Combination(_),
                         Kind::Bool | Kind::Remote | Kind::Home | Kind::Cycle(_),
-                    ) = (meaning(*operator), left_operand.kind())
+                    ) = (operator_typing(*operator), left_operand.kind())
                     {
                         let kind = left_operand.kind().words();
                         let message =
@@ -334,21 +337,24 @@ impl<'a> Resolver<'a, '_> {
         match left {
             Operand::Single(left, kind) => {
                 let right = Box::new(self.resolve_typed(right, kind, scope)?);
-                let result = match meaning(operator) {
-                    Meaning::Combination(_) => kind,
-                    Meaning::SingleKind(_) | Meaning::Comparison(_) => Kind::Bool,
+                let result = match operator_typing(operator) {
+                    OperatorTyping::Combination(_) => kind,
+                    OperatorTyping::SingleKind(_) | OperatorTyping::Comparison(_) => Kind::Bool,
                 };
                 let expression = Expression::Binary(operator, Box::new(left), right);
                 Some(Operand::Single(expression, result))
             }
             Operand::Set(left) => {
-                let (left, right_set) = (Box::new(left), Box::new(self.resolve_set(right, scope)?));
-                match meaning(operator) {
-                    Meaning::Combination(make) => Some(Operand::Set(make(left, right_set))),
-                    Meaning::Comparison(compare) => {
-                        Some(Operand::Single(compare(left, right_set), Kind::Bool))
+                let (left, permission_set) =
+                    (Box::new(left), Box::new(self.resolve_set(right, scope)?));
+                match operator_typing(operator) {
+                    OperatorTyping::Combination(make) => {
+                        Some(Operand::Set(make(left, permission_set)))
                     }
-                    Meaning::SingleKind(kind) => self.kind_mismatch(right, kind, Kind::Set),
+                    OperatorTyping::Comparison(compare) => {
+                        Some(Operand::Single(compare(left, permission_set), Kind::Bool))
+                    }
+                    OperatorTyping::SingleKind(kind) => self.kind_mismatch(right, kind, Kind::Set),
                 }
             }
             Operand::Homes(left) => {
@@ -388,7 +394,7 @@ impl<'a> Resolver<'a, '_> {
             self.sink.push(
                 Diagnostic::new(Code::Misplaced, name.span, text)
                     .label("the two kinds cannot be distinguished")
-                    .see(other.span, "the other one"),
+                    .note_at(other.span, "the other one"),
             );
             return None;
         }
@@ -415,7 +421,7 @@ impl<'a> Resolver<'a, '_> {
                 // The number of remotes is not known here.
                 let max = match ty.single() {
                     Type::Count => 0,
-                    other => largest(other),
+                    other => max_value(other),
                 };
                 let value =
                     number_in_range(number, 0, max.into(), "the initial value is", self.sink)?;
@@ -439,7 +445,7 @@ impl<'a> Resolver<'a, '_> {
             Type::Remote => "`none`",
             Type::Bool => "`true` or `false`",
             Type::Home { .. } => "0: a home variable starts as the first home",
-            Type::Array { .. } if ty.set_of_homes() => "`{}`",
+            Type::Array { .. } if ty.is_home_set() => "`{}`",
             Type::Range { .. } | Type::Cycle { .. } | Type::Array { .. } => "a number of its range",
         };
         self.sink.push(
@@ -530,10 +536,10 @@ impl<'a> Resolver<'a, '_> {
                 let ty = scope.types[usize::from(variable)];
                 self.require_line(name, variable, scope)?;
                 let variable = scope.variable(variable);
-                if ty.set_of_homes() {
+                if ty.is_home_set() {
                     return Some(Operand::Homes(HomeSet::Variable(variable)));
                 }
-                if ty.array() {
+                if ty.is_array() {
                     let text = format!("`{}` is an array", name.text);
                     self.sink.push(
                         Diagnostic::new(Code::Type, name.span, text)
@@ -559,7 +565,7 @@ impl<'a> Resolver<'a, '_> {
                     format!("`{}` could mean two things", name.text),
                 )
                 .label(format!("the variable, or the field of `{message}`?"))
-                .see(
+                .note_at(
                     scope.variables.list[usize::from(variable)].span,
                     "the variable",
                 )
@@ -597,7 +603,7 @@ impl<'a> Resolver<'a, '_> {
         }
     }
 
-    /// Home of the current line.
+    /// Returns the home of the current line.
     fn home(&self) -> Expression {
         match self.homes {
             1 => Expression::Constant(0),
@@ -620,7 +626,7 @@ impl<'a> Resolver<'a, '_> {
         self.sink.push(
             Diagnostic::new(Code::Misplaced, name.span, text)
                 .label("an agent has one for each line")
-                .see(
+                .note_at(
                     scope.variables.list[variable].span,
                     "declare a variable that an agent has once in `registers`",
                 ),
@@ -629,6 +635,7 @@ impl<'a> Resolver<'a, '_> {
     }
 }
 
+/// Wraps a query on sets of homes in an expression.
 fn homes_query(query: HomeSetQuery) -> Expression {
     Expression::Homes(Box::new(query))
 }

@@ -28,7 +28,7 @@ impl Resolver<'_, '_> {
                     let diagnostic = Diagnostic::new(Code::OutOfRange, row.span, text)
                         .label(format!("the queue has room for {capacity}"))
                         .note("raise the capacity, or send the messages in several rows")
-                        .see(network.span, "its capacity is stated here");
+                        .note_at(network.span, "its capacity is stated here");
                     self.sink.push(diagnostic);
                 }
             }

@@ -6,7 +6,7 @@ use crate::controller::{Controller, Statement};
 impl Resolver<'_, '_> {
     /// Decides for each message whether it is about a line, and reports contradictions.
     pub(super) fn classify_lineless_messages(&mut self, controllers: [Option<&Controller>; 2]) {
-        let lineless_rows: Vec<Option<Span>> = (self.rows.iter())
+        let lineless_rows: Vec<Option<Span>> = (self.taking_rows.iter())
             .map(|rows| rows.filter(|(lineless, _)| *lineless).map(|(_, span)| span))
             .collect();
         for (message, lineless_row) in self.messages.iter_mut().zip(&lineless_rows) {
@@ -17,12 +17,14 @@ impl Resolver<'_, '_> {
                 let text = format!("`{}` carries bytes of no line", message.name);
                 let diagnostic = Diagnostic::new(Code::Carries, message.span, text)
                     .label("leave the bytes out")
-                    .see(*lineless_row, "taken by a row about no line");
+                    .note_at(*lineless_row, "taken by a row about no line");
                 self.sink.push(diagnostic);
             }
         }
         for &(message, span) in &self.lineless_sends {
-            if lineless_rows[message.index()].is_none() && self.rows[message.index()].is_some() {
+            if lineless_rows[message.index()].is_none()
+                && self.taking_rows[message.index()].is_some()
+            {
                 let name = &self.messages[message.index()].name;
                 let text = format!("`{name}` is about a line, but this row is about none");
                 self.sink.push(
@@ -43,7 +45,7 @@ impl Resolver<'_, '_> {
                     self.sink.push(
                         Diagnostic::new(Code::Misplaced, state.span, text)
                             .label("a state of a line waits for messages about it")
-                            .see(lineless_row, "taken by a row about no line"),
+                            .note_at(lineless_row, "taken by a row about no line"),
                     );
                 }
             }
@@ -56,7 +58,7 @@ impl Resolver<'_, '_> {
         let register = register.map(|register| (&register.name, register.span));
         let lineless = self.messages.iter().find(|message| !message.about_line);
         let lineless = lineless.map(|message| (&message.name, message.span));
-        let is_bulk_transition = |s: &Statement| matches!(s, Statement::Every { .. });
+        let is_bulk_transition = |s: &Statement| matches!(s, Statement::BulkTransition { .. });
         let row = remote
             .rules
             .iter()
@@ -80,7 +82,7 @@ impl Resolver<'_, '_> {
             let text = format!("`{}` leads from home to home", channel.name);
             let diagnostic = Diagnostic::new(Code::Direction, span, text)
                 .label("no message stays behind one of these; `ordered` keeps a channel of them")
-                .see(channel.span, "this channel");
+                .note_at(channel.span, "this channel");
             self.sink.push(diagnostic);
         }
     }

@@ -4,7 +4,7 @@
 //! touches only elements of the current remote, and changes other variables only by adding or only by subtracting.
 
 use super::expression::Operand;
-use super::scope::{Kind, Reading, Scope, Side};
+use super::scope::{AgentTable, Kind, Scope, Side};
 use super::*;
 use crate::controller::{
     Event, Expression, HomeSet, HomeSetQuery, Operator, Set, Statement, Target, Value,
@@ -33,7 +33,7 @@ impl<'a> Resolver<'a, '_> {
             self.sink.push(
                 Diagnostic::new(Code::Type, name.span, message)
                     .label("has one value")
-                    .see(
+                    .note_at(
                         declared,
                         "an array is declared as `0..N per remote`, or `0..N per` a number",
                     ),
@@ -42,8 +42,8 @@ impl<'a> Resolver<'a, '_> {
         };
         self.require_line(name, variable, scope)?;
         let dimensions = 1 + usize::from(second_domain.is_some());
-        if ty.set_of_homes() || indices.len() != dimensions {
-            let (message, label) = match ty.set_of_homes() {
+        if ty.is_home_set() || indices.len() != dimensions {
+            let (message, label) = match ty.is_home_set() {
                 true => ("is a set", "`home in SET` tests membership".to_string()),
                 false => (
                     "has another number of indices",
@@ -52,7 +52,8 @@ impl<'a> Resolver<'a, '_> {
             };
             let message = format!("`{}` {message}", name.text);
             let diagnostic = Diagnostic::new(Code::Type, name.span, message).label(label);
-            self.sink.push(diagnostic.see(declared, "declared here"));
+            self.sink
+                .push(diagnostic.note_at(declared, "declared here"));
             return None;
         }
         let dimensions = std::iter::once(first_domain).chain(second_domain);
@@ -161,8 +162,8 @@ impl<'a> Resolver<'a, '_> {
         };
         // The value is evaluated once, so it must not depend on the array.
         let mut uses = VariableUses::default();
-        uses.read(&value);
-        if uses.read.iter().any(|(read, _)| *read == variable) {
+        uses.record_reads(&value);
+        if uses.reads.iter().any(|(read, _)| *read == variable) {
             let text = format!("`{}` is set from its own value", name.text);
             self.sink.push(
                 Diagnostic::new(Code::Misplaced, action.span, text)
@@ -179,7 +180,7 @@ impl<'a> Resolver<'a, '_> {
         (name, set, actions): (Name<'a>, &Expr<'a>, &[Action<'a>]),
         event: Event,
         scope: &Scope<'a, '_>,
-        reading: &Reading<'a>,
+        table: &AgentTable<'a>,
     ) -> Option<Statement> {
         if scope.each.is_some() {
             return self.reject_in_loop(name.span, "another loop");
@@ -212,7 +213,7 @@ impl<'a> Resolver<'a, '_> {
                 ActionKind::Send { .. }
                 | ActionKind::Assign(..)
                 | ActionKind::AssignElement(..)
-                | ActionKind::For(..) => self.resolve_action(action, event, &inner, reading),
+                | ActionKind::For(..) => self.resolve_action(action, event, &inner, table),
                 _ => self.reject_in_loop(
                     action.span,
                     "an action other than a message or an assignment",
@@ -227,13 +228,13 @@ impl<'a> Resolver<'a, '_> {
                 let element = Box::new(Expression::Each);
                 let condition = Expression::In(element, Box::new(set));
                 let mut uses = VariableUses::default();
-                uses.read(&condition);
+                uses.record_reads(&condition);
                 self.check_order_independence(uses, &spans, &body)?;
                 Some(Statement::ForEach { condition, body })
             }
             Operand::Homes(set) => {
                 let mut uses = VariableUses::default();
-                uses.read_homes(&set);
+                uses.record_home_set_reads(&set);
                 self.check_order_independence(uses, &spans, &body)?;
                 Some(Statement::ForHomes { set, body })
             }
@@ -242,6 +243,7 @@ impl<'a> Resolver<'a, '_> {
         }
     }
 
+    /// Reports an item that must not occur in a loop. Always returns `None`.
     fn reject_in_loop<T>(&mut self, span: Span, item: &str) -> Option<T> {
         self.sink.push(
             Diagnostic::new(Code::Misplaced, span, format!("{item} occurs in a loop"))
@@ -318,59 +320,59 @@ impl<'a> Resolver<'a, '_> {
 #[derive(Default)]
 pub(super) struct VariableUses {
     /// Variables read; true if as an element of the current agent.
-    read: Vec<(VariableId, bool)>,
+    reads: Vec<(VariableId, bool)>,
     /// Variables changed as a whole, with the operator; `None` for neither adding nor subtracting.
-    changed: Vec<(VariableId, Option<Operator>)>,
+    changes: Vec<(VariableId, Option<Operator>)>,
     /// Arrays whose elements are set.
-    set: Vec<VariableId>,
+    set_arrays: Vec<VariableId>,
 }
 
-/// Change of a variable as a whole: the operator and the operand that it reads.
-enum Change<'s> {
+/// Change of a variable as a whole: the operator (`None` for a plain assignment), and the operand that it reads.
+enum VariableChange<'s> {
     Value(Option<Operator>, &'s Expression),
     Remotes(Option<Operator>, &'s Set),
     Homes(Option<Operator>, &'s HomeSet),
 }
 
-/// Variable that a statement changes as a whole, if any.
-fn change(statement: &Statement) -> Option<(VariableId, Change<'_>)> {
+/// Returns the variable that a statement changes as a whole, with the change, if any.
+fn whole_change(statement: &Statement) -> Option<(VariableId, VariableChange<'_>)> {
     Some(match statement {
         Statement::Assign(variable, value) => {
             let sum = match value {
-                Expression::Round(sum, _) => sum,
+                Expression::Modulo(sum, _) => sum,
                 other => other,
             };
             let change = match sum {
                 Expression::Binary(operator @ (Operator::Add | Operator::Subtract), a, operand)
                     if **a == Expression::Variable(*variable) =>
                 {
-                    Change::Value(Some(*operator), operand)
+                    VariableChange::Value(Some(*operator), operand)
                 }
-                other => Change::Value(None, other),
+                other => VariableChange::Value(None, other),
             };
             (*variable, change)
         }
         Statement::AssignSet(variable, set) => {
             let change = match set {
                 Set::Union(a, operand) if **a == Set::Variable(*variable) => {
-                    Change::Remotes(Some(Operator::Add), operand)
+                    VariableChange::Remotes(Some(Operator::Add), operand)
                 }
                 Set::Difference(a, operand) if **a == Set::Variable(*variable) => {
-                    Change::Remotes(Some(Operator::Subtract), operand)
+                    VariableChange::Remotes(Some(Operator::Subtract), operand)
                 }
-                other => Change::Remotes(None, other),
+                other => VariableChange::Remotes(None, other),
             };
             (*variable, change)
         }
         Statement::AssignHomes(variable, set) => {
             let change = match set {
                 HomeSet::Union(a, operand) if **a == HomeSet::Variable(*variable) => {
-                    Change::Homes(Some(Operator::Add), operand)
+                    VariableChange::Homes(Some(Operator::Add), operand)
                 }
                 HomeSet::Difference(a, operand) if **a == HomeSet::Variable(*variable) => {
-                    Change::Homes(Some(Operator::Subtract), operand)
+                    VariableChange::Homes(Some(Operator::Subtract), operand)
                 }
-                other => Change::Homes(None, other),
+                other => VariableChange::Homes(None, other),
             };
             (*variable, change)
         }
@@ -381,36 +383,37 @@ fn change(statement: &Statement) -> Option<(VariableId, Change<'_>)> {
 impl VariableUses {
     /// Variables that are read.
     pub(super) fn variables(&self) -> impl Iterator<Item = VariableId> + '_ {
-        self.read.iter().map(|(variable, _)| *variable)
+        self.reads.iter().map(|(variable, _)| *variable)
     }
 
+    /// Records the reads and changes of a statement.
     fn record(&mut self, statement: &Statement) {
-        match change(statement) {
-            Some((variable, Change::Value(operator, operand))) => {
-                self.changed.push((variable, operator));
-                self.read(operand);
+        match whole_change(statement) {
+            Some((variable, VariableChange::Value(operator, operand))) => {
+                self.changes.push((variable, operator));
+                self.record_reads(operand);
             }
-            Some((variable, Change::Remotes(operator, operand))) => {
-                self.changed.push((variable, operator));
-                self.read_set(operand);
+            Some((variable, VariableChange::Remotes(operator, operand))) => {
+                self.changes.push((variable, operator));
+                self.record_set_reads(operand);
             }
-            Some((variable, Change::Homes(operator, operand))) => {
-                self.changed.push((variable, operator));
-                self.read_homes(operand);
+            Some((variable, VariableChange::Homes(operator, operand))) => {
+                self.changes.push((variable, operator));
+                self.record_home_set_reads(operand);
             }
             None => {}
         }
         match statement {
             Statement::AssignElement(variable, indices, value) => {
-                self.set.push(*variable);
-                indices.iter().for_each(|index| self.read(index));
-                self.read(value);
+                self.set_arrays.push(*variable);
+                indices.iter().for_each(|index| self.record_reads(index));
+                self.record_reads(value);
             }
             Statement::Send { fields, .. } => {
                 for field in fields {
                     match field {
-                        Value::Single(value, _) => self.read(value),
-                        Value::Set(set) => self.read_set(set),
+                        Value::Single(value, _) => self.record_reads(value),
+                        Value::Set(set) => self.record_set_reads(set),
                     }
                 }
             }
@@ -420,62 +423,65 @@ impl VariableUses {
 
     /// Returns true if the effect of a statement depends on the order of the loop.
     fn depends_on_order(&self, statement: &Statement) -> bool {
-        let is_read = |variable| self.read.iter().any(|(read, _)| *read == variable);
-        let change = change(statement);
+        let is_read = |variable| self.reads.iter().any(|(read, _)| *read == variable);
+        let change = whole_change(statement);
         if let Some((
             variable,
-            Change::Value(operator, _) | Change::Remotes(operator, _) | Change::Homes(operator, _),
+            VariableChange::Value(operator, _)
+            | VariableChange::Remotes(operator, _)
+            | VariableChange::Homes(operator, _),
         )) = change
         {
             let is_consistent =
                 |(changed, by): &(VariableId, _)| *changed != variable || *by == operator;
             return operator.is_none()
                 || is_read(variable)
-                || !self.changed.iter().all(is_consistent);
+                || !self.changes.iter().all(is_consistent);
         }
         match statement {
             Statement::AssignElement(variable, indices, _) => {
-                indices[0] != Expression::Each || self.read.contains(&(*variable, false))
+                indices[0] != Expression::Each || self.reads.contains(&(*variable, false))
             }
             _ => false,
         }
     }
 
-    pub(super) fn read(&mut self, expression: &Expression) {
+    /// Records the variables that an expression reads.
+    pub(super) fn record_reads(&mut self, expression: &Expression) {
         match expression {
-            Expression::Variable(variable) => self.read.push((*variable, false)),
+            Expression::Variable(variable) => self.reads.push((*variable, false)),
             Expression::Element(variable, indices) => {
-                self.read.push((*variable, indices[0] == Expression::Each));
-                indices.iter().for_each(|index| self.read(index));
+                self.reads.push((*variable, indices[0] == Expression::Each));
+                indices.iter().for_each(|index| self.record_reads(index));
             }
             Expression::Table(_, inner)
             | Expression::All(inner)
             | Expression::Any(inner)
             | Expression::Not(inner)
-            | Expression::Round(inner, _) => self.read(inner),
+            | Expression::Modulo(inner, _) => self.record_reads(inner),
             Expression::Binary(_, a, b) => {
-                self.read(a);
-                self.read(b);
+                self.record_reads(a);
+                self.record_reads(b);
             }
-            Expression::Count(set) => self.read_set(set),
+            Expression::Count(set) => self.record_set_reads(set),
             Expression::Homes(query) => match &**query {
-                HomeSetQuery::Count(set) => self.read_homes(set),
+                HomeSetQuery::Count(set) => self.record_home_set_reads(set),
                 HomeSetQuery::In(home, set) => {
-                    self.read(home);
-                    self.read_homes(set);
+                    self.record_reads(home);
+                    self.record_home_set_reads(set);
                 }
                 HomeSetQuery::Equal(a, b) => {
-                    self.read_homes(a);
-                    self.read_homes(b);
+                    self.record_home_set_reads(a);
+                    self.record_home_set_reads(b);
                 }
             },
             Expression::In(remote, set) => {
-                self.read(remote);
-                self.read_set(set);
+                self.record_reads(remote);
+                self.record_set_reads(set);
             }
             Expression::SetsEqual(a, b) | Expression::SetsDiffer(a, b) => {
-                self.read_set(a);
-                self.read_set(b);
+                self.record_set_reads(a);
+                self.record_set_reads(b);
             }
             Expression::Constant(_)
             | Expression::None
@@ -488,24 +494,24 @@ impl VariableUses {
         }
     }
 
-    fn read_set(&mut self, set: &Set) {
+    fn record_set_reads(&mut self, set: &Set) {
         match set {
-            Set::Variable(variable) => self.read.push((*variable, false)),
-            Set::Singleton(remote) => self.read(remote),
+            Set::Variable(variable) => self.reads.push((*variable, false)),
+            Set::Singleton(remote) => self.record_reads(remote),
             Set::Union(a, b) | Set::Difference(a, b) => {
-                self.read_set(a);
-                self.read_set(b);
+                self.record_set_reads(a);
+                self.record_set_reads(b);
             }
             Set::Empty | Set::All(_) | Set::Field(_) => {}
         }
     }
-    fn read_homes(&mut self, set: &HomeSet) {
+    fn record_home_set_reads(&mut self, set: &HomeSet) {
         match set {
-            HomeSet::Variable(variable) => self.read.push((*variable, false)),
-            HomeSet::Singleton(home) => self.read(home),
+            HomeSet::Variable(variable) => self.reads.push((*variable, false)),
+            HomeSet::Singleton(home) => self.record_reads(home),
             HomeSet::Union(a, b) | HomeSet::Difference(a, b) => {
-                self.read_homes(a);
-                self.read_homes(b);
+                self.record_home_set_reads(a);
+                self.record_home_set_reads(b);
             }
             HomeSet::Empty => {}
         }

@@ -8,7 +8,7 @@ use super::controller::taken_messages;
 use super::*;
 use crate::controller::{Access, Controller, Effect, Event, Rule, State, Statement};
 use crate::pending_access::{self, bulk_transitions};
-use crate::protocol::{Channel, Class, Message, Right, StateId};
+use crate::protocol::{Channel, Class, Message, Permission, StateId};
 use cohkit_base::words::with_article;
 use rustc_hash::FxHashSet;
 
@@ -62,7 +62,7 @@ pub(super) fn check(
                     false => message_names.join(", "),
                 };
                 // A stable state without permission is the more common mistake: a store is to be performed in it.
-                let label = match declared.right < access.needs() {
+                let label = match declared.permission < access.needs() {
                     true => format!(
                         "add `{}` if the {name} is performed here, or `waits` with the messages that complete it; the state takes {message_names}",
                         permission_attribute(access)
@@ -77,7 +77,7 @@ pub(super) fn check(
             let span = row.map_or(controller.span, |row| row.span);
             let text = format!("a {name} that begins here is never performed");
             let label = match access.needs() {
-                Right::None => "no row that completes it has `done`".to_string(),
+                Permission::None => "no row that completes it has `done`".to_string(),
                 _ => format!(
                     "no row after it leads to a state with `{}`, or has `done`",
                     permission_attribute(access)
@@ -112,7 +112,8 @@ fn lost_access_error(controller: &Controller, row: &Rule) -> Option<Diagnostic> 
     let name = access.name();
     let state = |id: StateId| &controller.states[id.index()];
     let (from, to) = (state(row.state), state(next.unwrap_or(row.state)));
-    let is_performed = access.needs() > Right::None && from.right.min(to.right) >= access.needs();
+    let is_performed =
+        access.needs() > Permission::None && from.permission.min(to.permission) >= access.needs();
     let has_retry = body.contains(&Statement::Retry);
     if is_performed && has_retry {
         let text = format!("a {name} in `{}` is performed, not tried again", from.name);
@@ -126,13 +127,13 @@ fn lost_access_error(controller: &Controller, row: &Rule) -> Option<Diagnostic> 
     if is_performed
         || has_retry
         || has_send
-        || access.needs() == Right::None
+        || access.needs() == Permission::None
         || !to.waits.is_empty()
     {
         return None;
     }
     let text = format!("a {name} in `{}` is lost in this row", from.name);
-    let lacking_state = if from.right < access.needs() {
+    let lacking_state = if from.permission < access.needs() {
         from
     } else {
         to
@@ -140,7 +141,7 @@ fn lost_access_error(controller: &Controller, row: &Rule) -> Option<Diagnostic> 
     let attribute = permission_attribute(access);
     let diagnostic = Diagnostic::new(Code::NeverPerformed, row.span, text)
         .label("it sends nothing and waits for nothing")
-        .see(
+        .note_at(
             lacking_state.span,
             format!("to perform it, this state needs `{attribute}`"),
         )
@@ -213,16 +214,16 @@ impl<'c> Accesses<'c> {
 
     /// Returns true if reaching the state performs the access.
     fn is_performed_in(&self, access: Access, state: StateId) -> bool {
-        let permission = self.controller.states[state.index()].right;
+        let permission = self.controller.states[state.index()].permission;
         match access {
-            Access::Load | Access::ReadOnce | Access::Acquire => permission >= Right::Read,
+            Access::Load | Access::ReadOnce | Access::Acquire => permission >= Permission::Read,
             Access::Store
             | Access::WriteLine
             | Access::WritePartial
             | Access::Release
             | Access::WriteBack
-            | Access::Atomic => permission == Right::Write,
-            Access::Fence | Access::Acquired => false,
+            | Access::Atomic => permission == Permission::Write,
+            Access::Fence | Access::AcquireFence => false,
             Access::Evict | Access::Demote | Access::Clean => self.can_start_from(state),
         }
     }

@@ -3,10 +3,10 @@
 use super::*;
 use crate::controller::{Controller, State};
 use crate::policy::{
-    Acceptance, Await, Expectation, Grant, LocalPolicy, Policy, Reach, RequestPolicy, Stall,
-    UnderLock, When,
+    Acceptance, AcknowledgementRule, DowngradeRule, Expectation, Grant, GrantCondition,
+    LocalPolicy, LockConflict, Policy, RequestPolicy, Stall,
 };
-use crate::protocol::{Carries, Right};
+use crate::protocol::{Carries, Permission};
 
 /// Returns true if a home is a policy: it has neither states nor rows.
 pub(super) fn is_policy(agent: &Agent) -> bool {
@@ -17,15 +17,20 @@ pub(super) fn is_policy(agent: &Agent) -> bool {
         .any(|item| matches!(item, AgentItem::Row(_) | AgentItem::States(_)))
 }
 
-/// Permission that a name stands for: that of a stable state of the remote.
-fn named_permission(name: Name, states: &[State], names: &Names, sink: &mut Sink) -> Option<Right> {
+/// Returns the permission of the stable state of the remote with this name.
+fn named_permission(
+    name: Name,
+    states: &[State],
+    names: &Names,
+    sink: &mut Sink,
+) -> Option<Permission> {
     let kind = "stable state";
     let stable = || {
         names
             .list
             .iter()
             .zip(states)
-            .filter(|(_, state)| state.stable())
+            .filter(|(_, state)| state.is_stable())
             .map(|(name, _)| name.text)
     };
     let Some(index) = names.get(name, sink) else {
@@ -35,19 +40,20 @@ fn named_permission(name: Name, states: &[State], names: &Names, sink: &mut Sink
         return None;
     };
     let state = states.get(usize::from(index))?;
-    let is_other_part = |other: &&State| other.span == state.span && other.right != state.right;
+    let is_other_part =
+        |other: &&State| other.span == state.span && other.permission != state.permission;
     if states.iter().any(|other| is_other_part(&other)) {
         let text = format!("the permission of `{}` depends on variables", name.text);
         sink.push(
-            Diagnostic::new(Code::NotARight, name.span, text)
+            Diagnostic::new(Code::NotAPermission, name.span, text)
                 .label("name a permission by a state that always gives it"),
         );
         return None;
     }
-    if !state.stable() {
+    if !state.is_stable() {
         sink.push(
             Diagnostic::new(
-                Code::NotARight,
+                Code::NotAPermission,
                 name.span,
                 format!("`{}` is not a stable state", name.text),
             )
@@ -56,11 +62,11 @@ fn named_permission(name: Name, states: &[State], names: &Names, sink: &mut Sink
         );
         return None;
     }
-    Some(state.right)
+    Some(state.permission)
 }
 
 impl<'a> Resolver<'a, '_> {
-    /// Local operations of a home, one for each form offered.
+    /// Resolves the local operations of a home, one for each form offered.
     pub(super) fn resolve_locals(
         &mut self,
         agent: &Agent<'a>,
@@ -106,7 +112,7 @@ impl<'a> Resolver<'a, '_> {
                     self.sink.push(
                         Diagnostic::new(Code::DuplicateName, item.name.span, message)
                             .label("declared again")
-                            .see(first.span, "declared here"),
+                            .note_at(first.span, "declared here"),
                     );
                 } else if locals.len() == usize::from(u8::MAX) {
                     report_too_many("local operation", item.name.span, locals.len(), self.sink);
@@ -145,6 +151,7 @@ impl<'a> Resolver<'a, '_> {
         locals
     }
 
+    /// Resolves a home that is written as goals.
     pub(super) fn resolve_policy(
         &mut self,
         agent: &Agent<'a>,
@@ -158,27 +165,27 @@ impl<'a> Resolver<'a, '_> {
         let mut policy = Policy {
             requests: Vec::new(),
             locals: self.resolve_locals(agent, remote),
-            reach: Vec::new(),
+            downgrades: Vec::new(),
             stall: Stall::Proven,
             acceptance: Acceptance::Always,
-            under_lock: UnderLock::Refuse,
+            lock_conflict: LockConflict::Refuse,
             serve_past: Vec::new(),
             serve_under_forwards: false,
-            awaits: Vec::new(),
+            acknowledgement_rules: Vec::new(),
             expectations: Vec::new(),
             span: agent.body.keyword,
         };
         let mut statement_spans: [Option<Span>; 4] = [None; 4];
         let mut served: FxHashMap<MessageId, Span> = FxHashMap::default();
         // Permissions that goals ensure, with their spans; each needs a forward.
-        let mut goals: Vec<(Right, Span)> = Vec::new();
+        let mut goals: Vec<(Permission, Span)> = Vec::new();
         for item in &agent.body.items {
             let (item, span) = match item {
                 AgentItem::Policy(item, span) => (item, *span),
                 AgentItem::Local(local) => {
                     goals.extend(
                         named_permission(local.ensure, states, names, self.sink)
-                            .map(|right| (right, local.ensure.span)),
+                            .map(|permission| (permission, local.ensure.span)),
                     );
                     continue;
                 }
@@ -201,23 +208,38 @@ impl<'a> Resolver<'a, '_> {
                     sink,
                 )
             };
-            let rights = (states, names);
+            let permissions = (states, names);
             match item {
                 PolicyItem::On {
                     message: name,
                     goals: statements,
                 } => {
                     let message = self.message_named(*name);
-                    let request =
-                        self.resolve_request(*name, message, statements, span, rights, &mut goals);
+                    let request = self.resolve_request(
+                        *name,
+                        message,
+                        statements,
+                        span,
+                        permissions,
+                        &mut goals,
+                    );
                     if message.is_none_or(|message| self.record_served(*name, message, &mut served))
                     {
                         policy.requests.extend(request);
                     }
                 }
-                PolicyItem::Reach { right, forward } => {
-                    let reach = self.resolve_reach(*right, *forward, span, rights, &policy.reach);
-                    policy.reach.extend(reach);
+                PolicyItem::Reach {
+                    permission,
+                    forward,
+                } => {
+                    let downgrade = self.resolve_reach(
+                        *permission,
+                        *forward,
+                        span,
+                        permissions,
+                        &policy.downgrades,
+                    );
+                    policy.downgrades.extend(downgrade);
                 }
                 PolicyItem::Stall(stall) => {
                     check_once(0, "`stall`", self.sink);
@@ -227,9 +249,9 @@ impl<'a> Resolver<'a, '_> {
                     check_once(1, "`accept local`", self.sink);
                     policy.acceptance = *acceptance;
                 }
-                PolicyItem::UnderLock(under_lock) => {
+                PolicyItem::UnderLock(lock_conflict) => {
                     check_once(2, "`under lock`", self.sink);
-                    policy.under_lock = *under_lock;
+                    policy.lock_conflict = *lock_conflict;
                 }
                 PolicyItem::ServePast(victims) => {
                     let passable = victims
@@ -245,14 +267,12 @@ impl<'a> Resolver<'a, '_> {
                     acknowledgement,
                     grants,
                 } => {
-                    let awaits = self.resolve_await(*acknowledgement, grants, span);
-                    policy.awaits.extend(awaits);
+                    let rule = self.resolve_await(*acknowledgement, grants, span);
+                    policy.acknowledgement_rules.extend(rule);
                 }
-                PolicyItem::Expect {
-                    answer,
-                    right: permission,
-                } => {
-                    let expectation = self.resolve_expectation(*answer, *permission, span, rights);
+                PolicyItem::Expect { answer, permission } => {
+                    let expectation =
+                        self.resolve_expectation(*answer, *permission, span, permissions);
                     policy.expectations.extend(expectation);
                 }
             }
@@ -264,12 +284,13 @@ impl<'a> Resolver<'a, '_> {
         policy
     }
 
+    /// Resolves `await ACK after GRANT, ...`.
     fn resolve_await(
         &mut self,
         acknowledgement: Name<'a>,
         grants: &[Name<'a>],
         span: Span,
-    ) -> Option<Await> {
+    ) -> Option<AcknowledgementRule> {
         let acknowledgement_reason = "a grant is confirmed by an acknowledgement";
         let grant_reason = "an acknowledgement confirms grants";
         let acknowledgement = self.message_of_class(
@@ -281,13 +302,14 @@ impl<'a> Resolver<'a, '_> {
         let grants =
             grants.filter_map(|&grant| self.message_of_class(grant, Class::Grant, grant_reason));
         let grants = grants.collect();
-        Some(Await {
+        Some(AcknowledgementRule {
             acknowledgement: acknowledgement?,
             grants,
             span,
         })
     }
 
+    /// Resolves `assert ANSWER implies STATE`.
     fn resolve_expectation(
         &mut self,
         answer: Name<'a>,
@@ -295,12 +317,12 @@ impl<'a> Resolver<'a, '_> {
         span: Span,
         (states, names): (&[State], &Names<'a>),
     ) -> Option<Expectation> {
-        let right = named_permission(permission, states, names, self.sink);
+        let permission = named_permission(permission, states, names, self.sink);
         let reason = "only an answer implies a permission";
         let answer = self.message_of_class(answer, Class::Answer, reason);
         Some(Expectation {
             answer: answer?,
-            right: right?,
+            permission: permission?,
             span,
         })
     }
@@ -329,7 +351,7 @@ impl<'a> Resolver<'a, '_> {
             self.sink.push(
                 Diagnostic::new(Code::Duplicate, name.span, text)
                     .label("again")
-                    .see(first, "served here"),
+                    .note_at(first, "served here"),
             );
             return false;
         }
@@ -341,31 +363,31 @@ impl<'a> Resolver<'a, '_> {
     /// Resolves `reach`: a permission has at most one forward.
     fn resolve_reach(
         &mut self,
-        permission: Name<'a>,
+        name: Name<'a>,
         forward: Name<'a>,
         span: Span,
         (states, names): (&[State], &Names<'a>),
-        existing: &[Reach],
-    ) -> Option<Reach> {
-        let right = named_permission(permission, states, names, self.sink);
+        existing: &[DowngradeRule],
+    ) -> Option<DowngradeRule> {
+        let permission = named_permission(name, states, names, self.sink);
         let reason = "a permission is reached with a forward";
         let forward = self.message_of_class(forward, Class::Forward, reason)?;
-        self.sent[forward.index()] = true;
-        let right = right?;
-        if let Some(first) = existing.iter().find(|reach| reach.right == right) {
-            let text = format!(
-                "a second forward for the permission of `{}`",
-                permission.text
-            );
+        self.is_sent[forward.index()] = true;
+        let permission = permission?;
+        if let Some(first) = existing
+            .iter()
+            .find(|downgrade| downgrade.permission == permission)
+        {
+            let text = format!("a second forward for the permission of `{}`", name.text);
             self.sink.push(
-                Diagnostic::new(Code::Duplicate, permission.span, text)
+                Diagnostic::new(Code::Duplicate, name.span, text)
                     .label("again")
-                    .see(first.span, "the first one"),
+                    .note_at(first.span, "the first one"),
             );
             return None;
         }
-        Some(Reach {
-            right,
+        Some(DowngradeRule {
+            permission,
             forward,
             span,
         })
@@ -432,6 +454,7 @@ impl<'a> Resolver<'a, '_> {
         }
     }
 
+    /// Resolves `on REQUEST(r) { ... }`; records the permissions that it ensures in `goals`.
     fn resolve_request(
         &mut self,
         name: Name<'a>,
@@ -439,7 +462,7 @@ impl<'a> Resolver<'a, '_> {
         statements: &Block<(Goal<'a>, Span)>,
         span: Span,
         (states, names): (&[State], &Names<'a>),
-        goals: &mut Vec<(Right, Span)>,
+        goals: &mut Vec<(Permission, Span)>,
     ) -> Option<RequestPolicy> {
         let (mut ensure, mut write, mut grants) = (None, None, Vec::new());
         for (goal, span) in &statements.items {
@@ -454,25 +477,25 @@ impl<'a> Resolver<'a, '_> {
                     );
                     goals.extend(
                         named_permission(*name, states, names, self.sink)
-                            .map(|right| (right, name.span)),
+                            .map(|permission| (permission, name.span)),
                     );
                 }
                 Goal::Write => set_once(&mut write, *span, |span| *span, "`write`", self.sink),
                 Goal::Grant {
-                    right: permission,
+                    permission,
                     message: grant,
                     when,
                 } => {
-                    let permission = permission.map_or(Some(Right::None), |permission| {
+                    let permission = permission.map_or(Some(Permission::None), |permission| {
                         named_permission(permission, states, names, self.sink)
                     });
-                    let when = match *when {
-                        Condition::Always => When::Always,
-                        Condition::Held => When::Held,
-                        Condition::Chosen => When::Chosen,
+                    let condition = match *when {
+                        Condition::Always => GrantCondition::Always,
+                        Condition::Held => GrantCondition::Held,
+                        Condition::Chosen => GrantCondition::Chosen,
                         Condition::Others(name) => {
                             if named_permission(name, states, names, self.sink)
-                                .is_some_and(|right| right > Right::None)
+                                .is_some_and(|permission| permission > Permission::None)
                             {
                                 let message =
                                     "a grant can depend only on the others having no permission";
@@ -481,7 +504,7 @@ impl<'a> Resolver<'a, '_> {
                                         .label("a state without permission"),
                                 );
                             }
-                            When::OthersNone
+                            GrantCondition::OthersNone
                         }
                     };
                     let Some(message) = self.message_named(*grant) else {
@@ -493,19 +516,20 @@ impl<'a> Resolver<'a, '_> {
                         Class::Grant,
                         "a request is answered with a grant",
                     );
-                    self.sent[message.index()] = true;
-                    grants.extend(permission.map(|right| Grant {
+                    self.is_sent[message.index()] = true;
+                    grants.extend(permission.map(|permission| Grant {
                         message,
-                        right,
-                        when,
+                        permission,
+                        condition,
                         span: *span,
                     }));
                 }
             }
         }
-        let complete = self.request_complete(name, message, statements, ensure.is_some(), write);
-        let ensure = ensure.and_then(|(right, _)| right);
-        complete.then_some(RequestPolicy {
+        let is_complete =
+            self.is_request_complete(name, message, statements, ensure.is_some(), write);
+        let ensure = ensure.and_then(|(permission, _)| permission);
+        is_complete.then_some(RequestPolicy {
             message: message?,
             ensure: ensure?,
             write: write.is_some(),
@@ -515,7 +539,7 @@ impl<'a> Resolver<'a, '_> {
     }
 
     /// Checks that a request's policy is complete, and that its order lets every part take effect.
-    fn request_complete(
+    fn is_request_complete(
         &mut self,
         name: Name<'a>,
         message: Option<MessageId>,
@@ -601,6 +625,7 @@ impl<'a> Resolver<'a, '_> {
         self.sink.count() == error_count
     }
 
+    /// Reports requests without an `on` block.
     fn report_unserved(&mut self, agent: &Agent<'a>, served: &FxHashMap<MessageId, Span>) {
         for index in 0..self.messages.len() {
             let message = MessageId(index as u16);
@@ -612,21 +637,31 @@ impl<'a> Resolver<'a, '_> {
                     format!("the home does not serve `{name}`"),
                 )
                 .label("a request")
-                .see(agent.body.keyword, format!("add `on {name}(r) {{ ... }}`"));
+                .note_at(agent.body.keyword, format!("add `on {name}(r) {{ ... }}`"));
                 self.sink.push(diagnostic);
             }
         }
     }
 
     /// Reports goals below the highest permission for which there is no forward.
-    fn report_unreached(&mut self, policy: &Policy, states: &[State], goals: &[(Right, Span)]) {
+    fn report_unreached(
+        &mut self,
+        policy: &Policy,
+        states: &[State],
+        goals: &[(Permission, Span)],
+    ) {
         let highest = states
             .iter()
-            .map(|state| state.right)
+            .map(|state| state.permission)
             .max()
-            .unwrap_or(Right::None);
+            .unwrap_or(Permission::None);
         for &(goal, span) in goals {
-            if goal < highest && !policy.reach.iter().any(|reach| reach.right <= goal) {
+            if goal < highest
+                && !policy
+                    .downgrades
+                    .iter()
+                    .any(|downgrade| downgrade.permission <= goal)
+            {
                 self.sink.push(
                     Diagnostic::new(
                         Code::Unreached,

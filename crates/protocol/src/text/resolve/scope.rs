@@ -53,7 +53,7 @@ impl Kind {
             Type::Remote => Kind::Remote,
             Type::Home { .. } => Kind::Home,
             Type::RemoteSet => Kind::Set,
-            Type::Array { .. } if ty.set_of_homes() => Kind::HomeSet,
+            Type::Array { .. } if ty.is_home_set() => Kind::HomeSet,
             Type::Array { of, .. } => Kind::of(of.ty()),
         }
     }
@@ -90,8 +90,8 @@ pub(super) struct Scope<'a, 'n> {
     pub lineless: bool,
 }
 
-/// An agent whose rows are being resolved.
-pub(super) struct Reading<'a> {
+/// Table of an agent, while its rows are resolved.
+pub(super) struct AgentTable<'a> {
     pub(super) side: Side,
     /// Kind of remotes; `None` for a home.
     pub(super) kind: Option<KindId>,
@@ -117,7 +117,7 @@ impl Scope<'_, '_> {
     }
 }
 
-impl<'a> Reading<'a> {
+impl<'a> AgentTable<'a> {
     /// Finds the state with this name.
     pub(super) fn state(&self, name: Name<'a>, sink: &mut Sink) -> Option<StateId> {
         let state = self.states.find(name, sink)?;

@@ -14,7 +14,7 @@ impl Resolver<'_, '_> {
                 continue;
             };
             let earlier = &remote.rules[..index];
-            if !self.sent_by_home[message.index()]
+            if !self.is_sent_by_home[message.index()]
                 || !sends_to_sender(rule)
                 || is_sender_remote(rule, earlier)
             {
@@ -30,7 +30,7 @@ impl Resolver<'_, '_> {
                 let diagnostic = Diagnostic::new(Code::Direction, *span, &text)
                     .label("not always one of the remotes")
                     .note("before this row, take the messages of the home: `if sender == none`, and `to home`")
-                    .see(channel, "the messages of this channel come from any agent");
+                    .note_at(channel, "the messages of this channel come from any agent");
                 self.sink.push(diagnostic);
             }
         }

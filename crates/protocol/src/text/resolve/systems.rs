@@ -6,6 +6,7 @@ use super::*;
 const REMOTE_COUNT_SUBJECT: &str = "the number of remotes is";
 
 impl<'a> Resolver<'a, '_> {
+    /// Resolves the systems and invariants of a file.
     pub(super) fn resolve_systems(
         &mut self,
         file: &File<'a>,
@@ -25,13 +26,13 @@ impl<'a> Resolver<'a, '_> {
                     }
                 }
                 Item::Invariant { name, claim, span } => {
-                    let holds = self.resolve_claim(claim, states);
-                    if let (Some(_), Some(holds)) =
-                        (invariant_names.declare(*name, self.sink), holds)
+                    let claim = self.resolve_claim(claim, states);
+                    if let (Some(_), Some(claim)) =
+                        (invariant_names.declare(*name, self.sink), claim)
                     {
                         invariants.push(p::Invariant {
                             name: name.text.to_string(),
-                            holds,
+                            claim,
                             span: *span,
                         });
                     }
@@ -55,7 +56,7 @@ impl<'a> Resolver<'a, '_> {
         let several_tables = self.tables.len() > 1;
         let mut sizes: Vec<Option<(String, u16)>> = Vec::new();
         for item in &block.items {
-            let part = match *item {
+            let entry = match *item {
                 SystemItem::Has(name, number) => &(name, number),
                 SystemItem::ParentAny(span) => {
                     set_once(
@@ -68,8 +69,8 @@ impl<'a> Resolver<'a, '_> {
                     continue;
                 }
             };
-            let kind = self.kind_names.get(part.0, self.sink);
-            let slot = match (part.0.text, kind) {
+            let kind = self.kind_names.get(entry.0, self.sink);
+            let slot = match (entry.0.text, kind) {
                 ("lines", _) => &mut lines,
                 ("remotes", _) if !several_tables => &mut remotes,
                 (_, Some(kind)) if several_tables => &mut counts[usize::from(kind)],
@@ -81,23 +82,23 @@ impl<'a> Resolver<'a, '_> {
                     };
                     let declared = file_sizes.iter().find(|known| known.text == size);
                     self.sink.mentions.extend(declared.map(|declared| Mention {
-                        span: part.0.span,
+                        span: entry.0.span,
                         declaration: declared.span,
                         kind: "size",
                     }));
-                    let value = number_in_range(part.1, min, max, "the size is", self.sink);
+                    let value = number_in_range(entry.1, min, max, "the size is", self.sink);
                     let is_duplicate = sizes.iter().flatten().any(|(stated, _)| stated == size);
                     let value = value.map(|value| (size.to_string(), value as u16));
                     sizes.push(value.filter(|_| !is_duplicate));
                     if is_duplicate {
                         let message = format!("a second `{size}`");
-                        let diagnostic = Diagnostic::new(Code::Duplicate, part.0.span, message);
+                        let diagnostic = Diagnostic::new(Code::Duplicate, entry.0.span, message);
                         self.sink.push(diagnostic.label("may occur only once"));
                     }
                     continue;
                 }
                 _ => {
-                    let words = if several_tables {
+                    let keywords = if several_tables {
                         &["lines", "parent any"][..]
                     } else {
                         &["remotes", "lines", "parent any"]
@@ -106,15 +107,15 @@ impl<'a> Resolver<'a, '_> {
                     let sizes = file_sizes.iter().map(|size| size.text);
                     report_unknown(
                         "part of a system",
-                        part.0,
-                        words.iter().copied().chain(kinds).chain(sizes),
+                        entry.0,
+                        keywords.iter().copied().chain(kinds).chain(sizes),
                         self.sink,
                     );
                     return None;
                 }
             };
-            let description = format!("`{}`", part.0.text);
-            set_once(slot, *part, |part| part.0.span, &description, self.sink);
+            let description = format!("`{}`", entry.0.text);
+            set_once(slot, *entry, |entry| entry.0.span, &description, self.sink);
         }
         if !block.broken {
             let kinds = several_tables.then_some(&counts[..]);
@@ -155,7 +156,7 @@ impl<'a> Resolver<'a, '_> {
             lines: lines? as u8,
             parent_any: parent_any.is_some(),
             sizes: sizes.into_iter().collect::<Option<_>>()?,
-            sized: None,
+            resized_protocol: None,
             span: name.span,
         })
     }
@@ -187,8 +188,8 @@ impl<'a> Resolver<'a, '_> {
         &mut self,
         name: Name<'a>,
         kinds: Option<&[Option<(Name, Number)>]>,
-        remotes: bool,
-        lines: bool,
+        lacks_remotes: bool,
+        lacks_lines: bool,
     ) {
         let mut missing = Vec::new();
         match kinds {
@@ -197,9 +198,9 @@ impl<'a> Resolver<'a, '_> {
                 let absent = kinds_with_counts.filter(|(_, count)| count.is_none());
                 missing.extend(absent.map(|(kind, _)| format!("`{} N`", kind.text)));
             }
-            None => missing.extend(remotes.then(|| "`remotes N`".to_string())),
+            None => missing.extend(lacks_remotes.then(|| "`remotes N`".to_string())),
         }
-        missing.extend(lines.then(|| "`lines N`".to_string()));
+        missing.extend(lacks_lines.then(|| "`lines N`".to_string()));
         if !missing.is_empty() {
             let message = format!("`{}` lacks {}", name.text, missing.join(" and "));
             self.sink.push(
@@ -209,6 +210,7 @@ impl<'a> Resolver<'a, '_> {
         }
     }
 
+    /// Resolves the claim of an invariant.
     pub(super) fn resolve_claim(
         &mut self,
         claim: &Claim<'a>,
@@ -243,6 +245,7 @@ impl<'a> Resolver<'a, '_> {
         })
     }
 
+    /// Resolves one side of a comparison in a claim.
     pub(super) fn resolve_amount(
         &mut self,
         amount: &Amount<'a>,

@@ -1,6 +1,6 @@
 //! Former spellings of keywords mean the same as the keywords.
 
-use super::super::aliases::{Alias, Place, ALIASES};
+use super::super::aliases::{Alias, KeywordContext, ALIASES};
 use super::super::lexer::{lex, Token};
 use super::*;
 use std::collections::BTreeSet;
@@ -28,15 +28,17 @@ fn alias_at(text: &str, tokens: &[(Token, Span)], index: usize) -> Option<&'stat
     };
     let preceding = index.checked_sub(1).map(|preceding| tokens[preceding].0);
     let matches_alias = |alias: &&Alias| {
-        let is_start = match alias.place {
-            Place::Action => {
+        let is_start = match alias.context {
+            KeywordContext::Action => {
                 matches!(
                     preceding,
                     Some(Token::Bar | Token::Comma | Token::OpenBrace)
                 )
             }
-            Place::Policy if alias.keyword == "implies" => index > 1 && word(index - 2) == "assert",
-            Place::Policy | Place::System => {
+            KeywordContext::Policy if alias.keyword == "implies" => {
+                index > 1 && word(index - 2) == "assert"
+            }
+            KeywordContext::Policy | KeywordContext::System => {
                 let openers = [Token::Newline, Token::Semicolon, Token::OpenBrace];
                 preceding.is_some_and(|preceding| openers.contains(&preceding))
             }
@@ -104,7 +106,7 @@ fn former_spellings_give_the_same_protocol() {
         let rows = lex(&text, &mut Sink::default());
         let is_used = |alias: &&Alias| {
             rows.iter().any(|(_, span)| {
-                alias.place == Place::Action
+                alias.context == KeywordContext::Action
                     && &text[span.start as usize..span.end as usize] == alias.former
             })
         };
@@ -117,7 +119,9 @@ fn former_spellings_give_the_same_protocol() {
 
 #[test]
 fn former_spellings_of_actions_cannot_be_names() {
-    let actions = ALIASES.iter().filter(|alias| alias.place == Place::Action);
+    let actions = ALIASES
+        .iter()
+        .filter(|alias| alias.context == KeywordContext::Action);
     for word in actions.flat_map(|alias| [alias.keyword, alias.former]) {
         if !word.contains(' ') {
             let text = MSI.replacen("states {", &format!("states {{ {word};"), 1);
@@ -130,7 +134,7 @@ fn former_spellings_of_actions_cannot_be_names() {
 
 /// The reference lists all aliases.
 #[test]
-fn the_reference_lists_the_aliases() {
+fn reference_lists_the_aliases() {
     let reference = include_str!("../../../../../docs/language.md");
     let heading = "### Former spellings\n";
     let (_, section) = reference.split_once(heading).expect("a section of its own");
@@ -140,12 +144,12 @@ fn the_reference_lists_the_aliases() {
         .take_while(|line| line.starts_with('|'));
     let rows: Vec<&str> = rows.skip(2).collect();
     let expected = ALIASES.map(|alias| {
-        let place = match alias.place {
-            Place::Action => "action of a row",
-            Place::Policy => "goals of a home",
-            Place::System => "system",
+        let context = match alias.context {
+            KeywordContext::Action => "action of a row",
+            KeywordContext::Policy => "goals of a home",
+            KeywordContext::System => "system",
         };
-        format!("| `{}` | `{}` | {place} |", alias.keyword, alias.former)
+        format!("| `{}` | `{}` | {context} |", alias.keyword, alias.former)
     });
     assert_eq!(rows, expected);
 }

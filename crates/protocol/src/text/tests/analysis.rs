@@ -13,7 +13,7 @@ fn mention_names(text: &str, mentions: &[Mention]) -> Vec<(String, String)> {
 }
 
 #[test]
-fn a_name_is_found_with_its_declaration() {
+fn mention_refers_to_its_declaration() {
     for text in [ECI, MSI] {
         let analysis = analyse(text);
         assert!(analysis.protocol.is_some() && analysis.diagnostics.is_empty());
@@ -48,7 +48,7 @@ fn a_name_is_found_with_its_declaration() {
 }
 
 #[test]
-fn words_of_the_language_are_declared_nowhere() {
+fn keywords_have_no_mentions() {
     let text = MSI.replace("PutM if sender", "PutM if memory writes and sender");
     let analysis = analyse(&text);
     assert!(
@@ -63,7 +63,7 @@ fn words_of_the_language_are_declared_nowhere() {
 }
 
 #[test]
-fn a_text_that_uses_others_has_names_too() {
+fn composition_has_mentions() {
     let text = "protocol both \"Both\"\nuse \"a.coh\" as a\nuse \"b.coh\" as b\n\
                 node cpu { a.cache; b.home }\nsystem small { cpu 1; a.home 1 ";
     let load = |file: &str| match file {
@@ -134,7 +134,7 @@ fn truncated_text_keeps_its_earlier_names() {
 }
 
 #[test]
-fn a_forgotten_brace_is_one_error() {
+fn missing_brace_is_one_error() {
     for text in [ECI, MSI] {
         let intact = analyse(text);
         let mut forgotten = 0;

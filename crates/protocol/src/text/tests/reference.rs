@@ -50,7 +50,7 @@ fn grammar_words() -> BTreeSet<&'static str> {
 }
 
 #[test]
-fn the_examples_are_good() {
+fn reference_examples_have_no_errors() {
     assert!(fenced_blocks("coh").len() >= 6);
     for example in fenced_blocks("coh") {
         let rendered: Vec<String> = example_errors(example)
@@ -95,7 +95,7 @@ fn grammar_productions_match_the_parser() {
 
 /// Each word of the grammar is needed by an example: replacing the word gives errors.
 #[test]
-fn the_words_are_known_to_the_parser() {
+fn grammar_words_are_known_to_the_parser() {
     for word in grammar_words() {
         let is_needed = fenced_blocks("coh").into_iter().any(|example| {
             let mut sink = Sink::default();
@@ -118,7 +118,7 @@ fn the_words_are_known_to_the_parser() {
 
 /// Every word that the parser compares with is in the grammar.
 #[test]
-fn the_words_of_the_parser_are_in_the_grammar() {
+fn parser_words_are_in_the_grammar() {
     let words = grammar_words();
     let sources = [
         include_str!("../parser.rs"),

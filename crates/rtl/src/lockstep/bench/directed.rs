@@ -5,15 +5,20 @@
 //! After the row was used, or if the path is blocked, the line becomes random again: the directory may evict it, and a
 //! held message may be one for which another line's message waits.
 
-use super::*;
+use super::context::Context;
+use super::environment::Environment;
+use super::error::Checked;
+use super::line::{Line, Memory};
 use crate::lockstep::reachability::{LineState, Move, ReachabilityGraph};
 use crate::rom;
+use cohkit_protocol::protocol::{MessageId, Protocol};
+use std::collections::VecDeque;
 
 /// Maximum number of concurrently directed lines.
 const MAX_DIRECTED_LINES: usize = 4;
 
 /// A line directed to a row.
-pub(super) struct DirectedLine {
+struct DirectedLine {
     line_index: usize,
     row: (usize, usize),
     moves: VecDeque<Move>,
@@ -24,63 +29,75 @@ pub(super) struct DirectedLine {
     last_change_cycle: u64,
 }
 
-/// Rows that are still to be used.
-pub(super) struct CoverageTargets<'a> {
-    pub graph: &'a ReachabilityGraph,
+/// The directed lines of a run, and the rows that are still to be used.
+pub(super) struct Director<'a> {
+    /// Paths to rows; without them, no line is directed.
+    graph: Option<&'a ReachabilityGraph>,
     /// Index of the next row, counted from the last.
-    pub next: usize,
+    next: usize,
     /// Earliest cycle in which the next line may be chosen.
-    pub pause: u64,
+    pause: u64,
+    lines: Vec<DirectedLine>,
 }
 
-impl Bench<'_> {
+impl<'a> Director<'a> {
+    /// Creates a director whose first target is the row `aim`, counted from the last.
+    pub fn new(graph: Option<&'a ReachabilityGraph>, aim: usize) -> Director<'a> {
+        Director {
+            graph,
+            next: aim,
+            pause: 0,
+            lines: Vec::new(),
+        }
+    }
+
     /// Advances the directed lines and chooses further ones.
-    pub(super) fn advance_directed_lines(&mut self) -> Checked {
-        let timeout_cycles = 600 + 8 * (self.run.memory + self.run.delay);
-        for mut directed in std::mem::take(&mut self.directed_lines) {
+    pub fn advance(&mut self, environment: &mut Environment) -> Checked {
+        let Some(graph) = self.graph else {
+            return Ok(());
+        };
+        let run = environment.context.run;
+        let timeout_cycles = 600 + 8 * (run.memory + run.delay);
+        for mut directed in std::mem::take(&mut self.lines) {
             let (state, event) = directed.row;
-            let is_over = self.report.covered[state][event]
-                || self.cycle - directed.last_change_cycle > timeout_cycles;
-            if is_over || !self.make_next_move(&mut directed)? {
-                self.release(directed.line_index);
+            let context = &environment.context;
+            let is_over = context.report.covered[state][event]
+                || context.cycle - directed.last_change_cycle > timeout_cycles;
+            if is_over || !directed.make_next_move(environment, graph)? {
+                environment.release(directed.line_index);
             } else {
-                self.directed_lines.push(directed);
+                self.lines.push(directed);
             }
         }
-        self.choose_directed_line();
+        self.choose_line(&mut environment.context, graph);
         Ok(())
     }
 
-    fn choose_directed_line(&mut self) {
-        let cycle = self.cycle;
-        let Some(targets) = self
-            .targets
-            .as_mut()
-            .filter(|targets| targets.pause <= cycle)
-        else {
-            return;
-        };
-        if self.directed_lines.len() >= MAX_DIRECTED_LINES.min(self.lines.len().div_ceil(2)) {
+    fn choose_line(&mut self, context: &mut Context, graph: &ReachabilityGraph) {
+        let cycle = context.cycle;
+        if self.pause > cycle
+            || self.lines.len() >= MAX_DIRECTED_LINES.min(context.lines.len().div_ceil(2))
+        {
             return;
         }
-        let line_index = self.random.below(self.lines.len() as u64) as usize;
-        if self.lines[line_index].is_directed {
+        let line_index = context.random_line();
+        if context.lines[line_index].steering.is_directed {
             return;
         }
-        let rows = targets.graph.rows();
-        let is_covered = |&(state, event): &(usize, usize)| self.report.covered[state][event];
+        let rows = graph.rows();
+        let is_covered = |&(state, event): &(usize, usize)| context.report.covered[state][event];
         let uncovered = (0..rows.len())
-            .map(|step| rows[rows.len() - 1 - (targets.next + step) % rows.len()])
+            .map(|step| rows[rows.len() - 1 - (self.next + step) % rows.len()])
             .enumerate()
             .find(|(_, row)| !is_covered(row));
         let Some((step, row)) = uncovered else {
-            targets.pause = u64::MAX;
+            self.pause = u64::MAX;
             return;
         };
-        targets.next += step + 1;
-        targets.pause = cycle + self.random.below(100);
-        self.lines[line_index].is_directed = true;
-        self.directed_lines.push(DirectedLine {
+        self.next += step + 1;
+        self.pause = cycle + context.random.below(100);
+        context.lines[line_index].steering.is_directed = true;
+        self.lines.push(DirectedLine {
             line_index,
             row,
             moves: VecDeque::new(),
@@ -90,159 +107,86 @@ impl Bench<'_> {
         });
     }
 
+    /// Returns all lines to random traffic.
+    pub fn release_all(&mut self, environment: &mut Environment) {
+        for directed in std::mem::take(&mut self.lines) {
+            environment.release(directed.line_index);
+        }
+    }
+}
+
+impl DirectedLine {
     /// Makes the next move if the line has settled. Returns false if no path exists any more.
-    fn make_next_move(&mut self, directed: &mut DirectedLine) -> Checked<bool> {
-        let line_index = directed.line_index;
-        let line = &self.lines[line_index];
-        if !self.has_settled(line) {
+    fn make_next_move(
+        &mut self,
+        environment: &mut Environment,
+        graph: &ReachabilityGraph,
+    ) -> Checked<bool> {
+        let context = &mut environment.context;
+        let line = &mut context.lines[self.line_index];
+        if !line.has_settled() {
             return Ok(true);
         }
-        if !line.is_holding_messages {
-            let is_idle = line.messages_in_flight == 0
+        if !line.steering.is_holding_messages {
+            let is_idle = line.messages.on_link == 0
                 && line.operation == Memory::Idle
                 && line.lock_permission.is_none()
                 && line.pending_local.is_none();
             (
-                self.lines[line_index].is_holding_messages,
-                self.lines[line_index].is_memory_withheld,
+                line.steering.is_holding_messages,
+                line.steering.is_memory_withheld,
             ) = (is_idle, is_idle);
             return Ok(true);
         }
-        let Some(graph) = self.targets.as_ref().map(|targets| targets.graph) else {
-            return Ok(false);
-        };
-        let Some(current) = graph.number(&self.line_state(line_index)) else {
+        let state = line_state(context.reference.protocol, line);
+        let Some(current) = graph.number(&state) else {
             return Ok(false);
         };
         // A move that was blocked is retried. If another agent has changed the line's state, a new path is computed.
-        if directed.next == Some(current) {
-            directed.moves.pop_front();
-        } else if directed.current != Some(current) {
-            match graph.path_to(current, directed.row) {
-                Some(moves) => directed.moves = moves.into(),
+        if self.next == Some(current) {
+            self.moves.pop_front();
+        } else if self.current != Some(current) {
+            match graph.path_to(current, self.row) {
+                Some(moves) => self.moves = moves.into(),
                 None => return Ok(false),
             }
         }
-        let Some(&transition) = directed.moves.front() else {
+        let Some(&transition) = self.moves.front() else {
             return Ok(false);
         };
-        if directed.current != Some(current) {
-            directed.last_change_cycle = self.cycle;
+        if self.current != Some(current) {
+            self.last_change_cycle = context.cycle;
         }
-        directed.current = Some(current);
-        directed.next = graph
+        self.current = Some(current);
+        self.next = graph
             .successor(current, transition)
             .filter(|&next| next != current);
-        match transition {
-            Move::Access(access) => self.start_access(line_index, access)?,
-            Move::ToRemote(kind) => {
-                let message = self.release_held_message(line_index, false, kind);
-                self.deliver_to_remote(line_index, message)?;
-            }
-            Move::ToHome(kind) => {
-                let message = self.release_held_message(line_index, true, kind);
-                self.queue_at_port(line_index, message);
-            }
-            Move::Local(operation) => self.request_local(line_index, operation),
-            Move::Unlock => self.unlock(line_index),
-            Move::Memory => {
-                let cycle = self.cycle;
-                for burst in self.bursts(line_index) {
-                    burst.completion_cycle = cycle;
-                }
-            }
-        }
+        environment.make_move(self.line_index, transition)?;
         Ok(true)
     }
+}
 
-    /// True if the home has no further work on the line and all of its outputs have been observed.
-    fn has_settled(&self, line: &Line) -> bool {
-        line.messages_at_ports == 0
-            && line.arrived_messages.is_empty()
-            && line.queued_locals.is_empty()
-            && line.unlocks == 0
-            && line.answers.is_empty()
-            && line.expected_departures.iter().all(VecDeque::is_empty)
-            && match line.operation {
-                Memory::Idle => true,
-                // A burst that may continue completes by itself.
-                Memory::Reading | Memory::Writing => {
-                    line.is_memory_withheld && !line.is_memory_resumed
-                }
-                _ => false,
-            }
-    }
-
-    fn line_state(&self, line_index: usize) -> LineState {
-        let line = &self.lines[line_index];
-        let messages_toward = |direction| {
-            let held_messages = line
-                .held_messages
-                .iter()
-                .filter(|(to_home, _)| *to_home == direction);
-            let mut messages: Vec<MessageId> =
-                held_messages.map(|(_, message)| message.kind).collect();
-            LineState::arrange(self.protocol, &mut messages);
-            messages
-        };
-        LineState {
-            remote: line.remote.state,
-            home: line.home.state,
-            memory: match line.operation {
-                Memory::Idle => rom::Memory::None,
-                Memory::ReadWanted | Memory::Reading | Memory::Read(_) => rom::Memory::Read,
-                Memory::WriteWanted(..) | Memory::Writing | Memory::Written => rom::Memory::Write,
-            },
-            to_home: messages_toward(true),
-            to_remote: messages_toward(false),
-        }
-    }
-
-    /// Removes the oldest held message of a kind.
-    fn release_held_message(
-        &mut self,
-        line_index: usize,
-        to_home: bool,
-        kind: MessageId,
-    ) -> Message {
-        let held_messages = &mut self.lines[line_index].held_messages;
-        let index = held_messages
+/// State of a line whose messages are held.
+fn line_state(protocol: &Protocol, line: &Line) -> LineState {
+    let messages_toward = |direction| {
+        let held_messages = line
+            .steering
+            .held
             .iter()
-            .position(|(direction, message)| *direction == to_home && message.kind == kind);
-        held_messages
-            .remove(index.expect("the way begins with what is under way"))
-            .1
-    }
-
-    /// Returns the line's memory bursts, whose completion times the caller sets.
-    pub(super) fn bursts(&mut self, line_index: usize) -> impl Iterator<Item = &mut Burst> {
-        let slice = &mut self.slices[self.lines[line_index].number as usize % SLICES];
-        self.lines[line_index].is_memory_resumed = true;
-        let bursts = slice.reads.iter_mut().chain(&mut slice.writes);
-        bursts.filter(move |burst| burst.line == line_index)
-    }
-
-    /// Returns a line to random traffic.
-    pub(super) fn release(&mut self, line_index: usize) {
-        let line = &mut self.lines[line_index];
-        (
-            line.is_directed,
-            line.is_holding_messages,
-            line.is_memory_withheld,
-        ) = (false, false, false);
-        for (to_home, message) in std::mem::take(&mut line.held_messages) {
-            self.send(line_index, to_home, message);
-        }
-        let latest = self.random_completion_cycle(self.run.memory);
-        for burst in self.bursts(line_index) {
-            burst.completion_cycle = burst.completion_cycle.min(latest);
-        }
-    }
-
-    /// Returns all lines to random traffic.
-    pub(super) fn release_all(&mut self) {
-        for directed in std::mem::take(&mut self.directed_lines) {
-            self.release(directed.line_index);
-        }
+            .filter(|(to_home, _)| *to_home == direction);
+        let mut messages: Vec<MessageId> = held_messages.map(|(_, message)| message.kind).collect();
+        LineState::arrange(protocol, &mut messages);
+        messages
+    };
+    LineState {
+        remote: line.remote.state,
+        home: line.home.state,
+        memory: match line.operation {
+            Memory::Idle => rom::Memory::None,
+            Memory::ReadWanted | Memory::Reading | Memory::Read(_) => rom::Memory::Read,
+            Memory::WriteWanted(..) | Memory::Writing | Memory::Written => rom::Memory::Write,
+        },
+        to_home: messages_toward(true),
+        to_remote: messages_toward(false),
     }
 }

@@ -40,17 +40,17 @@ pub fn compiled(file: &str) -> Compiled {
         .nth(2)
         .expect("two folders up");
     let text =
-        std::fs::read_to_string(root.join("protocols").join(file)).expect("the text is there");
+        std::fs::read_to_string(root.join("protocols").join(file)).expect("readable protocol file");
     compiled_text(file, &text)
 }
 
 pub fn compiled_text(file: &str, text: &str) -> Compiled {
-    let protocol = text::parse(text).expect("the text is right");
-    let construction = construct(&protocol).expect("there is a home");
+    let protocol = text::parse(text).expect("protocol without errors");
+    let construction = construct(&protocol).expect("protocol with a home");
     let home = construction.flat(true);
-    let rom = Rom::new(&protocol, &home).expect("it fits");
-    let rom = rom.with_rights(&home, &construction.flat_rights(true));
-    let graph = ReachabilityGraph::new(&protocol, &home, &rom).expect("a line has few situations");
+    let rom = Rom::new(&protocol, &home).expect("ROM within the hardware limits");
+    let rom = rom.with_permissions(&home, &construction.flat_permissions(true));
+    let graph = ReachabilityGraph::new(&protocol, &home, &rom).expect("small reachability graph");
     // Print with the same header as the command, so that both share cached builds.
     let origin = Origin {
         file,
@@ -114,7 +114,7 @@ impl Built {
         let remaining_rows = rom.used().filter(|row| !omitted_rows.contains(row));
         let image = remaining_rows.map(row).collect::<String>();
         let file = self.folder.path().join("rows.mem");
-        std::fs::write(&file, image).expect("it can be written");
+        std::fs::write(&file, image).expect("writable file");
         Model::open(&self.library, &file, &self.argument).expect("the library was built")
     }
 }

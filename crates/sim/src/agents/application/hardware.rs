@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::agents::clocked::{ApplicationEvent, Bytes, CycleOutput, WORDS};
+use crate::message::Work;
 
 /// Converts an event to an input of an application in hardware. Returns `None` for events of the home, which drives the
 /// application's pins itself.
@@ -27,100 +28,112 @@ fn bytes(words: &Words) -> Bytes {
     bytes
 }
 
-impl Simulation {
-    /// Carries out an action of an application in hardware. The RTL has modelled its latency: the action reaches the
-    /// home at once.
-    pub(crate) fn apply_hardware_action(&mut self, mut output: CycleOutput) {
-        let now = self.local.now;
-        let word_count = usize::from(self.contents.data.words());
-        let line = *output.line_mut();
-        self.postpone_watchdog(now);
-        let Some(application) = &mut self.application else {
-            return self.fail(
-                FailureKind::Hardware,
-                line,
-                "no application is known".into(),
-            );
-        };
-        let locals = &self.home.program.controller().locals;
-        let action = match &output {
-            CycleOutput::Answers { line, bytes } => Action::Answer {
-                line: *line,
-                words: bytes[..word_count].into(),
-            },
-            CycleOutput::Accepts { line } => Action::Accept { line: *line },
-            CycleOutput::Asks { line, operation } => {
-                let local = locals.get(usize::from(*operation));
-                let Some(local) = local.filter(|_| *line < self.tables.platform.lines) else {
-                    let text = format!(
-                        "{} asks for local operation {operation}, which does not exist for this line",
-                        application.name
-                    );
-                    return self.fail(FailureKind::Contract, *line, text);
-                };
-                Action::Local {
-                    line: *line,
-                    operation: match local.ensures {
-                        Right::None => Operation::CleanInvalidate,
-                        _ => Operation::Clean,
-                    },
-                    lock: local.locks,
-                }
+impl Application {
+    /// Carries out an action of an application in hardware. Returns the input for the home, if the action is one.
+    pub fn apply_hardware_action(
+        &mut self,
+        env: &mut ApplicationEnvironment,
+        output: CycleOutput,
+    ) -> Option<Work> {
+        let scenario = &mut env.frontend.threads.as_mut()?.scenario;
+        let (context, name) = (&mut env.context, &scenario.name);
+        let word_count = usize::from(context.contents.data.words());
+        let action = match contract_action(context, &output, word_count) {
+            Ok(action) => action?,
+            Err((line, operation)) => {
+                let text = format!(
+                    "{name} asks for local operation {operation}, which does not exist for this line"
+                );
+                context.fail(FailureKind::Contract, line, text);
+                return None;
             }
-            CycleOutput::Unlocks { line } => Action::Unlock { line: *line },
-            CycleOutput::Fetches {
-                tag, line, lines, ..
-            } => Action::Fetch {
-                tag: *tag,
-                first: *line,
-                lines: *lines,
-            },
-            CycleOutput::Stores { tag, line, .. } => Action::Store {
-                tag: *tag,
-                line: *line,
-                words: Box::default(),
-            },
-            _ => return,
         };
-        if let Err(breach) = application.contract.action(&action) {
-            let text = format!("{} {}", application.name, breach.description);
-            return self.fail(FailureKind::Contract, breach.line, text);
+        if let Err(breach) = scenario.contract.check_action(&action) {
+            let text = format!("{} {}", scenario.name, breach.description);
+            context.fail(FailureKind::Contract, breach.line, text);
+            return None;
         }
         match output {
             CycleOutput::Answers { line, bytes } => {
-                self.write_homed_line(line, &bytes[..word_count].into());
-                self.queue_input(line, Work::Read(line));
+                self.write_homed_line(env, line, &bytes[..word_count].into());
+                return Some(Work::Read(line));
             }
-            CycleOutput::Accepts { line } => self.queue_input(line, Work::Written(line)),
+            CycleOutput::Accepts { line } => return Some(Work::Written(line)),
             CycleOutput::Asks { line, operation } => {
-                application.pending_operations.insert(line, (now, false));
-                self.queue_input(line, Work::Local(line, operation));
+                (self.pending_operations).insert(line, (context.now(), false));
+                return Some(Work::Local(line, operation));
             }
             CycleOutput::Unlocks { line } => {
-                application.locks.remove(&line);
-                self.queue_input(line, Work::Unlock(line));
+                context.local.locks.unlock(line);
+                return Some(Work::Unlock(line));
             }
             CycleOutput::Fetches {
                 tag,
                 line,
                 lines,
                 step,
-            } => self.read_burst(tag, line, lines, step),
+            } => self.read_burst(env, tag, line, (lines, step)),
             CycleOutput::Stores {
                 tag,
                 line,
                 bytes,
                 mask,
             } => {
-                let mut words = self.memory_words(line);
+                let mut words = self.memory_words(env, line);
                 for (word, target) in words.iter_mut().enumerate() {
                     if mask >> word & 1 != 0 {
                         *target = bytes[word];
                     }
                 }
-                self.store_memory_line(tag, line, words);
+                self.store_memory_line(env, tag, line, words);
             }
             _ => {}
         }
+        None
     }
+}
+
+/// Returns an output of the hardware as an action for the contract; `None` for outputs of the home.
+///
+/// # Errors
+/// The line and the number of a local operation that does not exist.
+fn contract_action(
+    context: &Context,
+    output: &CycleOutput,
+    word_count: usize,
+) -> Result<Option<Action>, (Line, u8)> {
+    Ok(Some(match output {
+        CycleOutput::Answers { line, bytes } => Action::Answer {
+            line: *line,
+            words: bytes[..word_count].into(),
+        },
+        CycleOutput::Accepts { line } => Action::Accept { line: *line },
+        CycleOutput::Asks { line, operation } => {
+            let local = context.tables.locals.get(usize::from(*operation));
+            let local = local.filter(|_| *line < context.tables.platform.lines);
+            let local = local.ok_or((*line, *operation))?;
+            Action::Local {
+                line: *line,
+                operation: match local.ensures {
+                    Permission::None => Operation::CleanInvalidate,
+                    _ => Operation::Clean,
+                },
+                lock: local.locks,
+            }
+        }
+        CycleOutput::Unlocks { line } => Action::Unlock { line: *line },
+        CycleOutput::Fetches {
+            tag, line, lines, ..
+        } => Action::Fetch {
+            tag: *tag,
+            first: *line,
+            lines: *lines,
+        },
+        CycleOutput::Stores { tag, line, .. } => Action::Store {
+            tag: *tag,
+            line: *line,
+            words: Box::default(),
+        },
+        _ => return Ok(None),
+    }))
 }

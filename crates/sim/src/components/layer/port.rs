@@ -47,6 +47,24 @@ pub(crate) struct Unclaimed {
     pub has_foreign_message: bool,
 }
 
+/// Returns the parameters of a port's links.
+fn plan(link: &platform::Link, layer: &platform::Layer, lanes: Lanes, seed: u64) -> Plan {
+    let byte = lanes.blocks().value() / f64::from(lanes.count);
+    let latency = link.latency.value as f64 / SECOND as f64;
+    Plan {
+        lanes,
+        delay_ticks: (latency * byte * LANE_BYTE as f64) as u64,
+        bit_error_rate: layer.errors.value as f64 / 1e15,
+        seed,
+        link_count: link.links.value as usize,
+        faults: Faults {
+            mean_interval: layer.faults.value,
+            down: layer.down.value,
+            lanes: layer.lanes_left.value as u32,
+        },
+    }
+}
+
 impl Port {
     /// Creates idle links with credits exchanged: those of a caching agent, or those of a home at a switch.
     pub fn new(
@@ -58,27 +76,13 @@ impl Port {
     ) -> Port {
         let link_count = link.links.value as usize;
         let lanes = layer.lanes.value as u32;
-        let bit_error_rate = layer.errors.value as f64 / 1e15;
         let rated = |lanes: Lanes| Lanes {
             rate: 8 * layer.lane_rate.value,
             ..lanes
         };
         let create = |lanes: Lanes, end_kind: &dyn Fn(u32) -> EndKind| {
             let byte = lanes.blocks().value() / f64::from(lanes.count);
-            let delay_ticks =
-                (link.latency.value as f64 / SECOND as f64 * byte * LANE_BYTE as f64) as u64;
-            let plan = Plan {
-                lanes,
-                delay_ticks,
-                bit_error_rate,
-                seed,
-                link_count,
-                faults: Faults {
-                    mean_interval: layer.faults.value,
-                    down: layer.down.value,
-                    lanes: layer.lanes_left.value as u32,
-                },
-            };
+            let plan = plan(link, layer, lanes, seed);
             // A round trip in units of the longest kind, and as much again for units in flight.
             let unit = 512.0 / 8.0 / (byte * f64::from(lanes.count)) * SECOND as f64;
             let patience = (4.0 * link.latency.value as f64 / unit) as u32;
@@ -89,7 +93,7 @@ impl Port {
                 EndKind::Eci(Parameters {
                     retry_timeout_slots: patience,
                     // Waiting messages are counted by the simulator.
-                    fifo: usize::MAX,
+                    queue_capacity: usize::MAX,
                     ..Parameters::ECI
                 })
             }),

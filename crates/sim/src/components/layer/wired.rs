@@ -99,7 +99,7 @@ impl EndKind {
             })),
             EndKind::Ccix(limit, bytes_in_flight) => {
                 let end = || {
-                    ccix::End::new(256, ccix::OPTIMISED, true, *limit)
+                    ccix::End::new(256, ccix::OPTIMISED_HEADER_BYTES, true, *limit)
                         .with_bytes_in_flight(*bytes_in_flight)
                 };
                 Links::Ccix(Wired::new(&plan, || [end(), end()]))
@@ -108,7 +108,7 @@ impl EndKind {
                 let end = |side| {
                     let parameters = cxl::Parameters::new(*flits, side);
                     cxl::End::new(cxl::Parameters {
-                        fifo: usize::MAX,
+                        queue_capacity: usize::MAX,
                         retry_timeout_flits: *patience,
                         ..parameters
                     })
@@ -214,31 +214,31 @@ impl Scale {
     /// Returns when a receiver that starts a message at `start` has taken it.
     #[inline]
     fn take_end(start: Time, clocks: u32) -> Time {
-        start + u64::from(clocks) * SECOND / end::CLOCK
+        start + u64::from(clocks) * SECOND / end::CLOCK_HZ
     }
+}
+
+/// Creates the testbench of a link that has come up.
+fn new_testbench<L: Layer>(plan: &Plan, ends: [L; 2], link: usize) -> Testbench<L> {
+    let seed = plan.seed ^ (link as u64) << 32;
+    let mut testbench = Testbench::new(ends, plan.lanes.count, plan.delay_ticks, 0.0, seed);
+    // The links have come up, and the credits have arrived.
+    testbench.settle(1 << 20);
+    testbench.advance(testbench.now + 4 * plan.delay_ticks + 1024 * LANE_BYTE);
+    for (wire, side) in testbench.wires.iter_mut().zip(0..) {
+        wire.noise =
+            cohkit_link::bit_errors::Noise::new(plan.bit_error_rate, seed ^ (0x1111 << side));
+        (wire.bits, wire.idle, wire.units) = (0, 0, 0);
+    }
+    if plan.is_lossless() {
+        testbench.disable_replay();
+    }
+    testbench
 }
 
 impl<L: Layer> Wired<L> {
     fn new(plan: &Plan, ends: impl Fn() -> [L; 2]) -> Wired<L> {
-        let new_testbench = |link: usize| {
-            let seed = plan.seed ^ (link as u64) << 32;
-            let mut testbench =
-                Testbench::new(ends(), plan.lanes.count, plan.delay_ticks, 0.0, seed);
-            // The links have come up, and the credits have arrived.
-            testbench.settle(1 << 20);
-            testbench.advance(testbench.now + 4 * plan.delay_ticks + 1024 * LANE_BYTE);
-            for (wire, side) in testbench.wires.iter_mut().zip(0..) {
-                wire.noise = cohkit_link::bit_errors::Noise::new(
-                    plan.bit_error_rate,
-                    seed ^ (0x1111 << side),
-                );
-                (wire.bits, wire.idle, wire.units) = (0, 0, 0);
-            }
-            if plan.is_lossless() {
-                testbench.forget();
-            }
-            testbench
-        };
+        let new_testbench = |link: usize| new_testbench(plan, ends(), link);
         let mut testbenches: Vec<Testbench<L>> = (0..plan.link_count).map(new_testbench).collect();
         let start_ticks = testbenches
             .iter()
@@ -266,7 +266,7 @@ impl<L: Layer> Wired<L> {
             scale: Scale {
                 start_ticks,
                 pace: [pace, unit * byte.numerator / (ticks * byte.denominator)],
-                clock_ticks: ((u128::from(SECOND / end::CLOCK) * pace) >> FRACTION) as u64,
+                clock_ticks: ((u128::from(SECOND / end::CLOCK_HZ) * pace) >> FRACTION) as u64,
                 two_picoseconds: ((2 * pace) >> FRACTION) as u64 + 1,
             },
             queues: (0..plan.link_count)
@@ -448,7 +448,7 @@ impl<L: Layer> Wired<L> {
         let link = match (self.testbenches.len(), odd) {
             (1, _) => 0,
             (2, Some(odd)) => Balance::Address.choose(message.circuit, odd == 1, [0; 2]),
-            (2, None) => Balance::Room.choose(u8::MAX, false, [backlog(0), backlog(1)]),
+            (2, None) => Balance::QueueLength.choose(u8::MAX, false, [backlog(0), backlog(1)]),
             (links, Some(odd)) => odd % links,
             (links, None) => (0..links).min_by_key(|&link| backlog(link)).unwrap_or(0),
         };

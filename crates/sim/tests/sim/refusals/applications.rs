@@ -18,8 +18,8 @@ fn machine(scenario: Arc<dyn Playable>, seed: u64, translation: Option<Translati
     });
     host.agents[0].cache.translation = translation;
     let device = Platform::torture(1);
-    let platform = device.with_host(host).expect("they make one");
-    let host = HostSpace::new(protocol("eci-near"), &platform).expect("there is a home");
+    let platform = device.with_host(host).expect("the platforms combine");
+    let host = HostSpace::new(protocol("eci-near"), &platform).expect("protocol with a home");
     let mut setup = Setup::with_scenario(protocol("eci"), platform, scenario).unwrap();
     setup.host = Some(Box::new(host));
     (setup.seed, setup.oracle) = (seed, Level::Bytes);
@@ -39,10 +39,7 @@ fn virtual_addresses_only_slow_applications() {
         };
         for (end, addresses) in ends.iter_mut().zip([None, Some(translation(seed))]) {
             let is_virtual = addresses.is_some();
-            let played = play_or_panic(
-                "applications",
-                &machine(Arc::new(gather.clone()), seed, addresses),
-            );
+            let played = play_or_panic(&machine(Arc::new(gather.clone()), seed, addresses));
             let queries = 12 * u64::from(gather.threads);
             assert_eq!(played.tally.counts["queries"], queries);
             let nodes = queries * u64::from(gather.nodes);
@@ -75,7 +72,7 @@ const READ_ONLY: u32 = 3 * 512;
 const ABSENT: u32 = 5 * 512;
 
 /// Result of an access: the words read; or on refusal the word, true for a write, and the page's permission.
-type AccessResult = Result<Option<Vec<u64>>, (u32, bool, Right)>;
+type AccessResult = Result<Option<Vec<u64>>, (u32, bool, Permission)>;
 
 fn expected_results() -> Vec<(Request, AccessResult)> {
     let mixed = |new| [vec![new; 6], vec![0; 14]].concat();
@@ -84,26 +81,26 @@ fn expected_results() -> Vec<(Request, AccessResult)> {
         // The words before the page are written.
         (
             Request::Store(READ_ONLY - 6, 20),
-            Err((READ_ONLY, true, Right::Read)),
+            Err((READ_ONLY, true, Permission::Read)),
         ),
         (Request::Load(READ_ONLY - 6, 20), Ok(Some(mixed(NEW)))),
         (
             Request::Add(READ_ONLY + 64),
-            Err((READ_ONLY + 64, true, Right::Read)),
+            Err((READ_ONLY + 64, true, Permission::Read)),
         ),
         (
             Request::Load(ABSENT - 40, 100),
-            Err((ABSENT, false, Right::None)),
+            Err((ABSENT, false, Permission::None)),
         ),
         (
             Request::Load(ABSENT + 511, 2),
-            Err((ABSENT + 511, false, Right::None)),
+            Err((ABSENT + 511, false, Permission::None)),
         ),
         (
             Request::Store(ABSENT + 7, 1),
-            Err((ABSENT + 7, true, Right::None)),
+            Err((ABSENT + 7, true, Permission::None)),
         ),
-        (Request::Add(ABSENT), Err((ABSENT, true, Right::None))),
+        (Request::Add(ABSENT), Err((ABSENT, true, Permission::None))),
         (Request::Store(ABSENT + 512, 3), Ok(None)),
         (Request::Add(ABSENT + 512), Ok(Some(vec![NEW]))),
         (Request::Add(ABSENT + 512), Ok(Some(vec![NEW + 1]))),
@@ -158,10 +155,10 @@ impl Application for Prober {
             Event::Start { .. } => return self.issue_request(actions),
             Event::CoherentLoaded { tag, words } if tag == expected_tag => Ok(Some(words.to_vec())),
             Event::CoherentStored { tag } if tag == expected_tag => Ok(None),
-            Event::Refused { tag, word, why } if tag == expected_tag => {
+            Event::PageFault { tag, word, fault } if tag == expected_tag => {
                 (0..self.parameters.abandon_count)
                     .for_each(|_| actions.forgo(tag + self.parameters.tag_offset));
-                Err((word, why.write, why.permits))
+                Err((word, fault.write, fault.permits))
             }
             Event::Stop => return,
             event => panic!("{event:?}"),
@@ -253,10 +250,7 @@ fn probes(seed: u64, abandon_count: u32, tag_offset: u32) -> Setup {
 #[test]
 fn applications_are_notified_of_refusals_and_continue() {
     for seed in seeds(20) {
-        let played = play_or_panic(
-            "applications_are_notified_of_refusals_and_continue",
-            &probes(seed, 1, 0),
-        );
+        let played = play_or_panic(&probes(seed, 1, 0));
         // One fault per refused line; four for the load that extends into the absent page.
         assert_eq!(get(&played, "translation_faults"), 9.0);
     }
@@ -271,14 +265,14 @@ fn combined_applications_see_only_their_own_words() {
         let scenarios = vec![play.scenario.clone(), play.scenario.clone()];
         play.scenario = Arc::new(CombinedScenario::new(scenarios).unwrap());
         setup.workload.cores = 2;
-        let played = play_or_panic("combined_applications_see_only", &setup);
+        let played = play_or_panic(&setup);
         assert_eq!(get(&played, "translation_faults"), 18.0);
     }
 }
 
 /// Later unmapping of pages does not extend the run.
 #[test]
-fn a_run_ends_with_its_programs() {
+fn run_ends_with_its_programs() {
     let end = |walk: bool, unmap: u64| {
         let mut quantities = translation(1);
         quantities.unmap = quantity(unmap);
@@ -300,7 +294,7 @@ fn a_run_ends_with_its_programs() {
                 machine(Arc::new(gather), 1, Some(quantities))
             }
         };
-        play_or_panic("a_run_ends", &setup).end
+        play_or_panic(&setup).end
     };
     for walk in [true, false] {
         let end_without_unmapping = end(walk, 0);
@@ -324,7 +318,7 @@ fn refused_word_is_no_longer_awaited() {
                 _ => Step::Stop,
             }
         }
-        fn refused(&mut self, _: Refused) -> Option<Step> {
+        fn handle_page_fault(&mut self, _: PageFault) -> Option<Step> {
             self.1 += 1;
             Some(self.step(0))
         }
@@ -358,7 +352,7 @@ fn refused_word_is_no_longer_awaited() {
     quantities.absent = quantity(1);
     let mut setup = machine(Arc::new(Waits(0, 0)), 0, None);
     setup.host.as_mut().unwrap().platform.cache.translation = Some(quantities);
-    assert!(play_or_panic("refused_word_is_no_longer_awaited", &setup).end > 3 * SECOND);
+    assert!(play_or_panic(&setup).end > 3 * SECOND);
 }
 
 /// Bus transfers use physical addresses: they reach words that threads have written even if the page is absent for
@@ -417,7 +411,7 @@ fn transfers_are_not_translated() {
     quantities.absent = quantity(1);
     let mut setup = machine(Arc::new(Copies(Vec::new())), 0, None);
     setup.host.as_mut().unwrap().platform.cache.translation = Some(quantities);
-    let played = play_or_panic("transfers", &setup);
+    let played = play_or_panic(&setup);
     assert_eq!(get(&played, "translation_misses"), 0.0);
 }
 
@@ -441,12 +435,7 @@ fn failed_application_reports_its_refusal() {
 
 #[test]
 fn equal_seeds_give_equal_refusals() {
-    let statistics_text = |seed| {
-        format!(
-            "{:?}",
-            play_or_panic("equal_seeds", &probes(seed, 1, 0)).statistics
-        )
-    };
+    let statistics_text = |seed| format!("{:?}", play_or_panic(&probes(seed, 1, 0)).statistics);
     let concurrent: Vec<_> = (0..3)
         .map(|_| std::thread::spawn(move || statistics_text(5)))
         .collect();

@@ -3,8 +3,7 @@
 use super::*;
 use cohkit_sim::attribution::Part;
 use cohkit_sim::simulation::{play_watched, trace};
-use cohkit_sim::spaces::Side;
-use cohkit_sim::timeline::Filter;
+use cohkit_timeline::{Filter, Side};
 
 /// The latency breakdown covers each space. Its parts agree with the measured latencies, and enabling it changes no
 /// result.
@@ -12,23 +11,25 @@ use cohkit_sim::timeline::Filter;
 fn latency_breakdown_covers_both_spaces() {
     let mut access_counts = [0; 2];
     for seed in seeds(12) {
-        let setup = machine(Arc::new(mixed(seed)), seed);
+        let setup = two_space_setup(Arc::new(random_accesses(seed)), seed);
         let by_space = |mut statistics: Statistics| {
-            let host = statistics.host.take().expect("there are two spaces");
+            let host = statistics.host.take().expect("host space");
             [statistics, *host]
         };
-        let plain =
-            by_space(play_or_panic("latency_breakdown_covers_both_spaces", &setup).statistics());
+        let plain = by_space(play_or_panic(&setup).statistics());
         let watched = play_watched(&setup, None, &mut |_| true);
-        let watched = by_space(watched.expect("it runs").statistics);
+        let watched = by_space(watched.expect("run without violation").statistics);
         for ((mut watched, plain), count) in watched.into_iter().zip(plain).zip(&mut access_counts)
         {
-            let explanation = watched.explanation.take().expect("it was asked for");
+            let explanation = watched
+                .explanation
+                .take()
+                .expect("recording enabled in the run");
             let parts = Part::ALL.iter().map(|&part| explanation.of_part(part));
             assert_eq!(parts.sum::<u128>(), explanation.latency, "seed {seed}");
             let mean = explanation.latency as f64 / explanation.accesses as f64 / 1000.0;
             assert_eq!(plain.get("latency_mean_ns"), Some(mean), "seed {seed}");
-            let slowest = explanation.slowest.as_ref().expect("there are accesses");
+            let slowest = explanation.slowest.as_ref().expect("slowest access");
             let max_latency = slowest.latency() as f64 / 1000.0;
             assert_eq!(
                 plain.get("latency_max_ns"),
@@ -48,9 +49,9 @@ fn latency_breakdown_covers_both_spaces() {
         access_counts.iter().all(|&accesses| accesses > 1000),
         "{access_counts:?}"
     );
-    let setup = machine(Arc::new(mixed(1)), 1);
+    let setup = two_space_setup(Arc::new(random_accesses(1)), 1);
     let result = play_watched(&setup, Some(&Filter::default()), &mut |_| true);
-    let statistics = result.expect("it runs").statistics;
+    let statistics = result.expect("run without violation").statistics;
     let explained_accesses = |statistics: &Statistics| {
         let explanation = statistics.explanation.as_ref();
         explanation.map_or(0, |explanation| explanation.accesses)
@@ -59,7 +60,10 @@ fn latency_breakdown_covers_both_spaces() {
         .host
         .as_ref()
         .map_or(0, |host| explained_accesses(host));
-    let timeline = statistics.timeline.as_ref().expect("it was asked for");
+    let timeline = statistics
+        .timeline
+        .as_ref()
+        .expect("recording enabled in the run");
     assert_eq!(timeline.accesses, explained_accesses(&statistics) + host);
 }
 
@@ -68,14 +72,14 @@ fn latency_breakdown_covers_both_spaces() {
 fn lines_of_both_spaces_are_traced() {
     let mut refused = 0;
     for seed in seeds(6) {
-        let setup = machine(Arc::new(mixed(seed)), seed);
-        let host = setup.host.as_ref().expect("there are two spaces");
+        let setup = two_space_setup(Arc::new(random_accesses(seed)), seed);
+        let host = setup.host.as_ref().expect("host space");
         let device = (&setup.protocol, &setup.home);
         let host = (&host.protocol, &host.home);
         for (side, own_tables, other_tables) in
             [(Side::Device, device, host), (Side::Host, host, device)]
         {
-            let (_, sequence) = trace(&setup, side, 0).expect("it runs");
+            let (_, sequence) = trace(&setup, side, 0).expect("run without violation");
             let verdict = cohkit_trace::judge(own_tables.0, own_tables.1, &sequence, true);
             let summary =
                 verdict.unwrap_or_else(|error| panic!("seed {seed}, {side:?}: {error:?}"));

@@ -197,10 +197,10 @@ impl<D: Data> HomeContext for WorldHomeContext<'_, '_, '_, D> {
         Ok(())
     }
 
-    fn lock(&self) -> Right {
+    fn lock(&self) -> Permission {
         match self.world.lines[usize::from(self.line)].lock {
-            Lock::Held(right) => right,
-            Lock::Open | Lock::GivenBack => Right::None,
+            Lock::Held(permission) => permission,
+            Lock::Open | Lock::GivenBack => Permission::None,
         }
     }
 
@@ -312,11 +312,11 @@ impl<D: Data> HomeContext for WorldHomeContext<'_, '_, '_, D> {
             .into());
         }
         let name = &local_operation.name;
-        let rights = line_state
+        let permissions = line_state
             .remotes
             .iter()
-            .map(|r| system.right(&r.configuration));
-        if rights.max() > Some(local_operation.ensures) {
+            .map(|r| system.permission(&r.configuration));
+        if permissions.max() > Some(local_operation.ensures) {
             let description = format!(
                 "a remote still has a permission that it must not have when {name} is acknowledged"
             );
@@ -334,8 +334,8 @@ impl<D: Data> HomeContext for WorldHomeContext<'_, '_, '_, D> {
                 return Err(Violation::new("lock", description).into());
             }
             self.line_state().lock = Lock::Held(match local_operation.ensures {
-                Right::None => Right::Write,
-                _ => Right::Read,
+                Permission::None => Permission::Write,
+                _ => Permission::Read,
             });
         }
         Ok(())

@@ -1,6 +1,6 @@
 //! Declarations of a model: types, variables, functions, start states, rules and properties.
 
-use super::{Function, Generator, Kind, Named, BITS};
+use super::{Function, Generator, Kind, TypedName, BITS};
 
 impl Generator {
     pub(super) fn file(&mut self) {
@@ -133,7 +133,7 @@ impl Generator {
             let text = format!("v{i}");
             self.line(&format!("{text}: {};", self.type_name(ty)));
             let fragile = self.has_symmetric(ty) || self.random.once_in(5);
-            self.scope.push(Named {
+            self.scope.push(TypedName {
                 text,
                 ty,
                 writable: true,
@@ -166,7 +166,7 @@ impl Generator {
                 self.type_name(ty)
             ));
             parameters.push((var, ty));
-            self.scope.push(Named {
+            self.scope.push(TypedName {
                 text,
                 ty,
                 writable: var,
@@ -197,7 +197,7 @@ impl Generator {
             if let Some(value) = self.value(ty, 1) {
                 self.line(&format!("{text} := {value};"));
             }
-            self.scope.push(Named {
+            self.scope.push(TypedName {
                 text,
                 ty,
                 writable: true,
@@ -258,7 +258,7 @@ impl Generator {
                 "procedure {name}({remaining}: {range}; var {var}: {other_name});"
             ));
             self.separator_line("begin");
-            self.scope.push(Named {
+            self.scope.push(TypedName {
                 text: var.clone(),
                 ty: other,
                 writable: true,
@@ -367,7 +367,7 @@ impl Generator {
         if let Some((place, place_name)) = aliased {
             let name = self.name("a");
             self.open(&format!("alias {name}: {place} do"));
-            self.scope.push(Named {
+            self.scope.push(TypedName {
                 text: name,
                 ..place_name
             });

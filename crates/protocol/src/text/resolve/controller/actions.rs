@@ -9,7 +9,7 @@ impl<'a> Resolver<'a, '_> {
         row: &Row<'a>,
         event_name: Name<'a>,
         event: Event,
-        reading: &Reading<'a>,
+        table: &AgentTable<'a>,
     ) -> Option<Effect> {
         let exclusive = row.actions.iter().find(|action| {
             matches!(
@@ -22,7 +22,7 @@ impl<'a> Resolver<'a, '_> {
             let is_message = matches!(event, Event::Message(_));
             let (effect, word, is_allowed, allowed_events) = match action.kind {
                 ActionKind::Stall => (
-                    Effect::Leave,
+                    Effect::Stall,
                     "stall",
                     is_local || is_message,
                     "a message or a local operation",
@@ -35,7 +35,7 @@ impl<'a> Resolver<'a, '_> {
                 self.sink.push(
                     Diagnostic::new(Code::Misplaced, action.span, message)
                         .label(format!("only {allowed_events}"))
-                        .see(event_name.span, "the event"),
+                        .note_at(event_name.span, "the event"),
                 );
                 return None;
             }
@@ -77,11 +77,11 @@ impl<'a> Resolver<'a, '_> {
                 .push(diagnostic.label("a row chooses once at most"));
         }
         let lineless = row.states.is_empty();
-        let scope = reading.scope(event, lineless);
+        let scope = table.scope(event, lineless);
         let body: Vec<_> = row
             .actions
             .iter()
-            .map(|action| self.resolve_action(action, event, &scope, reading))
+            .map(|action| self.resolve_action(action, event, &scope, table))
             .collect();
         let next = match row.next {
             Some(name) if name.text == "stay" => Some(None),
@@ -94,10 +94,10 @@ impl<'a> Resolver<'a, '_> {
                 None
             }
             None if lineless => Some(None),
-            Some(name) => reading
+            Some(name) => table
                 .states
                 .find(name, self.sink)
-                .map(|state| Some(StateId(reading.base.0 + state))),
+                .map(|state| Some(StateId(table.base.0 + state))),
             None => {
                 let end = Span {
                     start: row.span.end,
@@ -116,12 +116,13 @@ impl<'a> Resolver<'a, '_> {
         })
     }
 
+    /// Resolves one action of a row or loop.
     pub(in crate::text::resolve) fn resolve_action(
         &mut self,
         action: &Action<'a>,
         event: Event,
         scope: &Scope<'a, '_>,
-        reading: &Reading<'a>,
+        table: &AgentTable<'a>,
     ) -> Option<Statement> {
         let carries = scope
             .message
@@ -159,10 +160,10 @@ impl<'a> Resolver<'a, '_> {
                 let ty = scope.types[usize::from(variable)];
                 let id = scope.variable(variable);
                 self.require_line(*name, variable, scope)?;
-                if ty.set_of_homes() {
+                if ty.is_home_set() {
                     return self.assign_homes(id, *operator, value, scope);
                 }
-                if ty.array() {
+                if ty.is_array() {
                     return self.assign_all_elements(action, (*name, id, ty), scope);
                 }
                 let value = match *operator {
@@ -191,7 +192,7 @@ impl<'a> Resolver<'a, '_> {
                     self.sink.push(
                         diagnostic
                             .label("becomes one of a set of remotes")
-                            .see(declared, "declared here"),
+                            .note_at(declared, "declared here"),
                     );
                     return None;
                 }
@@ -211,14 +212,14 @@ impl<'a> Resolver<'a, '_> {
                 self.assign_element(*name, index, *operator, value, scope)
             }
             ActionKind::For(name, set, actions) => {
-                self.for_each((*name, set, actions), event, scope, reading)
+                self.for_each((*name, set, actions), event, scope, table)
             }
             ActionKind::Every(from, to) => {
-                self.resolve_bulk_transition((*from, *to), action.span, scope, reading)
+                self.resolve_bulk_transition((*from, *to), action.span, scope, table)
             }
             ActionKind::Defer => match (scope.side, carries) {
                 (Side::Home, Some(Carries::Store | Carries::PartialStore)) => {
-                    Some(Statement::SetAside)
+                    Some(Statement::DeferStore)
                 }
                 _ => reject(
                     Code::Misplaced,
@@ -227,7 +228,7 @@ impl<'a> Resolver<'a, '_> {
                 ),
             },
             ActionKind::Write { deferred: true } => match scope.side {
-                Side::Home => Some(Statement::WriteAside),
+                Side::Home => Some(Statement::CommitDeferred),
                 Side::Remote => reject(
                     Code::Misplaced,
                     "`write deferred` in the remote",
@@ -261,7 +262,9 @@ impl<'a> Resolver<'a, '_> {
                 ),
             },
             ActionKind::Retry => match event {
-                Event::Access(access) if access.needs() > Right::None => Some(Statement::Retry),
+                Event::Access(access) if access.needs() > Permission::None => {
+                    Some(Statement::Retry)
+                }
                 Event::Access(access) if !access.about_line() => Some(Statement::Retry),
                 _ => reject(
                     Code::Misplaced,
@@ -269,15 +272,15 @@ impl<'a> Resolver<'a, '_> {
                     "`retry` is only for accesses that read or write, or are about no line",
                 ),
             },
-            ActionKind::Unlocked if event == Event::Unlock || reading.unlock => {
-                Some(Statement::Unlocked)
+            ActionKind::Unlocked if event == Event::Unlock || table.unlock => {
+                Some(Statement::AcknowledgeUnlock)
             }
             ActionKind::Unlocked => reject(
                 Code::Misplaced,
                 "nothing can be unlocked here",
                 "declare `local unlock` in the home",
             ),
-            ActionKind::Acknowledge(name) => match reading
+            ActionKind::Acknowledge(name) => match table
                 .locals
                 .iter()
                 .position(|local| local.name == name.text)
@@ -287,7 +290,7 @@ impl<'a> Resolver<'a, '_> {
                     report_unknown(
                         "local operation",
                         *name,
-                        reading.locals.iter().map(|local| local.name.as_str()),
+                        table.locals.iter().map(|local| local.name.as_str()),
                         self.sink,
                     );
                     None
@@ -298,6 +301,7 @@ impl<'a> Resolver<'a, '_> {
         }
     }
 
+    /// Resolves `send MESSAGE (FIELDS) to TARGET`, and checks the direction of the channel.
     pub(super) fn resolve_send(
         &mut self,
         name: Name<'a>,
@@ -312,11 +316,11 @@ impl<'a> Resolver<'a, '_> {
             self.resolve_target(resolved, to, span, scope);
             return None;
         };
-        self.sent[message.index()] = true;
+        self.is_sent[message.index()] = true;
         if scope.lineless {
             self.lineless_sends.push((message, name.span));
         }
-        self.sent_by_home[message.index()] |= scope.side == Side::Home;
+        self.is_sent_by_home[message.index()] |= scope.side == Side::Home;
         let channel = self.channel_of(message).clone();
         if !scope.side.is_end(channel.from) {
             let diagnostic = Diagnostic::new(
@@ -329,7 +333,7 @@ impl<'a> Resolver<'a, '_> {
                 channel.name,
                 scope.side.name()
             ))
-            .see(channel.span, "this channel's direction");
+            .note_at(channel.span, "this channel's direction");
             self.sink.push(diagnostic);
             return None;
         }
@@ -341,7 +345,7 @@ impl<'a> Resolver<'a, '_> {
                 let text = format!("this kind of remotes cannot send `{}`", name.text);
                 let diagnostic = Diagnostic::new(Code::Direction, name.span, text)
                     .label(format!("travels on `{}`, from `{from}`", channel.name))
-                    .see(channel.span, "this channel's direction");
+                    .note_at(channel.span, "this channel's direction");
                 self.sink.push(diagnostic);
                 return None;
             }
@@ -369,7 +373,7 @@ impl<'a> Resolver<'a, '_> {
             let diagnostic =
                 Diagnostic::new(Code::Direction, to.map_or(span, |to| to.span), message)
                     .label(format!("`{}` does not lead there", channel.name))
-                    .see(channel.span, "this channel's direction");
+                    .note_at(channel.span, "this channel's direction");
             self.sink.push(diagnostic);
             return None;
         }
@@ -380,6 +384,7 @@ impl<'a> Resolver<'a, '_> {
         })
     }
 
+    /// Resolves the receiver of a message. Without `to`, it follows from the channel and the event of the row.
     pub(super) fn resolve_target(
         &mut self,
         message: Option<MessageId>,
@@ -499,7 +504,7 @@ impl<'a> Resolver<'a, '_> {
                 self.sink.push(
                     Diagnostic::new(Code::Fields, field.span, message)
                         .label("again")
-                        .see(first, "given here"),
+                        .note_at(first, "given here"),
                 );
                 continue;
             }
@@ -508,7 +513,7 @@ impl<'a> Resolver<'a, '_> {
         let missing: Vec<String> = declared
             .iter()
             .zip(&given_spans)
-            .filter(|(_, given_spans)| given_spans.is_none())
+            .filter(|(_, given_span)| given_span.is_none())
             .map(|(field, _)| format!("`{}`", field.name))
             .collect();
         if !missing.is_empty() {

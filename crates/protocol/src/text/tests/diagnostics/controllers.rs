@@ -55,7 +55,7 @@ fn directions() {
 
 /// The checker accepted a second `done`, which meant nothing to the simulator.
 #[test]
-fn an_access_ends_once() {
+fn done_twice_in_one_row() {
     check_remote(expect![[r#"
           I | Data | done, n := 1, done | M
         # ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ never-performed: `done` in `I`, where no access is outstanding
@@ -66,7 +66,7 @@ fn an_access_ends_once() {
 /// A message of the home on a channel between any agents has no remote as its sender. The checker reported an index of
 /// -1.
 #[test]
-fn a_sender_that_may_be_the_home_is_no_receiver() {
+fn sender_that_may_be_the_home_is_rejected_as_receiver() {
     check_remote(expect![[r#"
           M | Ask | send Ask (requestor = self) to sender | stay
         #                                          ^^^^^^ direction: `sender` may be the home, which sends `Ask` too
@@ -136,7 +136,7 @@ fn never_received() {
 }
 
 #[test]
-fn accesses_under_way() {
+fn pending_accesses() {
     check_text(expect![[r#"
           protocol test
           line 64 bytes

@@ -155,7 +155,7 @@ fn goals_of_several_tables() {
 }
 
 #[test]
-fn numbers_that_are_counted_round() {
+fn cycle_numbers() {
     check_kinds(
         "home",
         expect![[r#"
@@ -215,7 +215,7 @@ fn arrays_and_loops() {
 
 /// Loops whose result would differ if the remotes were numbered differently.
 #[test]
-fn loops_that_depend_on_which_remote_is_first() {
+fn loops_that_depend_on_the_order_of_remotes() {
     check_kinds(
         "home",
         expect![[r#"

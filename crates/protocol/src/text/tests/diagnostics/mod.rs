@@ -10,10 +10,11 @@ mod homes;
 mod kinds;
 mod names;
 mod orders;
+mod permissions;
 mod policies;
-mod rights;
 
 use super::*;
+use cohkit_diagnostics::line_column;
 use expect_test::{expect, Expect};
 
 /// A template with a hand-written home, and with places for a case.
@@ -103,7 +104,8 @@ fn check(template: &str, place: &str, fillings: &[(&str, &str)], case: Expect) {
     case.assert_eq(&annotate(&lines, first_line, &text));
 }
 
-/// Annotates the lines of a case, which begin at line `first_line` of the file, with the file's diagnostics as comments.
+/// Annotates the lines of a case, which begin at line `first_line` of the file, with the file's diagnostics as
+/// comments.
 fn annotate(lines: &[String], first_line: u32, text: &str) -> String {
     let mut comments = vec![String::new(); lines.len()];
     let mut elsewhere = String::new();
@@ -173,7 +175,7 @@ fn check_policy_reach(case: Expect) {
 }
 
 #[test]
-fn the_templates_have_no_errors() {
+fn templates_have_no_errors() {
     for (template, fillings) in [
         (ROWS, &[][..]),
         (POLICY, &[("%get%", GET), ("%reach%", REACH)]),
@@ -216,7 +218,7 @@ fn every_kind_of_diagnostic_has_a_case() {
 }
 
 #[test]
-fn inputs_that_are_no_protocol() {
+fn inputs_without_a_protocol() {
     let codes = |text: &str| {
         parse(text)
             .expect_err("not a protocol")

@@ -86,7 +86,7 @@ fn syntax_of_rows() {
 }
 
 #[test]
-fn separators_that_are_forgotten() {
+fn missing_separators() {
     check_messages(expect![[r#"
           request: A B (line), C
         #            ^ syntax: expected `,` before another message, found `B`
@@ -98,7 +98,7 @@ fn separators_that_are_forgotten() {
 }
 
 #[test]
-fn one_error_does_not_hide_the_next() {
+fn independent_errors_are_all_reported() {
     check_remote(expect![[r#"
           I | load |
         # ^^^^^^^^^^ unreachable-row: this row is never reached for `I`

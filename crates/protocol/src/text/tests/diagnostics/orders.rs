@@ -63,7 +63,7 @@ system one { remotes 1; lines 1 }
 ";
 
 #[test]
-fn accesses_that_no_input_queue_has_room_for() {
+fn accesses_that_exceed_an_input_queue() {
     for (channels, rows) in [
         (
             "network asked capacity 1 { ask }; network told capacity 1 { tell }",

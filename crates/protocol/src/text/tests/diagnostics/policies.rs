@@ -113,7 +113,7 @@ fn lost_stores() {
 }
 
 #[test]
-fn rights() {
+fn permissions() {
     check_policy_on(expect![[r#"
           on Get(r) { ensure others(r) == G; grant r X with Data }
         #                                 ^ not-a-right: `G` is not a stable state

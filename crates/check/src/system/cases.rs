@@ -1,0 +1,148 @@
+//! Cases of an event: states whose rows for the event agree in everything but the next state share rules.
+//!
+//! Constant tables hold these states and their next states. This keeps models of constructed homes small, which have
+//! many states and few different rows.
+
+use cohkit_protocol::controller::{
+    Access, Controller, Effect, Event, Expression, Rule as Row, Set, Statement,
+};
+use cohkit_protocol::pending_access::CompletionKind;
+use cohkit_system::plan::{CompletionEffect, Plan, ProtocolFacts};
+
+use super::options::SystemError;
+use super::prior_values::{chosen_from, NotFollowed};
+
+/// A row without its state and next state.
+#[derive(PartialEq, Clone, Debug)]
+pub(super) struct Case<'c> {
+    pub guard: Option<&'c Expression>,
+    pub row_effect: RowEffect<'c>,
+    /// True if the agent holds the line before and after the row.
+    pub holds: (bool, bool),
+    /// True if the row leads to another state.
+    pub moves: bool,
+    /// True if the row performs a store in the agent's own copy.
+    pub stores: bool,
+    /// True if the row performs a read in the agent's own copy.
+    pub reads: bool,
+    /// True if the row posts a store.
+    pub posts: bool,
+    /// The access that the row begins, if it is outstanding after the row.
+    pub opens: Option<Access>,
+    /// True if an atomic access that the home performs may be outstanding after the row.
+    pub atomic: bool,
+    pub done: CompletionEffect,
+    /// True if the write that `done` performs may cover only a part of the line.
+    pub is_partial_write: bool,
+    /// True if the row abandons a write whose bytes have been sent.
+    pub gives_up: bool,
+}
+
+impl Case<'_> {
+    /// The set that the case chooses a member of, in terms of the values before the row.
+    pub fn chosen_from(&self) -> Option<Result<Set, NotFollowed>> {
+        match self.row_effect {
+            RowEffect::Take(body) => chosen_from(body),
+            _ => None,
+        }
+    }
+}
+
+/// Effect of a row.
+#[derive(PartialEq, Clone, Debug)]
+pub(super) enum RowEffect<'c> {
+    Take(&'c [Statement]),
+    Leave,
+    Refuse,
+    Never,
+}
+
+/// States with the same cases for an event.
+pub(super) struct Class<'c> {
+    pub states: Vec<usize>,
+    pub cases: Vec<Case<'c>>,
+    /// Per case, the next state of each of the states.
+    pub next: Vec<Vec<Option<usize>>>,
+}
+
+/// Classes of the states by their cases for an event. States without a row form a class too.
+pub(super) fn classes<'c>(
+    facts: &ProtocolFacts,
+    controller: &'c Controller,
+    event: Event,
+    home: bool,
+) -> Result<Vec<Class<'c>>, SystemError> {
+    let mut classes: Vec<Class> = Vec::new();
+    for state in 0..controller.states.len() {
+        let rows = controller
+            .rules
+            .iter()
+            .filter(|row| row.event == event && row.state.index() == state);
+        let mut cases = Vec::new();
+        let mut next = Vec::new();
+        for row in rows {
+            let (case, next_state) = case(facts, controller, row, home)?;
+            let is_last = case.guard.is_none();
+            cases.push(case);
+            next.push(next_state);
+            if is_last {
+                break;
+            }
+        }
+        match classes.iter_mut().find(|c| c.cases == cases) {
+            Some(class) => {
+                class.states.push(state);
+                for (next_states, next_state) in class.next.iter_mut().zip(next) {
+                    next_states.push(next_state);
+                }
+            }
+            None => classes.push(Class {
+                states: vec![state],
+                cases,
+                next: next.into_iter().map(|to| vec![to]).collect(),
+            }),
+        }
+    }
+    Ok(classes)
+}
+
+fn case<'c>(
+    facts: &ProtocolFacts,
+    controller: &'c Controller,
+    row: &'c Row,
+    home: bool,
+) -> Result<(Case<'c>, Option<usize>), SystemError> {
+    let (row_effect, next) = match &row.effect {
+        Effect::Take { body, next } => (RowEffect::Take(body), next.map(|s| s.index())),
+        Effect::Stall => (RowEffect::Leave, None),
+        Effect::Refuse => (RowEffect::Refuse, None),
+        Effect::Never => (RowEffect::Never, None),
+    };
+    let plan = Plan::new(controller, row, (!home).then_some(&facts.accesses));
+    if plan.done == CompletionEffect::Unclear {
+        return Err(SystemError::Meaningless(format!(
+            "`done` in state {} of {} may end a read, a write to the copy or one that the home performs",
+            controller.states[row.state.index()].name,
+            controller.name
+        )));
+    }
+    let case = Case {
+        guard: row.guard.as_ref(),
+        row_effect,
+        holds: (plan.before.holds, plan.after.holds),
+        moves: plan.moves,
+        stores: plan.performs,
+        reads: plan.reads,
+        posts: plan.posts,
+        opens: plan.opens,
+        atomic: facts.atomics() && !home && {
+            let next = next.unwrap_or(row.state.index());
+            facts.atomic_in[next]
+        },
+        done: plan.done,
+        is_partial_write: plan.is_partial_write
+            && plan.done == CompletionEffect::Ends(CompletionKind::Write),
+        gives_up: plan.gives_up,
+    };
+    Ok((case, next))
+}

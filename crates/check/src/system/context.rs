@@ -1,0 +1,65 @@
+//! Values that the expressions and statements of a row may use.
+
+use cohkit_engine::model::{Expr, Place, VariableId};
+use cohkit_protocol::controller::Expression;
+
+/// Values that the expressions of a row may read.
+#[derive(Clone)]
+pub(super) struct Context {
+    /// True if the row belongs to the home.
+    pub home: bool,
+    /// The line of the event.
+    pub line: Expr,
+    /// Index of the remote that executes the row.
+    pub remote: Option<Expr>,
+    /// Index of the remote that sent the current message.
+    pub sender: Option<Expr>,
+    /// Field values of the current message.
+    pub fields: Vec<Expr>,
+    /// Index of the remote in the current iteration of a loop or quantifier.
+    pub each: Option<Expr>,
+    /// Index of the remote that the row chooses, if it chooses one.
+    pub chosen: Option<Expr>,
+}
+
+impl Context {
+    /// Creates the context of an event without a message: of the home, or of this remote.
+    pub fn new(line: &Expr, remote: Option<Expr>) -> Context {
+        Context {
+            home: remote.is_none(),
+            line: line.clone(),
+            remote,
+            sender: None,
+            fields: Vec::new(),
+            each: None,
+            chosen: None,
+        }
+    }
+
+    /// The context inside a loop or quantifier.
+    pub fn with_each(&self, each: Expr) -> Context {
+        Context {
+            each: Some(each),
+            ..self.clone()
+        }
+    }
+
+    /// This agent's part of a variable.
+    pub fn part(&self, variable: VariableId) -> Place {
+        let place = variable.at(&self.line);
+        match &self.remote {
+            Some(remote) => place.at(remote),
+            None => place,
+        }
+    }
+
+    /// The index of a remote that needs no computation.
+    pub fn known(&self, e: &Expression) -> Option<Expr> {
+        match e {
+            Expression::Own => self.remote.clone(),
+            Expression::Sender => self.sender.clone(),
+            Expression::Each => self.each.clone(),
+            _ => None,
+        }
+    }
+}

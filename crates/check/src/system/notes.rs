@@ -1,0 +1,122 @@
+//! Notes for charts: the lifelines of agents, and messages and values in words.
+
+use cohkit_engine::model::{Expr, Phrase, Piece, Stmt};
+use cohkit_protocol::protocol::{MessageId, Type as ValueType};
+
+use super::frame::Frame;
+use super::story::{note, Act};
+
+impl Frame<'_> {
+    /// The lifeline of a remote, or of the home of a line.
+    pub fn agent(&self, remote: Option<&Expr>, line: &Expr) -> Expr {
+        match remote {
+            Some(index) => index.clone(),
+            None => self.home_agent(line),
+        }
+    }
+
+    /// The lifeline of the home of a line.
+    pub fn home_agent(&self, line: &Expr) -> Expr {
+        match self.protocol.homes {
+            1 => self.first_home.into(),
+            _ => self.home_of(line) + self.first_home,
+        }
+    }
+
+    /// The line of a note, if the system has several lines.
+    pub fn note_line(&self, line: &Expr) -> Option<Expr> {
+        (self.lines > 1).then(|| line.clone())
+    }
+
+    /// Note of an agent's act. `visible` is true if the home can observe it.
+    pub fn note_act(&self, agent: impl Into<Expr>, act: Act, line: &Expr, visible: bool) -> Stmt {
+        note(agent.into(), act, self.note_line(line), visible)
+    }
+
+    /// Note that an agent sends or receives a message.
+    pub fn note_message(
+        &self,
+        message: MessageId,
+        agent: Expr,
+        act: Act,
+        line: &Expr,
+        visible: bool,
+    ) -> Stmt {
+        let about_line = self.protocol.message(message).about_line;
+        let line = self.note_line(line).filter(|_| about_line);
+        note(agent, act, line, visible)
+    }
+
+    /// Note that an agent does something without a message.
+    pub fn note_action(
+        &self,
+        agent: impl Into<Expr>,
+        line: &Expr,
+        action: &str,
+        visible: bool,
+    ) -> Stmt {
+        let act = Act::Does(vec![Piece::Text(action.to_string())]);
+        self.note_act(agent, act, line, visible)
+    }
+
+    /// Note that the home of a line does something without a message.
+    pub fn note_home_action(&self, line: &Expr, action: &str) -> Stmt {
+        self.note_action(self.home_agent(line), line, action, true)
+    }
+
+    /// A message with its fields: `Data(acks=1)`.
+    pub fn words(&self, message: MessageId, values: &[Expr]) -> Phrase {
+        let kind = self.protocol.message(message);
+        let mut words = vec![Piece::Text(kind.name.clone())];
+        for (i, (field, value)) in kind.fields.iter().zip(values).enumerate() {
+            let separator = if i == 0 { "(" } else { ", " };
+            words.push(Piece::Text(format!("{separator}{}=", field.name)));
+            words.extend(self.value_words(field.ty, value));
+        }
+        if !kind.fields.is_empty() {
+            words.push(Piece::Text(")".into()));
+        }
+        words
+    }
+
+    /// A value in the notation of its type.
+    pub fn value_words(&self, ty: ValueType, value: &Expr) -> Phrase {
+        let text = |words: &str| vec![Piece::Text(words.to_string())];
+        match ty {
+            ValueType::Remote => vec![Piece::Choice(
+                value.clone().gt(0),
+                vec![Piece::Agent(value.clone() - 1)],
+                text("none"),
+            )],
+            ValueType::Bool => vec![Piece::Choice(
+                value.clone().gt(0),
+                text("true"),
+                text("false"),
+            )],
+            ValueType::Home { .. } => vec![Piece::Agent(value.clone() + self.first_home)],
+            ValueType::RemoteSet => {
+                let member = |remote| (value.clone() / (1 << remote) % 2).is(1);
+                self.set_words(ty, (0..self.remotes).map(member))
+            }
+            _ => vec![Piece::Value(value.clone())],
+        }
+    }
+
+    /// A set in words. `inside` gives for each possible member whether it is in the set.
+    pub fn set_words(&self, ty: ValueType, inside: impl Iterator<Item = Expr>) -> Phrase {
+        let text = |words: &str| Piece::Text(words.to_string());
+        let mut words = vec![text("{")];
+        let mut previous = Vec::new();
+        for (number, inside) in (0..).zip(inside) {
+            let mut member = vec![text(&self.names.member(ty, number))];
+            if !previous.is_empty() {
+                let has_previous = Expr::disjunction(previous.iter().cloned());
+                member.insert(0, Piece::Choice(has_previous, vec![text(", ")], Vec::new()));
+            }
+            words.push(Piece::Choice(inside.clone(), member, Vec::new()));
+            previous.push(inside);
+        }
+        words.push(text("}"));
+        words
+    }
+}

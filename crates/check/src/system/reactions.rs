@@ -1,0 +1,364 @@
+//! Lowering of the rows for one event to rules.
+
+use cohkit_engine::build::choose;
+use cohkit_engine::explain::Remark;
+use cohkit_engine::model::{Expr, Note, Rule, Stmt, TableId, VariableId};
+use cohkit_protocol::controller::Event;
+
+use super::cases::{classes, Class, RowEffect};
+use super::context::Context;
+use super::effects::Effects;
+use super::layout::Layout;
+use super::modelled::Mark;
+use super::options::SystemError;
+use super::trigger::{Answer, Trigger};
+
+/// A case that chooses a member of a set, with its effects.
+struct Choice {
+    class: usize,
+    case: usize,
+    answer: Answer,
+}
+
+/// The rules of a system, with the data for reports on them.
+pub(super) struct Reactions<'s, 'p> {
+    pub layout: &'s Layout<'p>,
+    effects: Effects<'s, 'p>,
+    /// Rows of each group of marks.
+    pub marks: Vec<Mark>,
+    /// Descriptions of waiting agents and messages.
+    pub remarks: Vec<Remark>,
+}
+
+impl<'s, 'p> Reactions<'s, 'p> {
+    /// Creates the rules of a system that has none yet.
+    pub fn new(layout: &'s Layout<'p>) -> Reactions<'s, 'p> {
+        Reactions {
+            layout,
+            effects: Effects::new(layout),
+            marks: Vec::new(),
+            remarks: Vec::new(),
+        }
+    }
+
+    /// Adds the rules by which an agent reacts to an event.
+    ///
+    /// A spontaneous event has one rule for each case. Any other event has one rule with all cases in its body, so that
+    /// the search evaluates each message once. Cases that choose a member of a set have rules of their own. Returns the
+    /// condition under which a present event is taken.
+    pub fn react(&mut self, event: Event, trigger: Trigger) -> Result<Expr, SystemError> {
+        let Layout { frame, agents, .. } = self.layout;
+        let home = trigger.before.home;
+        let controller = agents.side(home).controller;
+        let classes = classes(&frame.facts, controller, event, home)?;
+        let table = self.class_table(home, &trigger.name, &classes);
+        let mut answers = Vec::new();
+        let mut choices = Vec::new();
+        let member_parameter = (classes.iter().flat_map(|class| &class.cases))
+            .any(|case| case.chosen_from().is_some())
+            .then(|| frame.scope.parameter("chosen", frame.remote_type));
+        for (position, class) in classes.iter().enumerate() {
+            let mut class_answers = Vec::new();
+            for number in 0..class.cases.len() {
+                let mut answer = self.marked_answer(&trigger, event, (class, number))?;
+                if let (Some(member_parameter), Some(empty_answer)) =
+                    (member_parameter, &mut answer)
+                {
+                    let member = member_parameter.into();
+                    let choosing = (&trigger, event, member);
+                    let chosen = self.choose_member(choosing, (class, number), empty_answer)?;
+                    choices.extend(chosen.map(|answer| Choice {
+                        class: position,
+                        case: number,
+                        answer,
+                    }));
+                }
+                class_answers.push(answer);
+            }
+            answers.push(class_answers);
+        }
+        if trigger.spontaneous {
+            self.separate_rules(trigger, &classes, answers, table);
+            return Ok(Expr::Bool(true));
+        }
+        if let Some(member_parameter) = member_parameter {
+            self.choosing_rules(&trigger, member_parameter, &classes, choices, table);
+        }
+        Ok(self.joint_rule(trigger, &classes, answers, table))
+    }
+
+    /// Effects of a case that chooses this member of a set; `None` if the case does not choose. Restricts the case's
+    /// own answer to an empty set.
+    fn choose_member(
+        &mut self,
+        (trigger, event, member): (&Trigger, Event, Expr),
+        (class, number): (&Class, usize),
+        empty_answer: &mut Answer,
+    ) -> Result<Option<Answer>, SystemError> {
+        let Layout { frame, agents, .. } = self.layout;
+        let Some(set) = class.cases[number].chosen_from() else {
+            return Ok(None);
+        };
+        let Ok(set) = set else {
+            let action =
+                "assigns the set of its choice in a loop, or by an expression that names no remotes";
+            return Err(agents.unsupported_expression(action, &trigger.after));
+        };
+        let is_member = agents.member(&trigger.before, &set, member.clone());
+        let any_member = frame.any_remote(|each| agents.member(&trigger.before, &set, each.into()));
+        empty_answer.extra_condition = empty_answer.extra_condition.clone().and(!any_member);
+        let mut trigger = trigger.clone();
+        trigger.after.chosen = Some(member);
+        let chosen = self.marked_answer(&trigger, event, (class, number))?;
+        Ok(chosen.map(|answer| Answer {
+            extra_condition: answer.extra_condition.and(is_member),
+            ..answer
+        }))
+    }
+
+    /// Effects of one case of a class, with the marks and watched variables. `None` if the case has none.
+    fn marked_answer(
+        &mut self,
+        trigger: &Trigger,
+        event: Event,
+        (class, number): (&Class, usize),
+    ) -> Result<Option<Answer>, SystemError> {
+        let (case, next) = (&class.cases[number], &class.next[number]);
+        let mut answer = self.effects.answer(trigger, event, class, (case, next))?;
+        if let Some(answer) = &mut answer {
+            if let (RowEffect::Take(body), Some(watch)) = (&case.row_effect, &self.layout.watch) {
+                answer
+                    .body
+                    .extend(watch.row_effects(event, &trigger.after, body));
+            }
+            let is_marked = match case.row_effect {
+                RowEffect::Take(_) => true,
+                // Refusing may be an error, which needs no coverage.
+                RowEffect::Refuse => {
+                    (trigger.refuse_effects.iter().flatten()).all(|s| !matches!(s, Stmt::Error(_)))
+                }
+                RowEffect::Leave | RowEffect::Never => false,
+            };
+            if is_marked {
+                let mark = self.mark(&trigger.after, event, number, class);
+                answer.body.insert(0, mark);
+            }
+        }
+        Ok(answer)
+    }
+
+    /// Adds one rule for each case that chooses a member of a set. The member is a parameter of the rule.
+    fn choosing_rules(
+        &self,
+        trigger: &Trigger,
+        member_parameter: VariableId,
+        classes: &[Class],
+        choices: Vec<Choice>,
+        table: Option<TableId>,
+    ) {
+        for Choice {
+            class,
+            case,
+            answer,
+        } in choices
+        {
+            let in_class = self.in_class(&trigger.before, &classes[class], class, table);
+            let mut guard = trigger.present.clone().and(in_class);
+            for (number, earlier_case) in classes[class].cases[..=case].iter().enumerate() {
+                if let Some(condition) = earlier_case.guard {
+                    let holds = self.layout.agents.truth(&trigger.before, condition);
+                    guard = guard.and(if number == case { holds } else { !holds });
+                }
+            }
+            let mut parameters = trigger.parameters.clone();
+            parameters.push(member_parameter);
+            self.layout.frame.scope.rule(Rule {
+                name: format!("{}, choosing", trigger.name),
+                parameters,
+                guard: guard.and(answer.extra_condition).and(answer.room),
+                body: [trigger.consume.clone(), answer.body].concat(),
+                spontaneous: false,
+                priority: 0,
+            });
+        }
+    }
+
+    /// Statement that marks a taken row, for coverage.
+    fn mark(&mut self, context: &Context, event: Event, case: usize, class: &Class) -> Stmt {
+        self.marks.push(Mark {
+            home: context.home,
+            event,
+            case,
+            states: class.states.clone(),
+        });
+        Stmt::Note(Note::Mark {
+            group: self.marks.len() as u32 - 1,
+            member: self.layout.agents.state(context).into(),
+        })
+    }
+
+    /// Adds one rule for each case.
+    fn separate_rules(
+        &self,
+        trigger: Trigger,
+        classes: &[Class],
+        answers: Vec<Vec<Option<Answer>>>,
+        table: Option<TableId>,
+    ) {
+        for (number, (class, answers)) in classes.iter().zip(answers).enumerate() {
+            let in_class = self.in_class(&trigger.before, class, number, table);
+            let mut rest = trigger.present.clone().and(in_class);
+            for (case, answer) in class.cases.iter().zip(answers) {
+                let mut guard = rest.clone();
+                if let Some(condition) = case.guard {
+                    let holds = self.layout.agents.truth(&trigger.before, condition);
+                    guard = guard.and(holds.clone());
+                    rest = rest.and(!holds);
+                }
+                if let Some(answer) = answer {
+                    let body = [trigger.consume.clone(), answer.body].concat();
+                    self.layout.frame.scope.rule(Rule {
+                        name: trigger.name.clone(),
+                        parameters: trigger.parameters.clone(),
+                        guard: guard.and(answer.extra_condition).and(answer.room),
+                        body,
+                        spontaneous: true,
+                        priority: 0,
+                    });
+                }
+            }
+        }
+    }
+
+    /// Adds one rule for all cases. Returns the condition under which some case takes the event, here or in a rule that
+    /// chooses a member.
+    fn joint_rule(
+        &self,
+        trigger: Trigger,
+        classes: &[Class],
+        answers: Vec<Vec<Option<Answer>>>,
+        table: Option<TableId>,
+    ) -> Expr {
+        let mut is_open = Expr::Bool(true);
+        let mut is_taken = Expr::Bool(true);
+        // `None` until a class is found whose states can get here; its effects may well be empty.
+        let mut body: Option<Vec<Stmt>> = None;
+        for (number, (class, answers)) in classes.iter().zip(answers).enumerate().rev() {
+            let in_class = self.in_class(&trigger.before, class, number, table);
+            let is_total = class.cases.last().is_some_and(|case| case.guard.is_none());
+            // Condition under which the event stays in place, built from the last case to the first.
+            let mut waits = Expr::Bool(!is_total && !trigger.is_required);
+            let mut stalled = waits.clone();
+            let mut effects = match is_total || !trigger.is_required {
+                true => Vec::new(),
+                false => self.effects.unexpected(&trigger),
+            };
+            for (case, answer) in class.cases.iter().zip(answers).rev() {
+                let stalls = match &answer {
+                    Some(answer) => !answer.room.clone(),
+                    None => Expr::Bool(true),
+                };
+                let (waits_now, answer) = match answer {
+                    Some(Answer {
+                        extra_condition,
+                        room,
+                        body,
+                    }) => match extra_condition.and(room) {
+                        Expr::Bool(true) => (Expr::Bool(false), body),
+                        can_proceed => (!can_proceed, body),
+                    },
+                    None => (Expr::Bool(true), Vec::new()),
+                };
+                match case.guard {
+                    Some(condition) => {
+                        let guard_before = self.layout.agents.truth(&trigger.before, condition);
+                        waits = either(guard_before.clone(), waits_now, waits);
+                        stalled = either(guard_before, stalls, stalled);
+                        let guard_after = self.layout.agents.truth(&trigger.after, condition);
+                        effects = vec![choose(guard_after, answer, effects)];
+                    }
+                    None => (waits, stalled, effects) = (waits_now, stalls, answer),
+                }
+            }
+            if stalled != Expr::Bool(false) {
+                is_taken = (!in_class.clone().and(stalled)).and(is_taken);
+            }
+            match waits {
+                Expr::Bool(true) => is_open = (!in_class).and(is_open),
+                waits => {
+                    if waits != Expr::Bool(false) {
+                        is_open = (!in_class.clone().and(waits)).and(is_open);
+                    }
+                    body = Some(match body {
+                        None => effects,
+                        Some(rest) => vec![choose(in_class, effects, rest)],
+                    });
+                }
+            }
+        }
+        if let Some(body) = body {
+            self.layout.frame.scope.rule(Rule {
+                name: trigger.name,
+                parameters: trigger.parameters,
+                guard: trigger.present.and(is_open),
+                body: [trigger.consume, body].concat(),
+                spontaneous: false,
+                priority: 0,
+            });
+        }
+        is_taken
+    }
+
+    /// Table of each state's class. `None` if there are too few classes and states to need one.
+    fn class_table(&self, home: bool, name: &str, classes: &[Class]) -> Option<TableId> {
+        let large = classes.iter().any(|c| c.states.len() > 2);
+        if classes.len() < 2 || !large {
+            return None;
+        }
+        let side = self.layout.agents.side(home);
+        let (states, count) = (side.states, side.controller.states.len());
+        let mut values = vec![0; count];
+        for (number, class) in classes.iter().enumerate() {
+            for &state in &class.states {
+                values[state] = number as i32;
+            }
+        }
+        let result = self
+            .layout
+            .frame
+            .scope
+            .range("class", 0, classes.len() as i32 - 1);
+        let name = format!("class of {name}");
+        Some(self.layout.frame.scope.table(name, states, result, values))
+    }
+
+    /// True if the agent's state belongs to a class.
+    fn in_class(
+        &self,
+        context: &Context,
+        class: &Class,
+        number: usize,
+        table: Option<TableId>,
+    ) -> Expr {
+        let agents = &self.layout.agents;
+        let states = &agents.side_of(context).controller.states;
+        match table {
+            Some(table) if class.states.len() > 2 => {
+                table.of(agents.state(context)).is(number as i32)
+            }
+            _ if class.states.len() == states.len() => Expr::Bool(true),
+            _ => agents.is_in(context, &class.states),
+        }
+    }
+}
+
+/// Chooses between two truth values.
+fn either(condition: Expr, then: Expr, otherwise: Expr) -> Expr {
+    match (&then, &otherwise) {
+        (Expr::Bool(a), Expr::Bool(b)) if a == b => then,
+        (Expr::Bool(true), Expr::Bool(false)) => condition,
+        (Expr::Bool(false), _) => (!condition).and(otherwise),
+        (Expr::Bool(true), _) => condition.or(otherwise),
+        _ => condition.then(then, otherwise),
+    }
+}

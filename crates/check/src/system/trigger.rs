@@ -1,0 +1,77 @@
+//! An event of an agent, and the answer of one of its cases.
+
+use cohkit_engine::model::{Expr, Stmt, VariableId};
+use cohkit_protocol::protocol::MessageId;
+
+use super::context::Context;
+use super::tickets::ConsumedStore;
+
+/// An event of an agent, with its effects outside of the agent's rows.
+#[derive(Clone)]
+pub(super) struct Trigger {
+    /// Start of the rules' names.
+    pub name: String,
+    pub parameters: Vec<VariableId>,
+    /// Condition for the event.
+    pub present: Expr,
+    /// Context of guards.
+    pub before: Context,
+    /// Context of bodies, after `consume` has run.
+    pub after: Context,
+    /// Effects independent of the agent's row: the message leaves its channel, and so on.
+    pub consume: Vec<Stmt>,
+    /// Additional effects if a row takes the event.
+    pub accept_effects: Vec<Stmt>,
+    /// Additional effects if a row refuses the event; `None` if refusing is no valid reaction.
+    pub refuse_effects: Option<Vec<Stmt>>,
+    pub message: Option<MessageId>,
+    /// The store of the message, if stores are tracked.
+    pub store: Option<ConsumedStore>,
+    /// Current bit of the copy that comes with the event.
+    pub incoming_copy: Option<Expr>,
+    /// True if the agent must have a row for the event.
+    pub is_required: bool,
+    pub spontaneous: bool,
+}
+
+impl Trigger {
+    /// Creates a trigger of an event without a message, which an agent may ignore. The event has no effect outside of the
+    /// agent's rows.
+    pub fn new(name: String, parameters: Vec<VariableId>, context: Context) -> Trigger {
+        Trigger {
+            name,
+            parameters,
+            present: Expr::Bool(true),
+            before: context.clone(),
+            after: context,
+            consume: Vec::new(),
+            accept_effects: Vec::new(),
+            refuse_effects: None,
+            message: None,
+            store: None,
+            incoming_copy: None,
+            is_required: false,
+            spontaneous: false,
+        }
+    }
+}
+
+/// Effects of one case.
+pub(super) struct Answer {
+    /// Additional condition of the case.
+    pub extra_condition: Expr,
+    /// True if networks have room for the messages of the case. Without room, the event waits.
+    pub room: Expr,
+    pub body: Vec<Stmt>,
+}
+
+impl Answer {
+    /// Creates an answer without a condition.
+    pub fn of(body: Vec<Stmt>) -> Answer {
+        Answer {
+            extra_condition: Expr::Bool(true),
+            room: Expr::Bool(true),
+            body,
+        }
+    }
+}

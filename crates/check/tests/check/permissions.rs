@@ -1,0 +1,122 @@
+//! A state with permissions that depend on variables is equivalent to one state per permission.
+
+use cohkit_check::system;
+use cohkit_engine::search::Options;
+use cohkit_engine::{check, Outcome};
+use cohkit_protocol::controller::Event;
+use cohkit_protocol::protocol::{Home, Permission, Protocol};
+use cohkit_protocol::text::parse;
+
+/// One writer or several readers. Each holds some of three tokens: `%cache%` is the cache's table.
+const PROTOCOL_TEMPLATE: &str = r#"protocol p "p"
+line 64 bytes
+channels { ask remote -> home; give home -> remote; back remote -> home; recall home -> remote
+  ordered give, recall per line }
+messages { ask: Get; give: Tokens (line); back: Put (line, n: 0..3), Give (line, n: 0..3), None; recall: Recall }
+remote cache { %cache% }
+home counter {
+  states { H; O; B waits Give Put None; C waits None; D waits Put }
+  variables { owner: remote; wants: remote }
+  H | Get | send Tokens, owner := sender | O
+  O | Get if sender == owner | stall |
+  O | Get | send Recall to owner, wants := sender | B
+  B | Give if n == 3 | write, send Tokens to wants, owner := wants, wants := none | O
+  B | Put if n == 3 | write | C
+  B | None | | D
+  C | None | send Tokens to wants, owner := wants, wants := none | O
+  D | Put if n == 3 | write, send Tokens to wants, owner := wants, wants := none | O
+  O | Put if n == 3 | write, owner := none | H
+  B C D | Get | stall |
+}
+"#;
+
+/// The cache with one state whose permission depends on a number.
+const CONDITIONAL_CACHE: &str = "
+  states { T reads if has > 0, writes if has == 3 and not asked; W waits Tokens }
+  variables { has: 0..3; asked: bool }
+  T | load store if has == 0 | send Get | W
+  W | Tokens | has := 3 | T
+  T | evict if has == 3 | send Put (n = has), has := 0, asked := false | stay
+  T | demote if has == 3 | asked := true | stay
+  T | store if asked | asked := false, retry | stay
+  T | Recall if has > 0 | send Give (n = has), has := 0, asked := false | stay
+  T W | Recall | send None | stay
+";
+/// The cache with one state per permission.
+const SEPARATE_STATES_CACHE: &str = "
+  states { N; R reads; M writes; W waits Tokens }
+  variables { has: 0..3; asked: bool }
+  N | load store | send Get | W
+  W | Tokens | has := 3 | M
+  M R | evict | send Put (n = has), has := 0, asked := false | N
+  M R | demote | asked := true | R
+  R | store | asked := false, retry | M
+  M R | Recall | send Give (n = has), has := 0, asked := false | N
+  N W | Recall | send None | stay
+";
+
+/// Returns the protocol with this table of the cache.
+fn protocol(cache: &str) -> Protocol {
+    let text = PROTOCOL_TEMPLATE.replace("%cache%", cache);
+    parse(&text).unwrap_or_else(|errors| {
+        let messages = errors
+            .iter()
+            .map(|error| error.render("text", &text, false));
+        panic!("{}", messages.collect::<String>())
+    })
+}
+
+/// Returns the result of a search with this number of caches: outcome, states, transitions, depth.
+fn search_result(protocol: &Protocol, remotes: u16) -> (Outcome, u128, u128, u64) {
+    let Home::Controller(home) = &protocol.home else {
+        panic!("hand-written home")
+    };
+    let modelled =
+        system::modelled(protocol, home, remotes, 1, &system::Options::default()).unwrap();
+    let report = check(&modelled.model, &Options::default()).unwrap();
+    (
+        report.outcome,
+        report.states,
+        report.transitions,
+        report.depth,
+    )
+}
+
+#[test]
+fn conditional_permission_equals_separate_states() {
+    let (conditional, separate_states) =
+        (protocol(CONDITIONAL_CACHE), protocol(SEPARATE_STATES_CACHE));
+    for remotes in [1, 2, 3] {
+        let results =
+            [&conditional, &separate_states].map(|protocol| search_result(protocol, remotes));
+        assert_eq!(results[0], results[1], "{remotes} caches");
+        assert_eq!(results[0].0, Outcome::Verified);
+    }
+}
+
+#[test]
+fn conditional_permission_splits_a_state_per_permission() {
+    let protocol = protocol(CONDITIONAL_CACHE);
+    let states: Vec<(&str, Permission)> = (protocol.remote.states.iter())
+        .map(|state| (state.name.as_str(), state.permission))
+        .collect();
+    let expected = [
+        ("T", Permission::None),
+        ("W", Permission::None),
+        ("T.reads", Permission::Read),
+        ("T.writes", Permission::Write),
+    ];
+    assert_eq!(states, expected);
+    let recall = protocol
+        .message_ids()
+        .find(|&id| protocol.message(id).name == "Recall")
+        .unwrap();
+    let matching_rules = |state: usize| {
+        let rules = protocol.remote.rules.iter();
+        rules
+            .filter(|rule| (rule.state.index(), rule.event) == (state, Event::Message(recall)))
+            .count()
+    };
+    // Without tokens only the last row applies, otherwise only the row before it.
+    assert_eq!([0, 1, 2, 3].map(matching_rules), [1, 1, 1, 1]);
+}

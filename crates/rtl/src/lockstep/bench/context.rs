@@ -1,0 +1,256 @@
+//! State that all parts of a run share: time, random numbers, the lines, and the report.
+
+use super::error::{check_failed, line_failure, Checked};
+use super::line::{Bytes, Line, REMOTE, WORDS};
+use super::port_events::PortEvent;
+use super::reference::Reference;
+use super::run::{Pattern, Report, Run};
+use crate::lockstep::chance::RandomGenerator;
+use crate::lockstep::model::SLICES;
+use crate::lockstep::setup::{Check, Setup};
+use crate::lockstep::shapes::Endpoint;
+use cohkit_base::sequence::{Action, Step};
+use cohkit_protocol::controller::Access;
+use cohkit_protocol::protocol::{MessageId, Permission};
+use rustc_hash::FxHashMap;
+use std::rc::Rc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Maximum number of recorded steps of a line's history.
+const HISTORY: usize = 60;
+
+/// Time, random numbers, the lines, and the report of a run.
+pub(super) struct Context<'a> {
+    pub reference: Rc<Reference<'a>>,
+    pub run: Run,
+    pub random: RandomGenerator,
+    pub cycle: u64,
+    /// Cycle of the last activity, and of the last advance. Without an advance, messages or operations of the device
+    /// may repeat forever while the remote starves.
+    pub last_activity: u64,
+    pub last_advance: u64,
+    pub lines: Vec<Line>,
+    by_number: FxHashMap<u64, usize>,
+    pub report: Report,
+    /// Recorded port crossings, during measurements.
+    pub port_events: Option<Vec<(u64, PortEvent)>>,
+    /// Number of messages sent so far.
+    flight: u32,
+    /// True if the complete history is recorded, with the values of words.
+    pub is_recording_history: bool,
+    stop: &'a AtomicBool,
+}
+
+impl<'a> Context<'a> {
+    /// Creates the state before reset, with random contents of the lines.
+    pub fn new(setup: &Setup<'a>, run: Run) -> Context<'a> {
+        let reference = Reference::new(setup);
+        let mut random = RandomGenerator::new(run.seed);
+        let (rom, units) = (reference.rom, reference.units() as u64);
+        let mut lines = Vec::new();
+        let mut by_number = FxHashMap::default();
+        let random_unit = random.below(units);
+        while lines.len() < run.lines {
+            let number = match run.pattern {
+                Pattern::Spread => lines.len() as u64,
+                Pattern::OneUnit => lines.len() as u64 * units + random_unit,
+                Pattern::Anywhere => random.below(1 << 17) * units + random.below(units),
+            };
+            if by_number.contains_key(&number) {
+                continue;
+            }
+            by_number.insert(number, lines.len());
+            // The memory of an endpoint starts with zeros.
+            let bytes: Bytes = match reference.shape.endpoint {
+                Endpoint::None => random.bytes(),
+                _ => [0; WORDS],
+            };
+            let remote = reference.remote_machine.initial();
+            let home = reference.home_machine.initial();
+            lines.push(Line::new(number, remote, home, bytes));
+        }
+        Context {
+            reference: Rc::new(reference),
+            run,
+            random,
+            cycle: 0,
+            last_activity: 0,
+            last_advance: 0,
+            lines,
+            by_number,
+            report: Report {
+                covered: vec![vec![false; rom.events.len()]; rom.states.len()],
+                ..Report::default()
+            },
+            port_events: None,
+            flight: 0,
+            is_recording_history: false,
+            stop: setup.stop,
+        }
+    }
+
+    /// True if the run was cancelled.
+    pub fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    /// True while new accesses start.
+    pub fn starts_accesses(&self) -> bool {
+        self.report.messages < self.run.messages
+    }
+
+    /// Records activity in this cycle.
+    pub fn record_activity(&mut self) {
+        self.last_activity = self.cycle;
+    }
+
+    /// Records the end of an operation of the device, which counts as an advance once no new accesses start.
+    pub fn record_operation_end(&mut self) {
+        if !self.starts_accesses() {
+            self.last_advance = self.cycle;
+        }
+    }
+
+    /// Returns the arrival cycle of something with a latency of 1 to `max_latency` cycles.
+    pub fn random_completion_cycle(&mut self, max_latency: u64) -> u64 {
+        match self.run.exact {
+            true => self.cycle + max_latency - 1,
+            false => self.cycle + 1 + self.random.below(max_latency),
+        }
+    }
+
+    /// Returns 1 in the cycles in which a port is ready, otherwise 0.
+    pub fn random_ready(&mut self) -> u64 {
+        u64::from(self.random.below(16) < self.run.ready)
+    }
+
+    /// Returns a random line.
+    pub fn random_line(&mut self) -> usize {
+        self.random.below(self.lines.len() as u64) as usize
+    }
+
+    /// Returns the line of a number that the home reports.
+    pub fn line_of(&self, number: u64, subject: &str) -> Checked<usize> {
+        match self.by_number.get(&number) {
+            Some(&line_index) => Ok(line_index),
+            None => {
+                let message = format!("{subject} is about line {number}, which is not used");
+                check_failed(Check::Comparison, None, message)
+            }
+        }
+    }
+
+    /// True if a number is that of a line.
+    pub fn is_used(&self, number: u64) -> bool {
+        self.by_number.contains_key(&number)
+    }
+
+    /// Returns the slice of a line.
+    pub fn slice(&self, line_index: usize) -> usize {
+        self.lines[line_index].number as usize % SLICES
+    }
+
+    /// Returns the unit of a line, numbered over all slices.
+    pub fn unit(&self, line_index: usize) -> usize {
+        self.reference.unit(self.lines[line_index].number)
+    }
+
+    /// The remote's permission to a line.
+    pub fn permission(&self, line_index: usize) -> Permission {
+        self.reference.permission(&self.lines[line_index])
+    }
+
+    /// True if these bytes are those of the last write to the line.
+    pub fn is_current(&self, line_index: usize, bytes: &Bytes) -> bool {
+        self.lines[line_index].is_current(bytes, self.reference.words)
+    }
+
+    /// Records that a message is in flight until its consumption.
+    pub fn count_message_in_flight(&mut self, line_index: usize, message: MessageId) -> Checked {
+        let line = &mut self.lines[line_index];
+        line.messages.in_flight.push(message);
+        match (self.reference.protocol.bounds).exceeded(line.messages.in_flight.len()) {
+            Some(limit) => line_failure(line_index, format!("{limit} for line {}", line.number)),
+            None => Ok(()),
+        }
+    }
+
+    /// Records the consumption of a message.
+    pub fn consume_message(&mut self, line_index: usize, message: MessageId) {
+        let in_flight = &mut self.lines[line_index].messages.in_flight;
+        if let Some(position) = in_flight.iter().position(|&other| other == message) {
+            in_flight.swap_remove(position);
+        }
+    }
+
+    /// Returns a number for a message that is sent, and notes the send.
+    pub fn note_send(
+        &mut self,
+        line_index: usize,
+        (from, to): (usize, usize),
+        message: MessageId,
+    ) -> u32 {
+        let flight = self.flight;
+        self.flight += 1;
+        let message = self.reference.protocol.message(message).name.clone();
+        let sends = Action::Send {
+            message,
+            to,
+            flight,
+        };
+        self.note(line_index, from, sends);
+        flight
+    }
+
+    /// Notes that an agent receives a message.
+    pub fn note_receive(
+        &mut self,
+        line_index: usize,
+        (from, to): (usize, usize),
+        message: MessageId,
+        flight: u32,
+    ) {
+        let receives = Action::Receive {
+            message: self.reference.protocol.message(message).name.clone(),
+            from,
+            flight,
+        };
+        self.note(line_index, to, receives);
+    }
+
+    /// Notes an act of an agent in the line's history.
+    pub fn note(&mut self, line_index: usize, agent: usize, action: Action) {
+        let history = &mut self.lines[line_index].history;
+        if history.len() == HISTORY && !self.is_recording_history {
+            history.pop_front();
+        }
+        history.push_back(Step {
+            agent,
+            action,
+            line: None,
+            visible: true,
+        });
+    }
+
+    /// Notes the state of the remote.
+    pub fn note_remote_state(&mut self, line_index: usize) {
+        let state = usize::from(self.lines[line_index].remote.state);
+        let state = self.reference.protocol.remote.states[state].name.clone();
+        self.note(line_index, REMOTE, Action::Becomes { state });
+    }
+
+    /// Records the value of the accessed word, if the run keeps a complete trace.
+    pub fn record_word(&mut self, line_index: usize, access: Access, word: usize, value: u64) {
+        if self.is_recording_history {
+            let what = format!("performs a {} of word {word}: {value}", access.name());
+            self.note(line_index, REMOTE, Action::Does { what });
+        }
+    }
+
+    /// Records a port crossing, during measurements.
+    pub fn record_port_event(&mut self, event: PortEvent) {
+        if let Some(port_events) = &mut self.port_events {
+            port_events.push((self.cycle, event));
+        }
+    }
+}

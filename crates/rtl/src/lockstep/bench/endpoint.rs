@@ -1,0 +1,124 @@
+//! Reference model of an RTL endpoint behind the home: its actions are not visible at the pins, but predicted.
+//!
+//! All other checks are as in every run: the remote, its messages, the steps of the home and the bytes of its answers,
+//! which are the endpoint's here.
+
+use super::context::Context;
+use super::error::{check_failed, line_failure, Checked};
+use super::line::{covered, Bytes, Memory};
+use super::port_events::PortEvent;
+use crate::lockstep::model::SLICES;
+use crate::lockstep::setup::Check;
+use crate::lockstep::shapes::Endpoint;
+use cohkit_protocol::controller::Event;
+
+/// Reference model of the endpoint.
+#[derive(Default)]
+pub(super) struct EndpointModel {
+    endpoint: Endpoint,
+    /// Pending commands to the invalidation engines, and true once they are complete.
+    pub commands: [Option<u64>; SLICES],
+    pub is_swept: [bool; SLICES],
+    /// Completed local operations of the endpoint, by line; and their total.
+    pub taken_by_line: Vec<u64>,
+    pub lines_taken: u64,
+    /// For each slice, the line of a call (0 or 1) that the remote owns.
+    pub remote: [usize; SLICES],
+}
+
+/// The remote procedure, which maps an argument word to a result word.
+fn procedure(word: u64) -> u64 {
+    word.wrapping_mul(3).wrapping_add(1)
+}
+
+/// Results of a call with these arguments.
+pub(super) fn results(arguments: &Bytes) -> Bytes {
+    arguments.map(procedure)
+}
+
+impl EndpointModel {
+    /// Creates the model of an endpoint.
+    pub fn new(endpoint: Endpoint, lines: usize) -> EndpointModel {
+        EndpointModel {
+            endpoint,
+            taken_by_line: vec![0; lines],
+            ..EndpointModel::default()
+        }
+    }
+
+    /// Predicts the endpoint's action that must precede this event of the home.
+    pub fn predict_action(
+        &self,
+        context: &mut Context,
+        line_index: usize,
+        event: Event,
+        evict: bool,
+    ) {
+        if !self.endpoint.has_memory() {
+            return;
+        }
+        let words = context.reference.words;
+        let line = &mut context.lines[line_index];
+        match (event, &line.operation) {
+            (Event::MemoryData(_), Memory::ReadWanted) => {
+                line.operation = Memory::Read(line.memory)
+            }
+            (Event::MemoryDone, Memory::WriteWanted(bytes, mask)) => {
+                for (word, &bytes) in bytes.iter().enumerate().take(words) {
+                    let covered = covered(*mask, word, words);
+                    line.memory[word] = line.memory[word] & !covered | bytes & covered;
+                }
+                line.operation = Memory::Written;
+            }
+            (Event::Local(operation), _)
+                if self.endpoint.drives_local_ports()
+                    && !evict
+                    && line.queued_locals.is_empty() =>
+            {
+                line.queued_locals.push_back(operation);
+                context.record_port_event(PortEvent::Asks(line_index));
+            }
+            _ => {}
+        }
+    }
+
+    /// Records the completion of the endpoint's local operation.
+    pub fn complete_operation(&mut self, context: &mut Context, line_index: usize) -> Checked {
+        self.taken_by_line[line_index] += 1;
+        self.lines_taken += 1;
+        context.record_port_event(PortEvent::Answers(line_index));
+        if self.endpoint != Endpoint::Rpc {
+            return Ok(());
+        }
+        // The arguments have been taken; the results become the contents of the other line.
+        let slice = line_index % SLICES;
+        if line_index / SLICES != self.remote[slice] {
+            return line_failure(line_index, "the endpoint takes its own line".into());
+        }
+        let results = results(&context.lines[line_index].memory);
+        self.remote[slice] ^= 1;
+        let other_line = &mut context.lines[slice + SLICES * self.remote[slice]];
+        (other_line.memory, other_line.latest) = (results, results);
+        Ok(())
+    }
+
+    /// Handles the completion report of the invalidation engine for a range.
+    pub fn complete_invalidation(&mut self, slice: usize, answer: u64) -> Checked {
+        match answer & ((1 << 36) - 1) {
+            0 => self.is_swept[slice] = true,
+            refused => {
+                let message = format!("{refused} lines of a range were refused");
+                return check_failed(Check::Comparison, None, message);
+            }
+        }
+        Ok(())
+    }
+
+    /// Commands the engines of both slices to take all lines.
+    pub fn command_engines(&mut self) {
+        let lines = (self.taken_by_line.len() / SLICES) as u64;
+        for (slice, command) in (0..).zip(&mut self.commands) {
+            *command = Some(lines << 40 | slice);
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! The environment of the home: remote, link, device and memory, with the ports at which they wait.
+
+use super::context::Context;
+use super::device::Device;
+use super::error::Checked;
+use super::line::Line;
+use super::link::{take_held_message, Link};
+use super::link_ports::LinkPorts;
+use super::memory_ports::MemoryPorts;
+use super::remote::Remote;
+use super::units::Units;
+use crate::lockstep::model::SLICES;
+use crate::lockstep::reachability::Move;
+use crate::lockstep::setup::Setup;
+use cohkit_protocol::controller::Access;
+
+use super::run::Run;
+
+/// The agents around the home.
+pub(super) struct Environment<'a> {
+    pub context: Context<'a>,
+    pub link: Link,
+    pub units: Units,
+    pub link_ports: [LinkPorts; SLICES],
+    pub device: Device,
+    pub memory: [MemoryPorts; SLICES],
+}
+
+impl<'a> Environment<'a> {
+    /// Creates an idle environment, with random contents of the lines.
+    pub fn new(setup: &Setup<'a>, run: Run) -> Environment<'a> {
+        let context = Context::new(setup, run);
+        Environment {
+            units: Units::new(&context),
+            context,
+            link: Link::default(),
+            link_ports: std::array::from_fn(LinkPorts::new),
+            device: Device::default(),
+            memory: std::array::from_fn(MemoryPorts::new),
+        }
+    }
+
+    /// The remote.
+    pub fn remote(&mut self) -> Remote<'_, 'a> {
+        Remote {
+            context: &mut self.context,
+            link: &mut self.link,
+            units: &mut self.units,
+        }
+    }
+
+    /// Starts an access of the remote, if it is possible now.
+    pub fn start_access(&mut self, line_index: usize, access: Access) -> Checked {
+        self.remote().start_access(line_index, access)
+    }
+
+    /// Delivers the messages that arrive in this cycle.
+    pub fn deliver(&mut self) -> Checked {
+        while let Some((line_index, to_home, message)) = self.link.next_arrival(&mut self.context) {
+            match to_home {
+                true => {
+                    let slice = self.context.slice(line_index);
+                    self.link_ports[slice].queue(&mut self.context, line_index, message);
+                }
+                false => self.remote().deliver(line_index, message)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes a move of a directed line, whose messages are held.
+    pub fn make_move(&mut self, line_index: usize, transition: Move) -> Checked {
+        let context = &mut self.context;
+        let slice = context.slice(line_index);
+        match transition {
+            Move::Access(access) => self.start_access(line_index, access)?,
+            Move::ToRemote(kind) => {
+                let message = take_held_message(context, line_index, false, kind);
+                self.remote().deliver(line_index, message)?;
+            }
+            Move::ToHome(kind) => {
+                let message = take_held_message(context, line_index, true, kind);
+                self.link_ports[slice].queue(context, line_index, message);
+            }
+            Move::Local(operation) => self.device.request(context, line_index, operation),
+            Move::Unlock => self.device.unlock(context, line_index),
+            Move::Memory => {
+                let cycle = context.cycle;
+                self.memory[slice].resume(context, line_index, |_| cycle);
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns a directed line to random traffic.
+    pub fn release(&mut self, line_index: usize) {
+        let context = &mut self.context;
+        let line = &mut context.lines[line_index];
+        (line.steering.is_directed, line.steering.is_memory_withheld) = (false, false);
+        self.link.release(context, line_index);
+        let latest = context.random_completion_cycle(context.run.memory);
+        let slice = context.slice(line_index);
+        self.memory[slice].resume(context, line_index, |cycle| cycle.min(latest));
+    }
+
+    /// True if nothing is outstanding at a slice's ports.
+    pub fn is_slice_idle(&self, slice: usize) -> bool {
+        self.link_ports[slice].is_idle()
+            && self.device.is_idle(slice)
+            && self.memory[slice].is_idle()
+    }
+
+    /// Returns the first line on which something is outstanding.
+    pub fn busy_line(&self) -> Option<usize> {
+        self.context.lines.iter().position(Line::is_busy)
+    }
+}

@@ -1,0 +1,49 @@
+//! Failures of checks, before they get the history of their line.
+
+use crate::lockstep::setup::Check;
+use cohkit_system::agent::Violation;
+
+/// A failure without the line's history.
+#[derive(Debug)]
+pub(in crate::lockstep) struct BenchError {
+    pub(super) check: Check,
+    pub(super) what: String,
+    pub(super) line: Option<usize>,
+}
+
+/// Result of a check.
+pub(in crate::lockstep) type Checked<T = ()> = Result<T, BenchError>;
+
+impl From<Violation> for BenchError {
+    fn from(violation: Violation) -> BenchError {
+        BenchError {
+            check: Check::Comparison,
+            what: violation.what,
+            line: None,
+        }
+    }
+}
+
+impl BenchError {
+    /// Attributes the failure to a line.
+    pub(super) fn on_line(self, line: usize) -> BenchError {
+        BenchError {
+            line: Some(line),
+            ..self
+        }
+    }
+}
+
+/// Returns a failed comparison on a line.
+pub(super) fn line_failure<T>(line: usize, message: String) -> Checked<T> {
+    check_failed(Check::Comparison, Some(line), message)
+}
+
+/// Returns a failed check.
+pub(super) fn check_failed<T>(check: Check, line: Option<usize>, message: String) -> Checked<T> {
+    Err(BenchError {
+        check,
+        what: message,
+        line,
+    })
+}

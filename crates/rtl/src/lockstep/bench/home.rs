@@ -1,0 +1,546 @@
+//! Steps of the home's units: the controller takes each step as well, which determines the expected outputs of the RTL.
+
+use super::context::Context;
+use super::counts::Counts;
+use super::endpoint::EndpointModel;
+use super::error::{line_failure, BenchError, Checked};
+use super::line::{covered, Answer, Bytes, Line, Memory, Message, HOME, REMOTE};
+use super::port_events::PortEvent;
+use super::units::{Units, Use};
+use crate::lockstep::changes::{Change, Changes};
+use crate::lockstep::model::SLICES;
+use cohkit_base::sequence::Action;
+use cohkit_protocol::controller::{Event, Local};
+use cohkit_protocol::execute::{Act, Configuration, Outcome};
+use cohkit_protocol::protocol::Permission;
+use cohkit_system::agent::{self, Bytes as Sent, HomeContext, HomeInput, MemoryOp, Sending};
+
+/// A step that a unit reports.
+pub(super) struct ReportedStep {
+    /// Number of the line.
+    pub line: u64,
+    next: usize,
+    pub effect: usize,
+    pub state: usize,
+    /// Number of the event.
+    pub number: usize,
+    /// True if the event is the directory's own operation.
+    evict: bool,
+    /// True if the event stalls.
+    is_stalled: bool,
+}
+
+impl ReportedStep {
+    /// Reads a step from the pins.
+    pub fn new(word: u64) -> ReportedStep {
+        let field = |low: u32, bits: u32| (word >> low & ((1 << bits) - 1)) as usize;
+        ReportedStep {
+            line: word & ((1 << 36) - 1),
+            next: field(36, 8),
+            effect: field(44, 2),
+            state: field(46, 8),
+            number: field(54, 6),
+            evict: field(60, 1) != 0,
+            is_stalled: field(61, 1) != 0,
+        }
+    }
+}
+
+/// The home's controller, with everything that its steps determine.
+pub(super) struct Home<'b, 'a> {
+    pub context: &'b mut Context<'a>,
+    pub units: &'b mut Units,
+    pub counts: &'b mut [Counts; SLICES],
+    /// Permission changes that each unit must report, including those that may be lost.
+    pub changes: &'b mut Changes,
+    pub endpoint: &'b mut EndpointModel,
+}
+
+impl Home<'_, '_> {
+    /// Checks a step of a unit against the controller.
+    pub fn check_step(&mut self, step: &ReportedStep) -> Checked {
+        let reference = self.context.reference.clone();
+        let line_index = self.context.line_of(step.line, "a step")?;
+        let Some(occurrence) = reference.rom.events.get(step.number) else {
+            let number = step.number;
+            return line_failure(
+                line_index,
+                format!("the home accepts an event with the undefined number {number}, which does not exist"),
+            );
+        };
+        let line = &self.context.lines[line_index];
+        let states = &reference.rom.states;
+        let (number, state) = (line.number, usize::from(line.home.state));
+        let location = format!(
+            "on {} of line {number} in {}",
+            occurrence.name, states[state]
+        );
+        if step.state != state {
+            let looked_up = states.get(step.state).map_or("?", |name| name);
+            let message = format!("{location}, the home looks up the state {looked_up}");
+            return line_failure(line_index, message);
+        }
+        let event = occurrence.event;
+        let (home, effect, acts) =
+            self.execute_in_controller(line_index, event, (step.effect, step.next), &location)?;
+        let is_own_operation = line.pending_local.is_some_and(|(_, own)| own);
+        let used = Use {
+            event,
+            row: reference.rom.row(step.state, step.number),
+            state: line.home.state,
+            evict: step.evict,
+            is_own_operation: step.evict || is_own_operation,
+        };
+        let slice = number as usize % SLICES;
+        // A refusal of the directory's own operation is no step either.
+        if effect == 1 || effect == 2 && step.evict {
+            self.counts[slice].record_stall(&[]);
+            self.context.report.stalls[0] += 1;
+        } else {
+            self.check_stall_reason(line_index, &used, step.is_stalled, &location)?;
+        }
+        // A resource is missing; the unit will retry the event.
+        if step.is_stalled {
+            return Ok(());
+        }
+        self.counts[slice].record_event(step.number, &used, effect);
+        self.enter_state(line_index, home);
+        self.context.report.covered[step.state][step.number] = true;
+        if effect >= 2 {
+            self.context.record_activity();
+        }
+        if matches!(event, Event::MemoryData(_) | Event::MemoryDone) {
+            self.context.last_advance = self.context.cycle;
+        }
+        (self.context).record_port_event(PortEvent::Handles(line_index, event));
+        self.take_event(line_index, &used, effect, acts, &location)
+    }
+
+    /// Changes the home's state of a line, and records the permission change that its unit must report.
+    fn enter_state(&mut self, line_index: usize, home: Configuration) {
+        let Context {
+            reference,
+            lines,
+            cycle,
+            ..
+        } = &mut *self.context;
+        let line = &mut lines[line_index];
+        let [before, after] =
+            [&line.home, &home].map(|home| reference.rom.permissions[usize::from(home.state)]);
+        if before != after {
+            let change = Change {
+                line: line.number,
+                before,
+                after,
+            };
+            self.changes
+                .record_change(reference.unit(line.number), change, *cycle);
+        }
+        line.home = home;
+    }
+
+    /// Removes the event of a step from its queue, and applies the controller's actions.
+    fn take_event(
+        &mut self,
+        line_index: usize,
+        used: &Use,
+        effect: usize,
+        acts: Vec<Act>,
+        location: &str,
+    ) -> Checked {
+        let reference = self.context.reference.clone();
+        (self.endpoint).predict_action(self.context, line_index, used.event, used.evict);
+        let message = match used.event {
+            Event::Message(_) => self.consume_message(line_index, used.event, effect, location)?,
+            _ => {
+                self.consume_event(line_index, used, effect, location)?;
+                None
+            }
+        };
+        if effect == 3 {
+            let state = usize::from(self.context.lines[line_index].home.state);
+            self.apply_actions(line_index, used.event, acts, message, location)?;
+            let state = reference.rom.states[state].clone();
+            (self.context).note(line_index, HOME, Action::Becomes { state });
+        }
+        if effect >= 2 {
+            let granted = used.row.grant.and_then(|grant| {
+                let sent = &reference.rom.sends[usize::from(grant)];
+                let line = &self.context.lines[line_index];
+                let expected = line.messages.expected[sent.circuit].iter();
+                let newest = expected.rev().find(|message| message.kind == sent.message);
+                newest.map(|message| message.flight)
+            });
+            self.units.update(self.context, line_index, used, granted);
+        }
+        Ok(())
+    }
+
+    /// Executes an event in the controller. Returns its new configuration, the number of the effect, and its actions.
+    /// Fails if effect or next state differ from those that the unit reports.
+    fn execute_in_controller(
+        &self,
+        line_index: usize,
+        event: Event,
+        (effect, next): (usize, usize),
+        location: &str,
+    ) -> Checked<(Configuration, usize, Vec<Act>)> {
+        let reference = &self.context.reference;
+        let states = &reference.rom.states;
+        let (home, outcome) = reference.step_home(&self.context.lines[line_index], event);
+        let outcome = outcome.or_else(|fault| line_failure(line_index, fault))?;
+        let (expected, acts) = match outcome {
+            Outcome::Unexpected => (0, Vec::new()),
+            Outcome::Stall => (1, Vec::new()),
+            Outcome::Refuse => (2, Vec::new()),
+            Outcome::Taken { acts, .. } => (3, acts),
+        };
+        let names = ["cannot happen", "stalls it", "refuses it", "takes it"];
+        if effect != expected {
+            return line_failure(
+                line_index,
+                format!(
+                    "{location}, the home {}; by the controller it {}",
+                    names[effect], names[expected]
+                ),
+            );
+        }
+        if expected == 3 && next != usize::from(home.state) {
+            let expected_state = &states[usize::from(home.state)];
+            return line_failure(
+                line_index,
+                format!(
+                    "{location}, the home goes to {}; by the controller to {expected_state}",
+                    states.get(next).map_or("?", |name| name)
+                ),
+            );
+        }
+        Ok((home, expected, acts))
+    }
+
+    /// Checks that the unit had a reason to stall an event, and that it had the resources for an event that it
+    /// consumed.
+    fn check_stall_reason(
+        &mut self,
+        line_index: usize,
+        used: &Use,
+        is_stalled: bool,
+        location: &str,
+    ) -> Checked {
+        let (missing_resources, is_certain) =
+            self.units.missing_resources(self.context, line_index, used);
+        match (is_stalled, missing_resources.is_empty(), is_certain) {
+            (true, false, _) => {
+                let slice = self.context.slice(line_index);
+                self.counts[slice].record_stall(&missing_resources);
+                let is_ambiguous = usize::from(missing_resources.len() > 1);
+                self.context.report.stalls[is_ambiguous] += 1;
+            }
+            (true, true, _) => {
+                return line_failure(
+                    line_index,
+                    format!("{location}, the home stalls although all resources are free"),
+                )
+            }
+            (false, _, true) => {
+                let resource = missing_resources.last();
+                return line_failure(
+                    line_index,
+                    format!("{location}, the home continues without a free {resource:?}"),
+                );
+            }
+            (false, ..) => {}
+        }
+        Ok(())
+    }
+
+    /// Removes the message of a step from those that have arrived, if it is consumed.
+    fn consume_message(
+        &mut self,
+        line_index: usize,
+        event: Event,
+        effect: usize,
+        location: &str,
+    ) -> Checked<Option<Message>> {
+        let arrived = &mut self.context.lines[line_index].messages.arrived;
+        let position = arrived
+            .iter()
+            .position(|message| Event::Message(message.kind) == event);
+        let Some(position) = position else {
+            return missing_input(line_index, location);
+        };
+        if effect < 2 {
+            return Ok(None);
+        }
+        let message = arrived.remove(position);
+        let (kind, flight) = (message.kind, message.flight);
+        self.context.consume_message(line_index, kind);
+        let is_request = self.context.reference.is_request(kind);
+        (self.units).record_consumption(self.context.unit(line_index), is_request);
+        (self.context).note_receive(line_index, (REMOTE, HOME), kind, flight);
+        Ok(Some(message))
+    }
+
+    /// Removes the event of a step that is no message from its queue, if it is consumed.
+    fn consume_event(
+        &mut self,
+        line_index: usize,
+        used: &Use,
+        effect: usize,
+        location: &str,
+    ) -> Checked {
+        let context = &mut *self.context;
+        let is_consumed = effect >= 2;
+        let line = &mut context.lines[line_index];
+        let refusal = |unlock: bool, operation: u8| Answer {
+            unlock,
+            refused: true,
+            operation,
+        };
+        let what = match used.event {
+            Event::Local(operation) if used.evict => {
+                if effect == 3 {
+                    line.pending_local = Some((operation, true));
+                    context.report.evictions += 1;
+                }
+                "makes room".to_string()
+            }
+            Event::Local(operation) if line.queued_locals.front() == Some(&operation) => {
+                if is_consumed {
+                    line.queued_locals.pop_front();
+                }
+                if effect == 3 {
+                    line.pending_local = Some((operation, false));
+                } else if effect == 2 {
+                    line.answers.push(refusal(false, operation));
+                }
+                let local = &context.reference.home.locals[usize::from(operation)];
+                format!("takes {}", local.name)
+            }
+            Event::Unlock if line.unlocks > 0 => {
+                if effect == 2 {
+                    line.answers.push(refusal(true, 0));
+                }
+                "takes the unlock".into()
+            }
+            Event::MemoryData(_) if matches!(line.operation, Memory::Read(_)) => {
+                "takes the memory's data".into()
+            }
+            Event::MemoryDone if line.operation == Memory::Written => {
+                line.operation = Memory::Idle;
+                "hears that memory is done".into()
+            }
+            _ => return missing_input(line_index, location),
+        };
+        if is_consumed {
+            context.note(line_index, HOME, Action::Does { what });
+        }
+        Ok(())
+    }
+
+    /// Applies the actions of the home's controller, which the RTL must then perform.
+    fn apply_actions(
+        &mut self,
+        line_index: usize,
+        event: Event,
+        acts: Vec<Act>,
+        message: Option<Message>,
+        location: &str,
+    ) -> Checked {
+        let reference = self.context.reference.clone();
+        let received_bytes = match (&message, &self.context.lines[line_index].operation) {
+            (Some(message), _) => message.bytes,
+            (None, Memory::Read(bytes)) if matches!(event, Event::MemoryData(_)) => Some(*bytes),
+            _ => None,
+        };
+        let input = HomeInput {
+            message: message.as_ref().map(|message| message.kind),
+            sender: Some(0),
+            brought: received_bytes.as_ref(),
+        };
+        let mut row = HomeRow {
+            context: &mut *self.context,
+            endpoint: &mut *self.endpoint,
+            line_index,
+            message: message.as_ref(),
+            location,
+        };
+        let result = agent::home(reference.protocol, &reference.facts, acts, input, &mut row);
+        result.map_err(|error| error.on_line(line_index))
+    }
+}
+
+/// Failure: the home handles an event that has not occurred.
+fn missing_input<T>(line_index: usize, location: &str) -> Checked<T> {
+    let message = format!("{location}, no such input has reached the home");
+    line_failure(line_index, message)
+}
+
+/// Execution context of the home's rows.
+struct HomeRow<'b, 'a> {
+    context: &'b mut Context<'a>,
+    endpoint: &'b mut EndpointModel,
+    line_index: usize,
+    /// The message that the row consumes, if any.
+    message: Option<&'b Message>,
+    /// Description of the event for error messages.
+    location: &'b str,
+}
+
+impl HomeRow<'_, '_> {
+    fn line(&mut self) -> &mut Line {
+        &mut self.context.lines[self.line_index]
+    }
+
+    fn failure<T>(&self, message: &str) -> Checked<T> {
+        line_failure(self.line_index, format!("{}, {message}", self.location))
+    }
+
+    fn unsupported<T>(&self) -> Checked<T> {
+        self.failure("constructed homes have no such action")
+    }
+}
+
+impl HomeContext for HomeRow<'_, '_> {
+    type Copy = Bytes;
+    type Error = BenchError;
+
+    fn current(&self, copy: &Bytes) -> bool {
+        self.context.is_current(self.line_index, copy)
+    }
+
+    /// Bytes carry their values, so comparison with the last write shows that they are stale.
+    fn mark_stale(&self, copy: &Bytes) -> Bytes {
+        *copy
+    }
+
+    fn send(&mut self, sending: Sending<Bytes>) -> Checked {
+        let (line_index, kind) = (self.line_index, sending.message);
+        self.context.count_message_in_flight(line_index, kind)?;
+        let reference = self.context.reference.clone();
+        let bytes = match sending.bytes {
+            Sent::Line(bytes) if !self.current(&bytes) => {
+                let name = &reference.protocol.message(kind).name;
+                return self.failure(&format!("memory was stale when it was read for {name}"));
+            }
+            Sent::Line(bytes) => {
+                self.line().operation = Memory::Idle;
+                Some(bytes)
+            }
+            Sent::None | Sent::Write => None,
+        };
+        let mut sends = reference.rom.sends.iter();
+        let circuit = sends
+            .find(|sent| sent.message == kind)
+            .map_or(0, |sent| sent.circuit);
+        let flight = (self.context).note_send(line_index, (HOME, REMOTE), kind);
+        self.line().messages.expected[circuit].push_back(Message {
+            kind,
+            bytes,
+            mask: u16::MAX,
+            flight,
+        });
+        Ok(())
+    }
+
+    fn memory(&self) -> Bytes {
+        self.context.lines[self.line_index].memory
+    }
+
+    fn set_memory(&mut self, _copy: &Bytes) -> Checked {
+        self.unsupported()
+    }
+
+    fn lock(&self) -> Permission {
+        let line = &self.context.lines[self.line_index];
+        line.lock_permission.unwrap_or(Permission::None)
+    }
+
+    fn store(&mut self, _from: Option<u8>, _whole: bool) -> Checked {
+        self.unsupported()
+    }
+
+    fn defer_write(&mut self, _from: Option<u8>, _whole: bool) -> Checked {
+        self.unsupported()
+    }
+
+    fn take_deferred_write(&mut self) -> Checked<(Option<u8>, bool)> {
+        self.unsupported()
+    }
+
+    fn start(&mut self, operation: MemoryOp<Bytes>) -> Checked {
+        let reference = self.context.reference.clone();
+        let line = self.line();
+        line.permission = match operation {
+            MemoryOp::Read => reference.read_permission(line),
+            _ => reference.rom.permissions[usize::from(line.home.state)],
+        };
+        if operation == MemoryOp::Read {
+            line.operation = Memory::ReadWanted;
+            return Ok(());
+        }
+        let Some(&Message {
+            bytes: Some(bytes),
+            mask,
+            ..
+        }) = self.message
+        else {
+            return self.failure("memory is written without data");
+        };
+        let words = reference.words;
+        if let MemoryOp::Write(copy) = &operation {
+            if !self.current(copy) {
+                return self.failure("the remote wrote back stale data");
+            }
+        } else {
+            // A write without caching is performed at this moment.
+            let latest = &mut self.line().latest;
+            for (word, &bytes) in bytes.iter().enumerate().take(words) {
+                let covered = covered(mask, word, words);
+                latest[word] = latest[word] & !covered | bytes & covered;
+            }
+        }
+        self.line().operation = Memory::WriteWanted(bytes, mask);
+        Ok(())
+    }
+
+    fn acknowledge(&mut self, operation: u8) -> Checked {
+        let reference = self.context.reference.clone();
+        self.context.record_operation_end();
+        let Some((pending, by_directory)) = self.line().pending_local.take() else {
+            return self.failure("no operation is outstanding to be acknowledged");
+        };
+        let Local { ensures, locks, .. } = reference.home.locals[usize::from(operation)];
+        let permission = self.context.permission(self.line_index);
+        if pending != operation || permission > ensures {
+            return self.failure(&format!(
+                "the remote has the permission {permission:?} when operation {operation} is acknowledged"
+            ));
+        }
+        if locks {
+            self.line().lock_permission = Some(ensures);
+        }
+        if !by_directory && reference.shape.endpoint.drives_local_ports() {
+            self.endpoint
+                .complete_operation(self.context, self.line_index)?;
+        } else if !by_directory {
+            self.line().answers.push(Answer {
+                unlock: false,
+                refused: false,
+                operation,
+            });
+        }
+        Ok(())
+    }
+
+    fn unlocked(&mut self) {
+        let line = self.line();
+        line.lock_permission = None;
+        line.lock_reported = false;
+        line.answers.push(Answer {
+            unlock: true,
+            refused: false,
+            operation: 0,
+        });
+    }
+}

@@ -1,0 +1,176 @@
+//! Reference state of a line.
+
+use crate::lockstep::model::CIRCUITS;
+use cohkit_base::sequence::{Sequence, Step};
+use cohkit_protocol::execute::Configuration;
+use cohkit_protocol::protocol::{MessageId, Permission};
+use std::collections::VecDeque;
+
+/// Maximum number of 64-bit words per line.
+pub(super) const WORDS: usize = 16;
+/// Contents of a line.
+pub(super) type Bytes = [u64; WORDS];
+
+/// Agents of a line's history.
+pub(super) const REMOTE: usize = 0;
+pub(super) const HOME: usize = 1;
+pub(super) const DEVICE: usize = 2;
+
+/// A message in flight or expected.
+#[derive(Clone, Debug)]
+pub(super) struct Message {
+    pub kind: MessageId,
+    pub bytes: Option<Bytes>,
+    pub mask: u16,
+    pub flight: u32,
+}
+
+/// An answer that the home has announced to the device.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Answer {
+    pub unlock: bool,
+    pub refused: bool,
+    pub operation: u8,
+}
+
+/// State of a line's memory operation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Memory {
+    Idle,
+    /// The home has started a read that is not yet visible at the AXI port.
+    ReadWanted,
+    Reading,
+    /// Memory has answered with these bytes.
+    Read(Bytes),
+    /// The home has started to write these bytes with this word mask.
+    WriteWanted(Bytes, u16),
+    Writing,
+    Written,
+}
+
+/// Messages about a line.
+#[derive(Default)]
+pub(super) struct LineMessages {
+    /// Messages sent and not yet consumed, in both directions.
+    pub in_flight: Vec<MessageId>,
+    /// Messages that have entered the home and are not yet consumed.
+    pub arrived: Vec<Message>,
+    /// Messages that must leave the home, by circuit.
+    pub expected: [VecDeque<Message>; CIRCUITS],
+    /// Number of messages on the link, and of messages at the home's ports.
+    pub on_link: usize,
+    pub at_ports: usize,
+    /// Earliest arrival cycle of the next message in ordered circuits, by direction and circuit.
+    pub earliest_arrival: [[u64; CIRCUITS]; 2],
+}
+
+/// Control of a line that is directed to a row, or whose memory answers late.
+#[derive(Default)]
+pub(super) struct Steering {
+    /// True while the line is directed to a row.
+    pub is_directed: bool,
+    /// True once a directed line has come to rest, so that messages are held back.
+    pub is_holding_messages: bool,
+    /// Held messages, each with its direction: true if it goes to the home.
+    pub held: Vec<(bool, Message)>,
+    /// True while memory withholds its answers; true once it may answer again.
+    pub is_memory_withheld: bool,
+    pub is_memory_resumed: bool,
+}
+
+/// Reference state of a line.
+pub(super) struct Line {
+    pub number: u64,
+    pub remote: Configuration,
+    pub copy: Bytes,
+    pub home: Configuration,
+    /// The pending local operation, and true if the directory started it.
+    pub pending_local: Option<(u8, bool)>,
+    /// Highest permission of the remote under the lock, if the line is locked.
+    pub lock_permission: Option<Permission>,
+    pub memory: Bytes,
+    pub latest: Bytes,
+    pub operation: Memory,
+    /// Permission that the remote receives with the read data, or retains after the write.
+    pub permission: Permission,
+    /// Local operations that have entered the home and are not yet consumed.
+    pub queued_locals: VecDeque<u8>,
+    pub unlocks: u32,
+    pub answers: Vec<Answer>,
+    /// True once the device knows that it holds the lock.
+    pub lock_reported: bool,
+    pub history: VecDeque<Step>,
+    pub messages: LineMessages,
+    pub steering: Steering,
+}
+
+impl Line {
+    /// Creates a line in its initial state, with these bytes in memory.
+    pub fn new(number: u64, remote: Configuration, home: Configuration, bytes: Bytes) -> Line {
+        Line {
+            number,
+            remote,
+            copy: [0; WORDS],
+            home,
+            pending_local: None,
+            lock_permission: None,
+            memory: bytes,
+            latest: bytes,
+            operation: Memory::Idle,
+            permission: Permission::None,
+            queued_locals: VecDeque::new(),
+            unlocks: 0,
+            answers: Vec::new(),
+            lock_reported: false,
+            history: VecDeque::new(),
+            messages: LineMessages::default(),
+            steering: Steering::default(),
+        }
+    }
+
+    /// Returns the recorded history.
+    pub fn sequence(&self) -> Sequence {
+        Sequence {
+            agents: vec!["remote".into(), "home".into(), "device".into()],
+            steps: self.history.iter().cloned().collect(),
+        }
+    }
+
+    /// True if the home has something to do on the line.
+    pub fn is_busy(&self) -> bool {
+        !self.messages.arrived.is_empty()
+            || self.messages.at_ports != 0
+            || !self.queued_locals.is_empty()
+            || self.pending_local.is_some()
+            || self.operation != Memory::Idle
+    }
+
+    /// True if the home has no further work on the line and all of its outputs have been observed.
+    pub fn has_settled(&self) -> bool {
+        self.messages.at_ports == 0
+            && self.messages.arrived.is_empty()
+            && self.queued_locals.is_empty()
+            && self.unlocks == 0
+            && self.answers.is_empty()
+            && self.messages.expected.iter().all(VecDeque::is_empty)
+            && match self.operation {
+                Memory::Idle => true,
+                // A burst that may continue completes by itself.
+                Memory::Reading | Memory::Writing => {
+                    self.steering.is_memory_withheld && !self.steering.is_memory_resumed
+                }
+                _ => false,
+            }
+    }
+
+    /// True if these bytes are those of the last write.
+    pub fn is_current(&self, bytes: &Bytes, words: usize) -> bool {
+        bytes[..words] == self.latest[..words]
+    }
+}
+
+/// Returns the bits of a word that are covered by a mask of sixteenths of the line.
+pub(super) fn covered(mask: u16, word: usize, words: usize) -> u64 {
+    let byte = |byte: usize| u64::from(mask >> ((8 * word + byte) * 16 / (8 * words)) & 1) * 0xff;
+    (0..8).fold(0, |bits, place| bits | byte(place) << (8 * place))
+}

@@ -1,0 +1,97 @@
+//! The circuits between remote and home, which delay and reorder messages.
+
+use super::context::Context;
+use super::line::Message;
+use crate::lockstep::model::CIRCUITS;
+use cohkit_protocol::protocol::{ChannelId, MessageId};
+use std::collections::BTreeMap;
+
+/// A message in flight: line, direction (true: to the home) and message.
+type Flying = (usize, bool, Message);
+
+/// The messages in flight between remote and home.
+#[derive(Default)]
+pub(super) struct Link {
+    /// By arrival cycle and sequence number.
+    messages: BTreeMap<(u64, u64), Flying>,
+    sequence: u64,
+}
+
+impl Link {
+    /// True if no message is in flight.
+    pub fn is_empty(&self) -> bool {
+        self.messages.is_empty()
+    }
+
+    /// Schedules the arrival of a message; messages of an ordered group arrive in order. The messages of a line that
+    /// holds messages wait.
+    pub fn send(
+        &mut self,
+        context: &mut Context,
+        line_index: usize,
+        to_home: bool,
+        message: Message,
+    ) {
+        let line = &mut context.lines[line_index];
+        if line.steering.is_holding_messages {
+            line.steering.held.push((to_home, message));
+            return;
+        }
+        line.messages.on_link += 1;
+        let (random, run, cycle) = (&mut context.random, &context.run, context.cycle);
+        // A random eighth of the messages has up to six times the latency.
+        let slowdown = if random.below(8) == 0 { 6 } else { 1 };
+        let mut arrival_cycle = match run.exact {
+            true => cycle + run.delay,
+            false => cycle + 1 + random.below(slowdown * run.delay),
+        };
+        let protocol = context.reference.protocol;
+        let channel = protocol.message(message.kind).channel;
+        if let Some(group) = protocol.order_of(ChannelId(channel.0)) {
+            let earliest =
+                &mut line.messages.earliest_arrival[usize::from(to_home)][group % CIRCUITS];
+            arrival_cycle = arrival_cycle.max(*earliest);
+            *earliest = arrival_cycle;
+        }
+        self.sequence += 1;
+        let flying = (line_index, to_home, message);
+        self.messages.insert((arrival_cycle, self.sequence), flying);
+    }
+
+    /// Removes a message that arrives in this cycle.
+    pub fn next_arrival(&mut self, context: &mut Context) -> Option<Flying> {
+        let entry = self.messages.first_entry()?;
+        if entry.key().0 > context.cycle {
+            return None;
+        }
+        let flying = entry.remove();
+        context.record_activity();
+        context.lines[flying.0].messages.on_link -= 1;
+        Some(flying)
+    }
+
+    /// Sends the messages that a line has held, and ends holding them.
+    pub fn release(&mut self, context: &mut Context, line_index: usize) {
+        let line = &mut context.lines[line_index];
+        line.steering.is_holding_messages = false;
+        for (to_home, message) in std::mem::take(&mut line.steering.held) {
+            self.send(context, line_index, to_home, message);
+        }
+    }
+}
+
+/// Removes the oldest held message of a kind.
+pub(super) fn take_held_message(
+    context: &mut Context,
+    line_index: usize,
+    to_home: bool,
+    kind: MessageId,
+) -> Message {
+    let held_messages = &mut context.lines[line_index].steering.held;
+    let index = held_messages
+        .iter()
+        .position(|(direction, message)| *direction == to_home && message.kind == kind);
+    held_messages
+        .remove(index.expect("the way begins with what is under way"))
+        .1
+}

@@ -1,0 +1,363 @@
+//! Resources of the home's units, as far as they are observable from outside: what an event may lack, and what it must
+//! lack.
+//!
+//! A resource is allocated by a step, which is observable. It is freed when the resulting message has left the unit.
+//! That becomes observable only later, at the home's ports; in between, the resource may be free or not.
+
+use super::context::Context;
+use super::reference::Reference;
+use crate::lockstep::shapes::Shape;
+use crate::rom;
+use cohkit_protocol::controller::Event;
+use rustc_hash::FxHashMap;
+
+/// Number of cycles after which a unit has certainly observed a transfer at the home's ports.
+const OBSERVATION_CYCLES: u64 = 16;
+
+/// Resource that an event can lack, in the order in which a unit reports it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum MissingResource {
+    /// A way of the directory.
+    Room,
+    /// A read entry.
+    Read,
+    /// An entry for a local operation, or a lock.
+    Local,
+    /// The buffer of a message that is sent without a memory operation.
+    Send,
+    /// A write entry; or the event yields to a response.
+    Write,
+}
+
+/// The use of a row by an event.
+#[derive(Clone, Copy)]
+pub(super) struct Use {
+    pub event: Event,
+    pub row: rom::Row,
+    /// State of the line before the row.
+    pub state: u16,
+    /// True if the event is the directory's own operation.
+    pub evict: bool,
+    /// True if the pending operation, which the row may complete, is the directory's own.
+    pub is_own_operation: bool,
+}
+
+impl Use {
+    fn is_memory_event(&self) -> bool {
+        matches!(self.event, Event::MemoryData(_) | Event::MemoryDone)
+    }
+
+    fn is_device_event(&self) -> bool {
+        matches!(self.event, Event::Local(_)) && !self.evict
+    }
+
+    /// True if the event may yield to a response that waits at the unit; memory events and responses never yield.
+    fn can_yield(&self, reference: &Reference) -> bool {
+        let is_response = |kind| !reference.is_request(kind);
+        self.row.memory == rom::Memory::Write
+            && !self.is_memory_event()
+            && !matches!(self.event, Event::Message(kind) if is_response(kind))
+    }
+
+    /// True if a message is sent although no memory operation has completed.
+    fn sends_immediately(&self) -> bool {
+        self.row.grant.is_some() && !self.is_memory_event()
+    }
+}
+
+/// End of the allocation of a resource.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum AllocationEnd {
+    /// Until the event for which it is allocated is handled.
+    Handled,
+    /// Until this message has left, or until the device has been notified.
+    Departed(u32),
+    Notified,
+    /// Until this cycle.
+    Cycle(u64),
+}
+
+/// Allocated resources of one kind: the line of each, and the end of its allocation.
+#[derive(Default)]
+struct Allocations(Vec<(usize, AllocationEnd)>);
+
+impl Allocations {
+    fn allocate(&mut self, line_index: usize, end: AllocationEnd) {
+        self.0.push((line_index, end));
+    }
+
+    /// Returns the number of resources that are certainly allocated, and of those that may be.
+    fn allocated(&mut self, cycle: u64) -> (usize, usize) {
+        self.0
+            .retain(|(_, allocation_end)| !matches!(allocation_end, AllocationEnd::Cycle(end) if *end < cycle));
+        let certain = self
+            .0
+            .iter()
+            .filter(|(_, until)| *until == AllocationEnd::Handled);
+        (certain.count(), self.0.len())
+    }
+
+    /// Changes the end of a line's allocation from `old_end` to `new_end`; `None` frees the resource.
+    fn change_end(
+        &mut self,
+        line_index: usize,
+        old_end: AllocationEnd,
+        new_end: Option<AllocationEnd>,
+    ) {
+        let allocation = self
+            .0
+            .iter()
+            .position(|&allocation| allocation == (line_index, old_end));
+        match (allocation, new_end) {
+            (Some(allocation), Some(new_end)) => self.0[allocation].1 = new_end,
+            (Some(allocation), None) => drop(self.0.remove(allocation)),
+            (None, _) => {}
+        }
+    }
+}
+
+/// Observable state of a unit.
+#[derive(Default)]
+struct Unit {
+    /// Outstanding requests that the home has not consumed.
+    requests: usize,
+    /// Other messages that have arrived and are not consumed.
+    responses: usize,
+    reads: Allocations,
+    writes: Allocations,
+    locals: Allocations,
+    immediate: Allocations,
+    locks: usize,
+    /// Number of lines in each set of the unit's directory.
+    sets: FxHashMap<u64, usize>,
+}
+
+/// The units of both slices.
+pub(super) struct Units {
+    units: Vec<Unit>,
+    /// Maximum number of outstanding requests of a unit.
+    max_requests: usize,
+}
+
+impl Units {
+    /// Creates idle units.
+    pub fn new(context: &Context) -> Units {
+        let reference = &context.reference;
+        let shape = &reference.shape;
+        // A directory with room for all lines needs no limit on requests. In a smaller one, a line may be resident
+        // whose upgrade is in flight. That upgrade must not be behind more requests than a unit can defer.
+        let mut sets: FxHashMap<u64, usize> = FxHashMap::default();
+        for line in &context.lines {
+            *sets
+                .entry(directory_set(reference, line.number))
+                .or_default() += 1;
+        }
+        let all_lines_fit = sets.values().all(|&lines| lines <= shape.ways);
+        Units {
+            units: (0..reference.units()).map(|_| Unit::default()).collect(),
+            max_requests: match all_lines_fit {
+                true => usize::MAX,
+                false => shape.waiting,
+            },
+        }
+    }
+
+    /// Records a request of the remote. Returns false if the unit has the maximum number of requests.
+    pub fn begin_request(&mut self, unit: usize) -> bool {
+        let requests = &mut self.units[unit].requests;
+        let is_possible = *requests < self.max_requests;
+        *requests += usize::from(is_possible);
+        is_possible
+    }
+
+    /// Records that a message has arrived at its unit.
+    pub fn record_arrival(&mut self, unit: usize, is_request: bool) {
+        if !is_request {
+            self.units[unit].responses += 1;
+        }
+    }
+
+    /// Records that a unit has consumed a message.
+    pub fn record_consumption(&mut self, unit: usize, is_request: bool) {
+        match is_request {
+            true => self.units[unit].requests -= 1,
+            false => self.units[unit].responses -= 1,
+        }
+    }
+
+    /// Records that a unit has dropped an illegal event. Illegal requests are not counted.
+    pub fn record_drop(&mut self, unit: usize, is_request: bool) {
+        if !is_request {
+            self.units[unit].responses -= 1;
+        }
+    }
+
+    /// Returns the resources that an event may lack, in order, and true if it certainly lacks the last of them.
+    pub fn missing_resources(
+        &mut self,
+        context: &Context,
+        line_index: usize,
+        used: &Use,
+    ) -> (Vec<MissingResource>, bool) {
+        let reference = &context.reference;
+        let set = directory_set(reference, context.lines[line_index].number);
+        let Shape {
+            reads,
+            writes,
+            locals,
+            waiting,
+            ways,
+            ..
+        } = reference.shape;
+        let cycle = context.cycle;
+        let resources = &mut self.units[context.unit(line_index)];
+        let can_yield = resources.responses > 0 && used.can_yield(reference);
+        let is_full = |kind: &mut Allocations, capacity: usize| {
+            let (is_certain, is_possible) = kind.allocated(cycle);
+            (is_certain >= capacity, is_possible >= capacity)
+        };
+        let never = (false, false);
+        let mut missing_resources = Vec::new();
+        let mut record_missing = |resource, (is_certain, is_possible): (bool, bool)| {
+            if is_possible {
+                missing_resources.push(resource);
+            }
+            is_certain
+        };
+        let is_new_line = used.state == 0 && used.row.next != 0;
+        let no_way = is_new_line && resources.sets.get(&set).is_some_and(|&lines| lines >= ways);
+        let no_read = match used.row.memory {
+            rom::Memory::Read => is_full(&mut resources.reads, reads),
+            _ => never,
+        };
+        let no_local = match used.event {
+            Event::Local(operation) => {
+                let no_lock = used.is_device_event()
+                    && used.row.effect == rom::Effect::Take
+                    && reference.rom.locking[usize::from(operation)]
+                    && resources.locks >= waiting;
+                let (is_certain, is_possible) = is_full(&mut resources.locals, locals);
+                (is_certain || no_lock, is_possible || no_lock)
+            }
+            _ => never,
+        };
+        let no_send = match used.sends_immediately() {
+            true => is_full(&mut resources.immediate, 1),
+            false => never,
+        };
+        let no_write = match used.row.memory {
+            rom::Memory::Write => {
+                let (is_certain, is_possible) = is_full(&mut resources.writes, writes);
+                (is_certain, is_possible || can_yield)
+            }
+            _ => never,
+        };
+        let is_certain = record_missing(MissingResource::Room, (no_way, no_way))
+            || record_missing(MissingResource::Read, no_read)
+            || record_missing(MissingResource::Local, no_local)
+            || record_missing(MissingResource::Send, no_send)
+            || record_missing(MissingResource::Write, no_write);
+        (missing_resources, is_certain)
+    }
+
+    /// Updates the resources after an event was consumed or refused. `flight` identifies the message that was granted.
+    pub fn update(
+        &mut self,
+        context: &Context,
+        line_index: usize,
+        used: &Use,
+        flight: Option<u32>,
+    ) {
+        let reference = &context.reference;
+        let set = directory_set(reference, context.lines[line_index].number);
+        // An endpoint observes the result directly; each unit has its turn to report it.
+        let notified = match reference.shape.endpoint.drives_local_ports() {
+            true => {
+                let turns = reference.units() as u64;
+                AllocationEnd::Cycle(context.cycle + OBSERVATION_CYCLES + turns)
+            }
+            false => AllocationEnd::Notified,
+        };
+        let resources = &mut self.units[context.unit(line_index)];
+        let row = &used.row;
+        if row.effect == rom::Effect::Refuse {
+            if used.is_device_event() {
+                resources.locals.allocate(line_index, notified);
+            }
+            return;
+        }
+        let departure = flight.map(AllocationEnd::Departed);
+        match used.event {
+            Event::MemoryData(_) => {
+                resources
+                    .reads
+                    .change_end(line_index, AllocationEnd::Handled, departure)
+            }
+            Event::MemoryDone => {
+                resources
+                    .writes
+                    .change_end(line_index, AllocationEnd::Handled, departure)
+            }
+            Event::Unlock => resources.locks = resources.locks.saturating_sub(1),
+            Event::Local(operation) => {
+                resources
+                    .locals
+                    .allocate(line_index, AllocationEnd::Handled);
+                let locks = reference.rom.locking[usize::from(operation)];
+                resources.locks += usize::from(used.is_device_event() && locks);
+            }
+            _ => {}
+        }
+        if row.acknowledge && used.event != Event::Unlock {
+            let end = (!used.is_own_operation).then_some(notified);
+            resources
+                .locals
+                .change_end(line_index, AllocationEnd::Handled, end);
+        }
+        match row.memory {
+            rom::Memory::Read => resources.reads.allocate(line_index, AllocationEnd::Handled),
+            rom::Memory::Write => resources
+                .writes
+                .allocate(line_index, AllocationEnd::Handled),
+            rom::Memory::None => {}
+        }
+        if let (true, Some(departure)) = (used.sends_immediately(), departure) {
+            resources.immediate.allocate(line_index, departure);
+        }
+        let lines = resources.sets.entry(set).or_default();
+        match (used.state, row.next) {
+            (0, 0) => {}
+            (0, _) => *lines += 1,
+            (_, 0) => *lines -= 1,
+            _ => {}
+        }
+    }
+
+    /// Frees resources after a message has left the home.
+    pub fn free_departed(&mut self, context: &Context, line_index: usize, flight: u32) {
+        let observed = Some(AllocationEnd::Cycle(context.cycle + OBSERVATION_CYCLES));
+        let resources = &mut self.units[context.unit(line_index)];
+        for kind in [
+            &mut resources.reads,
+            &mut resources.writes,
+            &mut resources.immediate,
+        ] {
+            kind.change_end(line_index, AllocationEnd::Departed(flight), observed);
+        }
+    }
+
+    /// Frees the resource of a local operation after the device was notified.
+    pub fn free_local(&mut self, context: &Context, line_index: usize) {
+        let observed = Some(AllocationEnd::Cycle(context.cycle + OBSERVATION_CYCLES));
+        self.units[context.unit(line_index)].locals.change_end(
+            line_index,
+            AllocationEnd::Notified,
+            observed,
+        );
+    }
+}
+
+/// Returns the set of the directory that a line belongs to, over all units.
+fn directory_set(reference: &Reference, number: u64) -> u64 {
+    number % ((reference.units() as u64) << reference.shape.set_bits)
+}

@@ -1,0 +1,10 @@
+//! Limits on the structure of the crate's source.
+
+use cohkit_testing::structure::{sources, violations};
+use std::collections::BTreeSet;
+
+#[test]
+fn types_and_functions_are_small() {
+    let sources = sources(env!("CARGO_MANIFEST_DIR"));
+    assert_eq!(violations(&sources, &[]), BTreeSet::new());
+}

@@ -1,0 +1,505 @@
+//! Rows of the home: their effects on lines, memory, messages and the device.
+
+use cohkit_base::sequence::Action;
+use std::ops::Range;
+
+use super::super::caches::check_inclusion;
+use super::super::program::number_of;
+use super::*;
+use crate::simulation::event_prefetch::prefetch_receiver;
+
+/// An input that the home takes, and the transition of its row.
+#[derive(Clone, Copy)]
+pub(crate) struct TakenInput<'m> {
+    pub work: Work,
+    pub line: Line,
+    pub message: Option<&'m Message>,
+    pub before: ConfigurationId,
+    pub transition: &'m Transition,
+}
+
+impl Home {
+    /// Applies the transition of an input that the home takes.
+    #[inline(always)]
+    pub fn apply_transition(&mut self, env: &mut HomeEnvironment, input: &TakenInput) {
+        let TakenInput {
+            work,
+            line,
+            message,
+            before,
+            transition,
+        } = *input;
+        let tables = env.context.tables;
+        let home = tables.home_of(line);
+        self.executor.commit_registers(&mut env.context, home);
+        let mut next_line = None;
+        if let (Work::Message(index), Some(message)) = (work, message) {
+            next_line = (env.interconnect).take_message(&mut env.context, index, message);
+        }
+        env.context.observe(Fact::TakenAtHome {
+            work,
+            line,
+            message,
+        });
+        self.record_local(env, work);
+        if let Some(message) = message {
+            self.record_message(env.context.tables, message);
+        }
+        if transition.next != before {
+            self.directory.set(line, transition.next);
+            if let Some(application) = &mut env.application {
+                let program = &self.executor.program;
+                let change = (before, transition.next);
+                application.notify_permission_change(&mut env.context, program, line, change);
+            }
+        }
+        for act in transition.acts() {
+            let act = self.executor.program.act(act);
+            self.execute_act(env, input, act);
+        }
+        if let Some(message) = message {
+            self.release_message(env, message, transition);
+        }
+        self.observe_state(&mut env.context, line, transition.next);
+        self.return_waiting_inputs(env, tables.unit_of(line), line);
+        if let Some(next_line) = next_line {
+            self.return_waiting_inputs(env, tables.unit_of(next_line), next_line);
+        }
+    }
+
+    /// Records that the home takes a local operation or an unlock.
+    #[inline(always)]
+    fn record_local(&mut self, env: &mut HomeEnvironment, work: Work) {
+        match work {
+            Work::Local(line, _) => {
+                let is_of_device = self.upper_level.is_none() && env.application.is_none();
+                if is_of_device && !self.is_directory_eviction(line) {
+                    env.device.current = Some(Operation {
+                        line,
+                        locked: false,
+                    });
+                }
+            }
+            Work::Unlock(line) => {
+                let locks = &mut env.context.local.locks;
+                match &mut self.upper_level {
+                    // The device no longer uses the line from here on.
+                    None => env.device.release_lock(line, locks),
+                    Some(above) => above.begin_unlock(line, locks),
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Records that the home takes a message: the answer to a forward, or bytes of a write that are kept.
+    #[inline(always)]
+    fn record_message(&mut self, tables: &Tables, message: &Message) {
+        let kind = tables.kind_of(message);
+        let unit = &mut self.units[tables.unit_of(message.line)];
+        if kind.class == Some(Class::Answer)
+            && unit.unanswered_forwards > 0
+            && unit.forwarded_line == message.line
+        {
+            unit.unanswered_forwards -= 1;
+        }
+        if kind.store && self.executor.program.keeps_store_bytes {
+            (unit.deferred_stores).push(Store::from_message(message, kind));
+        }
+    }
+
+    /// Releases the bytes of a message that the home has taken. A store whose bytes are dropped must be outstanding.
+    #[inline(always)]
+    fn release_message(
+        &mut self,
+        env: &mut HomeEnvironment,
+        message: &Message,
+        transition: &Transition,
+    ) {
+        let (program, line) = (&self.executor.program, message.line);
+        let kind = env.context.tables.kind_of(message);
+        let keeps_bytes = |act| matches!(program.act(act), Act::WriteMemory | Act::DeferStore);
+        let is_dropped =
+            kind.store && !program.keeps_store_bytes && !transition.acts().any(keeps_bytes);
+        if kind.line || is_dropped {
+            env.context.contents.data.release(message.copy);
+        }
+        if is_dropped && !(env.caches).has_outstanding_store(&env.context, message.from, line) {
+            let name = env.context.agent_name(message.from);
+            let text = format!("a store that {name} has completed is not performed");
+            let property = env.context.contents.oracle.store_property();
+            env.context.fail(property, line, text);
+        }
+    }
+
+    /// Reports the state of a line.
+    #[inline(always)]
+    fn observe_state(&self, context: &mut Context, line: Line, configuration: ConfigurationId) {
+        let home = context.tables.home_of(line);
+        (self.executor).observe_state(context, (HOME, line), home, configuration);
+    }
+
+    /// Executes one act of a row.
+    #[inline(always)]
+    fn execute_act(&mut self, env: &mut HomeEnvironment, input: &TakenInput, act: Act) {
+        let (line, message) = (input.line, input.message);
+        let times = &env.context.tables.times;
+        let latency = match input.work {
+            Work::Read(_) | Work::Written(_) => times.resume,
+            _ => times.latency,
+        };
+        let ready = env.context.now() + latency;
+        match act {
+            Act::Send { .. } => self.send_from_row(env, input, act, ready),
+            Act::StartRead => {
+                if !self.defer_memory_read(line, input.transition) {
+                    self.units[env.context.tables.unit_of(line)].reads_in_flight += 1;
+                    self.read_memory(env, ready, line, input.transition);
+                }
+            }
+            Act::StartWrite => {
+                self.write_back(env, line, message);
+                self.start_write(env, ready, input, None);
+            }
+            Act::StartStore { whole } => {
+                let words = self.commit_store(env, line, Some(whole));
+                self.start_write(env, ready, input, words);
+            }
+            Act::WriteMemory => {
+                (env.memory).operate_for_unit(&mut env.context, ready, line);
+                let stored = message.map(|message| (message, env.context.tables.kind_of(message)));
+                match stored.filter(|(_, kind)| kind.store) {
+                    Some((message, kind)) => {
+                        let store = Store::from_message(message, kind);
+                        self.perform_store(env, store, store.is_whole_line);
+                    }
+                    None => self.write_back(env, line, message),
+                }
+            }
+            Act::DeferStore => self.defer_store(env, line, message),
+            Act::CommitDeferred => {
+                (env.memory).operate_for_unit(&mut env.context, ready, line);
+                self.commit_store(env, line, None);
+            }
+            Act::Acknowledge(_) if self.take_directory_eviction(line) => {}
+            Act::Acknowledge(local) => self.complete_local_operation(env, line, local),
+            Act::AcknowledgeUnlock => match &mut self.upper_level {
+                Some(above) => above.end_unlock(line),
+                None if env.application.is_some() => {}
+                None => env.device.end_operation(&mut env.context),
+            },
+            Act::Done | Act::BulkTransition { .. } => {
+                let text = "the home executes an action that only a cache can execute";
+                env.context
+                    .fail(FailureKind::Meaningless, line, text.into());
+            }
+        }
+    }
+
+    /// Sends the message of an act, at once or, with a clocked home, when the message leaves the RTL.
+    #[inline(always)]
+    fn send_from_row(
+        &mut self,
+        env: &mut HomeEnvironment,
+        input: &TakenInput,
+        act: Act,
+        mut ready: Time,
+    ) {
+        let Act::Send {
+            message: kind,
+            to,
+            fields,
+        } = act
+        else {
+            return;
+        };
+        let (line, tables) = (input.line, env.context.tables);
+        let message_kind = &tables.kinds[kind.index()];
+        let mut copy = Copy::UNTOUCHED;
+        if message_kind.line {
+            copy = env.memory.copy(line);
+            env.context.contents.data.share(copy);
+            env.context.check_single_use(line, kind.index(), copy);
+            if !matches!(input.work, Work::Read(_)) {
+                if message_kind.is_single_use {
+                    env.context.check_memory_read(line);
+                }
+                // Memory is accessed without a delay in the controller's terms. Its latency is added here.
+                ready = (env.memory).operate_for_unit(&mut env.context, ready, line);
+            }
+        }
+        if message_kind.class == Some(Class::Forward) && tables.declares_responses {
+            let unit = &mut self.units[tables.unit_of(line)];
+            unit.unanswered_forwards += 1;
+            unit.forwarded_line = line;
+        }
+        let message = Message {
+            line: tables.line_of(kind, line, to),
+            copy,
+            kind,
+            from: HOME,
+            to: number_of(to),
+            // The sending home, for messages between homes.
+            word: tables.home_of(line) as u16,
+            words: 0,
+            fields,
+            credit: false,
+            flight: 0,
+        };
+        if let Some(message) = self.hold_message(message) {
+            self.send(env, message, ready);
+        }
+    }
+
+    /// Sends a message that is ready at `ready`, and prefetches what its receiver accesses first.
+    #[inline]
+    pub fn send(&mut self, env: &mut HomeEnvironment, message: Message, ready: Time) {
+        let ways = &env.caches.ways;
+        prefetch_receiver(&env.context, &message, ways, &self.directory, env.memory);
+        env.interconnect.send(&mut env.context, message, ready);
+    }
+}
+
+/// Memory.
+impl Home {
+    /// Starts a read by memory, or by the application that serves the line.
+    pub fn read_memory(
+        &mut self,
+        env: &mut HomeEnvironment,
+        ready: Time,
+        line: Line,
+        transition: &Transition,
+    ) {
+        if let Some(application) = serving_application(&mut env.application, line) {
+            let program = &mut self.executor.program;
+            return application.present_read(&mut env.context, program, ready, line, transition);
+        }
+        let end = (env.memory).operate_for_unit(&mut env.context, ready, line);
+        env.context
+            .observe(Fact::OperationStarted { line, write: false });
+        env.context.schedule(end, KernelEvent::Read(line));
+    }
+
+    /// Starts the memory write of a row, or defers it until the RTL requests it. `words` are the only words written;
+    /// `None` means all.
+    fn start_write(
+        &mut self,
+        env: &mut HomeEnvironment,
+        ready: Time,
+        input: &TakenInput,
+        words: Option<Range<u16>>,
+    ) {
+        let (line, next) = (input.line, input.transition.next);
+        if !self.defer_memory_write(&env.context, line, next, words) {
+            self.units[env.context.tables.unit_of(line)].writes_in_flight += 1;
+            self.write_memory(env, ready, line, next);
+        }
+    }
+
+    /// Starts a write by memory, or by the application that serves the line.
+    pub fn write_memory(
+        &mut self,
+        env: &mut HomeEnvironment,
+        ready: Time,
+        line: Line,
+        next: ConfigurationId,
+    ) {
+        if let Some(application) = serving_application(&mut env.application, line) {
+            let copy = env.memory.copy(line);
+            let program = &self.executor.program;
+            return application.present_write(&mut env.context, program, ready, (line, copy), next);
+        }
+        let end = (env.memory).operate_for_unit(&mut env.context, ready, line);
+        env.context
+            .observe(Fact::OperationStarted { line, write: true });
+        env.context.schedule(end, KernelEvent::Written(line));
+    }
+
+    /// Writes the line that a message carries back to memory.
+    fn write_back(&mut self, env: &mut HomeEnvironment, line: Line, message: Option<&Message>) {
+        let Some(message) = message.filter(|m| env.context.tables.kind_of(m).line) else {
+            let text = "the home writes memory without data".to_string();
+            return env.context.fail(FailureKind::Meaningless, line, text);
+        };
+        let data = &mut env.context.contents.data;
+        let copy = data.share(message.copy);
+        env.memory.set_copy(data, line, copy);
+        if let Some(above) = &mut self.upper_level {
+            above.notify_written(line);
+        }
+        if let Some(application) = &mut env.application {
+            application.record_write_back(line);
+        }
+    }
+
+    /// Keeps the bytes of a write until the home writes them.
+    fn defer_store(&mut self, env: &mut HomeEnvironment, line: Line, message: Option<&Message>) {
+        let tables = env.context.tables;
+        let store_message = message.map(|message| (message, tables.kind_of(message)));
+        let stores = &mut self.units[tables.unit_of(line)].deferred_stores;
+        match store_message.filter(|(_, kind)| kind.store) {
+            Some((message, kind)) if stores.iter().all(|store| store.line != line) => {
+                stores.push(Store::from_message(message, kind));
+            }
+            _ => {
+                let text = "the home defers a store without a free slot".to_string();
+                env.context.fail(FailureKind::Meaningless, line, text);
+            }
+        }
+    }
+
+    /// Writes the bytes that a unit has kept of a write: the whole line if `is_whole_line`, or the words present.
+    /// Returns the words if only a part is written.
+    fn commit_store(
+        &mut self,
+        env: &mut HomeEnvironment,
+        line: Line,
+        is_whole_line: Option<bool>,
+    ) -> Option<Range<u16>> {
+        let unit = env.context.tables.unit_of(line);
+        let stores = &mut self.units[unit].deferred_stores;
+        let Some(position) = stores.iter().position(|store| store.line == line) else {
+            let text = "the home commits a deferred store that it does not have".to_string();
+            env.context.fail(FailureKind::Meaningless, line, text);
+            return None;
+        };
+        let store = stores.remove(position);
+        self.perform_store(env, store, is_whole_line.unwrap_or(store.is_whole_line))
+    }
+
+    /// Performs a cache's write at memory. Returns the words if only a part is written.
+    fn perform_store(
+        &mut self,
+        env: &mut HomeEnvironment,
+        store: Store,
+        is_whole_line: bool,
+    ) -> Option<Range<u16>> {
+        if let Some(above) = &mut self.upper_level {
+            above.notify_written(store.line);
+        }
+        store.perform(env, is_whole_line)
+    }
+}
+
+/// Local operations of the agent behind the home: the device, the application, or the cache above.
+impl Home {
+    /// Presents a local operation or an unlock to its unit.
+    pub fn present_local(&mut self, env: &mut HomeEnvironment, work: Work, line: Line) {
+        if self.clocked.is_some() {
+            return self.submit_local(&mut env.context, line, work);
+        }
+        let request = matches!(work, Work::Local(..));
+        self.present(env, work, line, None, request);
+    }
+
+    /// Completes a local operation at the home, and checks the permissions it guarantees.
+    fn complete_local_operation(&mut self, env: &mut HomeEnvironment, line: Line, local: u8) {
+        let context = &mut env.context;
+        let Some(operation) = context.tables.locals.get(local as usize) else {
+            let text = "an unknown operation is acknowledged".into();
+            return context.fail(FailureKind::Meaningless, line, text);
+        };
+        let (ensures, name) = (operation.ensures, &operation.name);
+        context.tally.counters.locals[0] += 1;
+        if context.is_traced(line) {
+            let what = format!("acknowledges {name}");
+            context.note(HOME, line, Action::Does { what });
+        }
+        context.check_memory(line, env.memory.copy(line), "is given to the device");
+        // The oracle does not track the permissions of a single caching agent.
+        let oracle_agrees =
+            env.caches.count() > 1 && context.contents.oracle.highest_permission(line) <= ensures;
+        for cache in env.caches.agents().filter(|_| !oracle_agrees) {
+            let permission = env.caches.permission(cache, line);
+            if permission > ensures {
+                let text = format!(
+                    "{} may {permission} after {name}",
+                    context.agent_name(cache)
+                );
+                context.fail(FailureKind::SingleWriter, line, text);
+            }
+        }
+        if !self.defer_acknowledgement(line, local) {
+            self.notify_device(env, line, local);
+        }
+    }
+
+    /// Notifies the agent behind the home of a completed local operation.
+    pub fn notify_device(&mut self, env: &mut HomeEnvironment, line: Line, local: u8) {
+        let context = &mut env.context;
+        let Some(operation) = context.tables.locals.get(local as usize) else {
+            return;
+        };
+        let (ensures, locks) = (operation.ensures, operation.locks);
+        if let Some(above) = &mut self.upper_level {
+            above.notify_locked(line, &mut context.local.locks);
+        } else if let Some(application) = &mut env.application {
+            application.acknowledge(context, env.frontend, line, ensures, locks);
+        } else if locks {
+            context.local.locks.lock(line, ensures);
+            env.device.use_line(context, line);
+        } else {
+            env.device.end_operation(context);
+        }
+    }
+}
+
+/// Coupling with the level above.
+impl Home {
+    /// Handles a change of the permission or copy of the cache above.
+    pub fn handle_change_above(
+        &mut self,
+        env: &mut HomeEnvironment,
+        line: Line,
+        permission: Permission,
+        copy: Copy,
+    ) {
+        let Some(above) = &mut self.upper_level else {
+            return;
+        };
+        let previous = above.permissions.get(line);
+        above.permissions.set(line, permission);
+        let data = &mut env.context.contents.data;
+        let copy = match permission {
+            Permission::None => Copy::UNTOUCHED,
+            _ => data.share(copy),
+        };
+        env.memory.set_copy(data, line, copy);
+        if permission < previous {
+            for cache in env.caches.agents() {
+                let cache_permission = env.caches.permission(cache, line);
+                let cache_line = (cache, line);
+                let above = &above.permissions;
+                check_inclusion(&mut env.context, above, cache_line, cache_permission);
+            }
+        } else if permission > previous {
+            let unit = env.context.tables.unit_of(line);
+            self.return_waiting_inputs(env, unit, line);
+        }
+    }
+
+    /// Handles a recall by the level above, after which caches here keep at most permission `remaining`.
+    pub fn handle_recall(&mut self, env: &mut HomeEnvironment, line: Line, remaining: Permission) {
+        let Some(operation) = hierarchy::recalls(&env.context.tables.locals, remaining) else {
+            let text = format!(
+                "no local operation of the lower level locks the line and leaves {remaining:?}"
+            );
+            return env.context.fail(FailureKind::Meaningless, line, text);
+        };
+        if let Some(above) = &mut self.upper_level {
+            above.request_lock(line, remaining);
+        }
+        self.present_local(env, Work::Local(line, operation), line);
+    }
+}
+
+/// Returns the application if it answers the home's reads of `line` and accepts its writes.
+#[inline]
+fn serving_application<'a>(
+    application: &'a mut Option<&mut Application>,
+    line: Line,
+) -> Option<&'a mut Application> {
+    application
+        .as_deref_mut()
+        .filter(|application| application.serves(line))
+}

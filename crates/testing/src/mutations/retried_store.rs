@@ -1,0 +1,21 @@
+//! ECI in which a store to an exclusive clean line first gives up write permission, and is retried in S.
+
+/// Returns the changed text of ECI.
+pub fn retried_store(eci: &str) -> String {
+    let mut text = eci.to_string();
+    for (from, to) in [
+        (
+            "  E                    | store                    |                           | M      # silent\n",
+            "  E | store | send DemoteClean, retry | S\n",
+        ),
+        // It must come to an end there.
+        (
+            "  IE SE IU             | DataExclusive            |                           | E\n",
+            "  IE | DataExclusive | | E\n  SE IU | DataExclusive | | M\n",
+        ),
+    ] {
+        assert!(text.contains(from), "`{from}`");
+        text = text.replacen(from, to, 1);
+    }
+    text
+}

@@ -1,0 +1,360 @@
+//! Quantities of machines with their units, as people write them: `70ns`, `19.6GiB/s`, `128KiB`, `5 cycles at 322MHz`.
+//!
+//! [`parse`] and [`show`] convert between text and whole numbers in base units. A [`Quantity`] is a value with its
+//! plausible range and its source. [`Time`] is simulated time, in picoseconds.
+//!
+//! The crate does not know any other crate of the workspace: neither machines nor the files that describe them.
+//!
+//! ```
+//! use cohkit_units::{parse, show, Quantity, Unit};
+//!
+//! assert_eq!(parse("5 cycles at 322MHz", Unit::Picoseconds), Ok(15_528));
+//! assert_eq!(show(15_528, Unit::Picoseconds), "15.528ns");
+//! let error = parse("70", Unit::Picoseconds).unwrap_err();
+//! assert_eq!(error, "has no unit: write it like `70ns` (units: ps, ns, us, ms, s)");
+//!
+//! // 64 bytes take 4 ns at 16 GB/s.
+//! let bandwidth = Quantity::given(parse("16GB/s", Unit::BytesPerSecond).unwrap(), "measured");
+//! assert_eq!(bandwidth.time_of(64), 4_000);
+//! ```
+
+/// A point in time or a duration, in picoseconds.
+pub type Time = u64;
+
+/// Picoseconds in a nanosecond.
+pub const NANOSECOND: Time = 1_000;
+/// Picoseconds in a second.
+pub const SECOND: Time = 1_000_000_000_000;
+
+/// Unit of a quantity.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Unit {
+    /// Picoseconds.
+    Picoseconds,
+    /// Bytes per second.
+    BytesPerSecond,
+    /// Bytes.
+    Bytes,
+    /// A number of things.
+    Count,
+}
+
+/// One quantity of a machine.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Quantity {
+    /// Value in use, in the unit of the quantity's row.
+    pub value: u64,
+    /// Lowest and highest plausible value. Both equal the value if a source gives it.
+    pub range: (u64, u64),
+    /// Source of the value, in words.
+    pub origin: String,
+}
+
+impl Quantity {
+    /// Creates a value that a source gives.
+    pub fn given(value: u64, origin: &str) -> Quantity {
+        Quantity {
+            value,
+            range: (value, value),
+            origin: origin.into(),
+        }
+    }
+
+    /// Creates a value that no source gives, with its plausible range.
+    pub fn assumed(value: u64, range: (u64, u64), origin: &str) -> Quantity {
+        Quantity {
+            value,
+            range,
+            origin: origin.into(),
+        }
+    }
+
+    /// Time that `bytes` take at this rate, in picoseconds, rounded up. The quantity is in bytes per second; 0 stands
+    /// for an unlimited bandwidth and takes no time.
+    pub fn time_of(&self, bytes: u32) -> Time {
+        match self.value {
+            0 => 0,
+            rate => (u128::from(bytes) * u128::from(SECOND)).div_ceil(u128::from(rate)) as Time,
+        }
+    }
+}
+
+/// Names of units, each with the numerator and denominator of its size in the base unit. Base units are picoseconds,
+/// bytes, bytes per second, and hertz.
+const TIMES: [(&str, u128, u128); 5] = [
+    ("ps", 1, 1),
+    ("ns", 1_000, 1),
+    ("us", 1_000_000, 1),
+    ("ms", 1_000_000_000, 1),
+    ("s", 1_000_000_000_000, 1),
+];
+const SIZES: [(&str, u128, u128); 8] = [
+    ("B", 1, 1),
+    ("kB", 1_000, 1),
+    ("MB", 1_000_000, 1),
+    ("GB", 1_000_000_000, 1),
+    ("KiB", 1 << 10, 1),
+    ("MiB", 1 << 20, 1),
+    ("GiB", 1 << 30, 1),
+    ("TiB", 1 << 40, 1),
+];
+const RATES: [(&str, u128, u128); 10] = [
+    ("B/s", 1, 1),
+    ("kB/s", 1_000, 1),
+    ("MB/s", 1_000_000, 1),
+    ("GB/s", 1_000_000_000, 1),
+    ("KiB/s", 1 << 10, 1),
+    ("MiB/s", 1 << 20, 1),
+    ("GiB/s", 1 << 30, 1),
+    ("kb/s", 1_000, 8),
+    ("Mb/s", 1_000_000, 8),
+    ("Gb/s", 1_000_000_000, 8),
+];
+const FREQUENCIES: [(&str, u128, u128); 4] = [
+    ("Hz", 1, 1),
+    ("kHz", 1_000, 1),
+    ("MHz", 1_000_000, 1),
+    ("GHz", 1_000_000_000, 1),
+];
+
+/// Parses a number with a unit. Returns it in the base unit, rounded to the nearest.
+///
+/// # Errors
+/// A clause that follows a key, with the problem and the known units: "has no unit: write ...".
+pub fn parse(text: &str, unit: Unit) -> Result<u64, String> {
+    let text = text.trim();
+    if unit == Unit::Picoseconds {
+        if let Some((cycles, frequency)) = text.split_once("at") {
+            return parse_cycles(cycles.trim(), frequency.trim());
+        }
+    }
+    match unit {
+        Unit::Count => parse_count(text),
+        Unit::Picoseconds => parse_scaled(text, &TIMES, "70ns"),
+        Unit::Bytes => parse_scaled(text, &SIZES, "128KiB"),
+        Unit::BytesPerSecond => parse_scaled(text, &RATES, "19.6GiB/s"),
+    }
+}
+
+fn parse_count(text: &str) -> Result<u64, String> {
+    text.parse()
+        .map_err(|_| format!("is a count: `{text}` is not a whole number without a unit"))
+}
+
+fn parse_cycles(cycles: &str, frequency: &str) -> Result<u64, String> {
+    let number = cycles
+        .strip_suffix("cycles")
+        .or(cycles.strip_suffix("cycle"))
+        .ok_or_else(|| format!("counts `{cycles}`: write it like `5 cycles at 322MHz`"))?;
+    let (digits, point) = parse_decimal(number.trim())?;
+    let hertz = parse_scaled(frequency, &FREQUENCIES, "322MHz")?;
+    if hertz == 0 {
+        return Err("has a clock of 0 Hz".into());
+    }
+    let picoseconds = digits
+        .checked_mul(1_000_000_000_000)
+        .ok_or("is too large")?;
+    divide_rounded(
+        picoseconds,
+        point.checked_mul(u128::from(hertz)).ok_or("is too large")?,
+    )
+}
+
+fn parse_scaled(text: &str, units: &[(&str, u128, u128)], example: &str) -> Result<u64, String> {
+    let end = text
+        .find(|c: char| !c.is_ascii_digit() && c != '.')
+        .unwrap_or(text.len());
+    let (number, word) = (&text[..end], text[end..].trim());
+    let names = || {
+        units
+            .iter()
+            .map(|unit| unit.0)
+            .collect::<Vec<_>>()
+            .join(", ")
+    };
+    if number.is_empty() {
+        return Err(format!(
+            "is not a number with a unit: write it like `{example}`"
+        ));
+    }
+    if word.is_empty() {
+        return Err(format!(
+            "has no unit: write it like `{example}` (units: {})",
+            names()
+        ));
+    }
+    let Some(&(_, numerator, denominator)) = units.iter().find(|unit| unit.0 == word) else {
+        return Err(format!(
+            "has the unknown unit `{word}` (units: {})",
+            names()
+        ));
+    };
+    let (digits, point) = parse_decimal(number)?;
+    let value = digits.checked_mul(numerator).ok_or("is too large")?;
+    divide_rounded(value, point * denominator)
+}
+
+/// Parses a decimal number. Returns its digits and a power of ten as divisor.
+fn parse_decimal(text: &str) -> Result<(u128, u128), String> {
+    let (integer_part, fraction) = text.split_once('.').unwrap_or((text, ""));
+    let not_a_number = || format!("starts with `{text}`, which is not a number");
+    if integer_part.is_empty() || fraction.contains('.') || fraction.len() > 12 {
+        return Err(not_a_number());
+    }
+    let digits = format!("{integer_part}{fraction}")
+        .parse()
+        .map_err(|_| not_a_number())?;
+    Ok((digits, 10u128.pow(fraction.len() as u32)))
+}
+
+fn divide_rounded(value: u128, divisor: u128) -> Result<u64, String> {
+    let raised = value.checked_add(divisor / 2).ok_or("is too large")?;
+    u64::try_from(raised / divisor).map_err(|_| "is too large".to_string())
+}
+
+/// Formats a number in the base unit: in the largest unit in which three decimals are exact.
+pub fn show(value: u64, unit: Unit) -> String {
+    let in_largest_unit = |units: &[(&str, u128, u128)]| {
+        let is_fitting = |unit: &&(&str, u128, u128)| unit.2 == 1 && u128::from(value) >= unit.1;
+        let mut fitting: Vec<_> = units.iter().filter(is_fitting).collect();
+        fitting.sort_by_key(|unit| std::cmp::Reverse(unit.1));
+        let mut texts = fitting.into_iter().map(|(name, numerator, _)| {
+            let rounded = (u128::from(value) * 1000 + numerator / 2) / numerator;
+            format!("{}{name}", format_thousandths(rounded))
+        });
+        let exact = texts.find(|text| parse(text, unit) == Ok(value));
+        exact.unwrap_or_else(|| format!("{value}{}", units[0].0))
+    };
+    match unit {
+        Unit::Count => value.to_string(),
+        Unit::Picoseconds => in_largest_unit(&TIMES),
+        Unit::Bytes => in_largest_unit(&SIZES),
+        Unit::BytesPerSecond => in_largest_unit(&RATES),
+    }
+}
+
+fn format_thousandths(value: u128) -> String {
+    let text = format!("{}.{:03}", value / 1000, value % 1000);
+    text.trim_end_matches('0').trim_end_matches('.').to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_with_units() {
+        for (text, unit, value) in [
+            ("70ns", Unit::Picoseconds, 70_000),
+            ("3.1 ns", Unit::Picoseconds, 3_100),
+            ("0.5us", Unit::Picoseconds, 500_000),
+            ("5 cycles at 322MHz", Unit::Picoseconds, 15_528),
+            ("1 cycle at 2.0GHz", Unit::Picoseconds, 500),
+            ("10Gb/s", Unit::BytesPerSecond, 1_250_000_000),
+            ("19.6GiB/s", Unit::BytesPerSecond, 21_045_339_750),
+            ("128KiB", Unit::Bytes, 131_072),
+            ("64", Unit::Count, 64),
+        ] {
+            assert_eq!(parse(text, unit), Ok(value), "{text}");
+        }
+    }
+
+    #[test]
+    fn number_errors_are_explained() {
+        for (text, unit, expected) in [
+            (
+                "70",
+                Unit::Picoseconds,
+                "has no unit: write it like `70ns` (units: ps, ns, us, ms, s)",
+            ),
+            (
+                "70GiB",
+                Unit::Picoseconds,
+                "has the unknown unit `GiB` (units: ps, ns, us, ms, s)",
+            ),
+            (
+                "ns",
+                Unit::Picoseconds,
+                "is not a number with a unit: write it like `70ns`",
+            ),
+            (
+                "1.2.3ns",
+                Unit::Picoseconds,
+                "starts with `1.2.3`, which is not a number",
+            ),
+            (
+                "-5ns",
+                Unit::Picoseconds,
+                "is not a number with a unit: write it like `70ns`",
+            ),
+            (
+                "34028236692093846346337460743176821145.5ps",
+                Unit::Picoseconds,
+                "is too large",
+            ),
+            ("99999999999999999999s", Unit::Picoseconds, "is too large"),
+            (
+                "64B",
+                Unit::Count,
+                "is a count: `64B` is not a whole number without a unit",
+            ),
+            (
+                "5 at 322MHz",
+                Unit::Picoseconds,
+                "counts `5`: write it like `5 cycles at 322MHz`",
+            ),
+            ("5 cycles at 0Hz", Unit::Picoseconds, "has a clock of 0 Hz"),
+        ] {
+            assert_eq!(parse(text, unit), Err(expected.to_string()), "{text}");
+        }
+    }
+
+    #[test]
+    fn numbers_are_shown_in_the_unit_that_suits() {
+        for (text, unit) in [
+            ("1.5ns", Unit::Picoseconds),
+            ("18.636ns", Unit::Picoseconds),
+            ("9.8GiB/s", Unit::BytesPerSecond),
+            ("17.064GB/s", Unit::BytesPerSecond),
+            ("0B", Unit::Bytes),
+            ("512B", Unit::Bytes),
+            ("3KiB", Unit::Bytes),
+            ("32GiB", Unit::Bytes),
+        ] {
+            assert_eq!(
+                parse(text, unit).map(|value| show(value, unit)),
+                Ok(text.into())
+            );
+        }
+    }
+
+    #[test]
+    fn printed_quantities_round_trip() {
+        for value in [
+            0,
+            1,
+            999,
+            1_000,
+            15_528,
+            70_000,
+            3_100,
+            1 << 30,
+            21_045_339_750,
+            u64::MAX,
+        ] {
+            for unit in [
+                Unit::Picoseconds,
+                Unit::Bytes,
+                Unit::BytesPerSecond,
+                Unit::Count,
+            ] {
+                assert_eq!(
+                    parse(&show(value, unit), unit),
+                    Ok(value),
+                    "{}",
+                    show(value, unit)
+                );
+            }
+        }
+    }
+}

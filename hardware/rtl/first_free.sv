@@ -1,0 +1,20 @@
+// The first free entry of several, known a cycle late; the last entry if no other is free.
+//
+// The delay is safe in a unit: only the unit takes entries, and at most one in several cycles.
+
+module first_free #(
+  parameter int unsigned Size = 2,
+
+  localparam int unsigned PlaceWidth = home_pkg::bits(Size)
+) (
+  input  logic                  clk_i,
+  input  logic [Size-1:0]       used_i,
+  output logic                  full_o,   // all entries are in use
+  output logic [PlaceWidth-1:0] place_o
+);
+  always_ff @(posedge clk_i) begin
+    full_o  <= used_i == '1;
+    place_o <= PlaceWidth'(Size - 1);
+    for (int i = int'(Size) - 2; i >= 0; i--) if (!used_i[i]) place_o <= PlaceWidth'(unsigned'(i));
+  end
+endmodule : first_free
