@@ -49,7 +49,7 @@ BLIND_PREDICTIONS = {
     "enzian.rpc_payload.throughput.lines.best": "259.387MiB/s",
 }
 
-# Those of them that are published as numbers.
+# Numbers among the published results.
 PUBLISHED = {
     "enzian.shared_table.fpga.0": "45.5M/s",
     "enzian.shared_table.fpga.100": "2.5M/s",

@@ -10,7 +10,7 @@
 //! and cores with their programs, all in time.
 //!
 //! The crate does not know coherence protocols, `check` or `engine`: no agent of the machine takes part in coherence.
-//! Of `cohkit_sim` the crate uses the model of DRAM and the reader of machine files alone.
+//! The only parts of `cohkit_sim` that it uses are the model of DRAM and the reader of machine files.
 //!
 //! ```
 //! use cohkit_nearmemory::{HostResponse, Kind, Notice, Scratchpad};

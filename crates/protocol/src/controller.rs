@@ -280,6 +280,13 @@ impl Access {
         }
     }
 
+    /// Returns true if `permission` lets the agent perform the access in its own copy. Fences, and accesses that only
+    /// give up or write back, perform nothing there.
+    pub fn is_permitted_by(self, permission: Permission) -> bool {
+        let needed = self.needs();
+        needed > Permission::None && permission >= needed
+    }
+
     /// Returns true if the access needs no row in a state with the permission: the agent performs it in its own copy.
     pub fn is_performed_in_place(self) -> bool {
         matches!(self, Access::Load | Access::Store | Access::Atomic)

@@ -141,23 +141,7 @@ fn rows(remote: &Controller, access: Access, state: usize) -> impl Iterator<Item
 
 /// True if an access needs no row in a state, because it is performed in place.
 pub(super) fn hits(access: Access, state: &State) -> bool {
-    access.is_performed_in_place() && is_permitted(access, state.permission)
-}
-
-/// True if the permission allows the access to be performed.
-fn is_permitted(access: Access, permission: Permission) -> bool {
-    match access {
-        Access::Load | Access::ReadOnce | Access::Acquire => permission >= Permission::Read,
-        Access::Store
-        | Access::WriteLine
-        | Access::WritePartial
-        | Access::Release
-        | Access::WriteBack
-        | Access::Atomic => permission == Permission::Write,
-        Access::Evict | Access::Demote | Access::Clean | Access::Fence | Access::AcquireFence => {
-            false
-        }
-    }
+    access.is_performed_in_place() && access.is_permitted_by(state.permission)
 }
 
 pub(super) fn has_done(body: &[Statement]) -> bool {
@@ -251,7 +235,7 @@ impl<'p> AccessFlow<'p> {
     pub fn goal(&self, state: usize) -> Goal {
         let remote = &self.protocol.remote;
         let definition = &remote.states[state];
-        let is_performable = is_permitted(self.access, definition.permission);
+        let is_performable = self.access.is_permitted_by(definition.permission);
         match self.access {
             Access::Load | Access::Store | Access::Atomic if is_performable => Goal::Always,
             Access::Evict

@@ -216,15 +216,8 @@ impl<'c> Accesses<'c> {
     fn is_performed_in(&self, access: Access, state: StateId) -> bool {
         let permission = self.controller.states[state.index()].permission;
         match access {
-            Access::Load | Access::ReadOnce | Access::Acquire => permission >= Permission::Read,
-            Access::Store
-            | Access::WriteLine
-            | Access::WritePartial
-            | Access::Release
-            | Access::WriteBack
-            | Access::Atomic => permission == Permission::Write,
-            Access::Fence | Access::AcquireFence => false,
             Access::Evict | Access::Demote | Access::Clean => self.can_start_from(state),
+            _ => access.is_permitted_by(permission),
         }
     }
 
