@@ -1,8 +1,10 @@
-//! Foundations that all crates share: typed positions in lists, wording of reports, message sequences, memory hints.
+//! Foundations that all crates share: typed positions in lists, wording of reports, message sequences, memory hints,
+//! a large stack.
 //!
 //! [`index!`] declares the type of the positions in one list. [`words`] has counts with nouns and suggestions for
 //! misspelt names. A [`sequence::Sequence`] is a list of messages and local actions among named agents, before any
 //! chart draws it. [`mod@memory`] gives hints about memory to the processor and the operating system.
+//! [`deep_stack`] has room for deep recursion.
 //!
 //! The crate does not know any other crate of the workspace: neither protocols nor models, no time and no files.
 //!
@@ -19,6 +21,7 @@
 //! assert_eq!(did_you_mean("PutX", messages), "did you mean `PutM`? ");
 //! ```
 
+pub mod deep_stack;
 mod index;
 pub mod memory;
 pub mod sequence;

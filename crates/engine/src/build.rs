@@ -38,6 +38,7 @@ impl Builder {
                 agents: Vec::new(),
                 trace_renderer: None,
                 interchangeable: None,
+                deeply_nested: false,
             },
         }
     }

@@ -80,7 +80,8 @@ const MAX_BLOCKED_RULES: usize = 1000;
 
 /// Explains a counterexample to [`Property::NoDeadlock`], [`Property::Drain`], [`Property::Liveness`] or
 /// [`Property::HigherLayer`].
-/// Returns `None` for other properties, whose last step is the explanation, and for a trace of another model.
+/// Returns `None` for other properties, whose last step is the explanation, for a trace of another model, and for a
+/// model that is [deeply nested](Model::deeply_nested).
 /// `write` renders a condition of the model in the reader's notation.
 pub fn explain(
     model: &Model,
@@ -89,6 +90,10 @@ pub fn explain(
     trace: &Trace,
     write: &dyn Fn(&Model, &Expr) -> String,
 ) -> Option<Explanation> {
+    // A reader cannot use a condition that is nested so deeply.
+    if model.deeply_nested {
+        return None;
+    }
     if !matches!(
         property,
         Property::NoDeadlock | Property::Drain | Property::Liveness(_) | Property::HigherLayer(_)

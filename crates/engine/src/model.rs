@@ -13,6 +13,7 @@
 use crate::number::Arithmetic;
 pub use crate::number::{Number, UNDEFINED};
 use crate::trace_events::TraceEvents;
+use cohkit_base::deep_stack::run_on_deep_stack;
 use std::fmt;
 
 cohkit_base::index!(
@@ -83,6 +84,8 @@ pub struct Model {
     pub trace_renderer: Option<&'static dyn TraceRenderer>,
     /// Ranges that name interchangeable things, if any.
     pub interchangeable: Option<SymmetricType>,
+    /// Whether expressions or statements are nested so deeply that recursion over them needs a large stack.
+    pub deeply_nested: bool,
 }
 
 /// Numbers that are used like the values of a scalarset: only to distinguish things of one kind.
@@ -666,6 +669,14 @@ impl std::error::Error for ModelError {}
 impl Model {
     /// The widest possible [`Model::numbers`]: all 64-bit integers except [`UNDEFINED`].
     pub const NUMBERS: (Number, Number) = (Number::MIN + 1, Number::MAX);
+
+    /// Runs a function that recurses over expressions or statements, on a stack that is large enough.
+    pub fn with_enough_stack<T: Send>(&self, f: impl FnOnce() -> T + Send) -> T {
+        match self.deeply_nested {
+            true => run_on_deep_stack(f),
+            false => f(),
+        }
+    }
 
     /// Structure of a type.
     pub fn ty(&self, id: TypeId) -> &Type {

@@ -32,6 +32,10 @@ pub enum Style {
 
 /// The options with which Rumur decides the same properties as [`cohkit_engine::check`].
 pub fn rumur_options(model: &Model, style: Style) -> Vec<&'static str> {
+    model.with_enough_stack(|| find_rumur_options(model, style))
+}
+
+fn find_rumur_options(model: &Model, style: Style) -> Vec<&'static str> {
     let mut options = vec!["--symmetry-reduction", "off"];
     // Rumur computes in the smallest type that holds the values of variables and the literals, and reports an amount
     // below zero as an error there. No option selects 64 bits, but a constant of that size does.
@@ -124,6 +128,10 @@ fn passes_by_reference(model: &Model) -> Option<&str> {
 /// # Errors
 /// A construct of the model that Rumur does not support.
 pub fn print(model: &Model, style: Style) -> Result<String, String> {
+    model.with_enough_stack(|| print_recursively(model, style))
+}
+
+fn print_recursively(model: &Model, style: Style) -> Result<String, String> {
     for named in &model.types {
         if let Type::Multiset { .. } = named.ty {
             return Err(format!(

@@ -30,6 +30,7 @@
 //! assert_eq!(rules, ["increment"; 3]); // 0, 1, 2, 3
 //! ```
 
+use cohkit_base::deep_stack::run_on_deep_stack;
 use cohkit_engine::model::Model;
 
 mod ast;
@@ -88,11 +89,44 @@ fn read_as(
     dialect: Dialect,
     is_strict: bool,
 ) -> Result<ReadOutput, Vec<Diagnostic>> {
+    let options = (dialect, is_strict);
+    match read_to_depth(name, text, options, parser::MAX_SHALLOW_DEPTH) {
+        Ok(result) => result,
+        Err(TooDeep(_)) => {
+            run_on_deep_stack(
+                || match read_to_depth(name, text, options, parser::MAX_DEPTH) {
+                    Ok(mut result) => {
+                        if let Ok(output) = &mut result {
+                            output.model.deeply_nested = true;
+                        }
+                        result
+                    }
+                    Err(TooDeep(errors)) => Err(errors),
+                },
+            )
+        }
+    }
+}
+
+/// The errors of a text that is nested too deeply.
+struct TooDeep(Vec<Diagnostic>);
+
+/// Reads a text that is nested up to `max_depth`.
+fn read_to_depth(
+    name: &str,
+    text: &str,
+    (dialect, is_strict): (Dialect, bool),
+    max_depth: u32,
+) -> Result<Result<ReadOutput, Vec<Diagnostic>>, TooDeep> {
     let mut sink = diagnostic::Sink::default();
     let mut model = None;
     if lexer::check_readable(text, &mut sink) {
         let tokens = lexer::lex(text, dialect, &mut sink);
-        let items = parser::Parser::new(text, &tokens, dialect, &mut sink).file();
+        let mut parser = parser::Parser::new(text, &tokens, dialect, &mut sink, max_depth);
+        let items = parser.file();
+        if parser.is_too_deep {
+            return Err(TooDeep(sink.finish().0));
+        }
         model = Some(lower::lower(
             name,
             text,
@@ -103,10 +137,10 @@ fn read_as(
     }
     let has_errors = sink.has_errors();
     let (errors, warnings) = sink.finish();
-    match model {
+    Ok(match model {
         Some(model) if !has_errors => Ok(ReadOutput { model, warnings }),
         _ => Err(errors),
-    }
+    })
 }
 
 /// Parses a number; `None` if it does not fit 64 bits.

@@ -12,7 +12,7 @@ pub fn undefined_read(text: &str, dialect: Dialect) -> Option<Diagnostic> {
         return None;
     }
     let model = read_as("", text, dialect, true).ok()?.model;
-    let read = first_undefined_read(&model)?;
+    let read = model.with_enough_stack(|| first_undefined_read(&model))?;
     let line = text.lines().nth((read.line as usize).checked_sub(1)?)?;
     let start = line.as_ptr() as usize - text.as_ptr() as usize;
     let statement = line.trim();

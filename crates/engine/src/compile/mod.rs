@@ -64,6 +64,15 @@ pub(crate) fn compile_with_node_limit(
     uniform_stores: UniformStores,
     max_nodes: usize,
 ) -> Program {
+    model.with_enough_stack(|| compile_recursively(model, notes, uniform_stores, max_nodes))
+}
+
+fn compile_recursively(
+    model: &Model,
+    notes: bool,
+    uniform_stores: UniformStores,
+    max_nodes: usize,
+) -> Program {
     let mut program =
         compile_without_short_circuit(model, notes, uniform_stores.clone(), Vec::new(), max_nodes);
     // Values of a scalarset have no order. An error for one value must therefore not depend on whether another value

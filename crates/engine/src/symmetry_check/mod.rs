@@ -73,6 +73,10 @@ pub type UniformStores = BTreeMap<VariableId, Vec<Vec<Place>>>;
 /// Finds all asymmetric uses of scalarsets in a valid model. Also returns the stores of loops that must be checked at
 /// run time.
 pub fn asymmetric_uses(model: &Model) -> (Vec<AsymmetricUse>, UniformStores) {
+    model.with_enough_stack(|| find_asymmetric_uses(model))
+}
+
+fn find_asymmetric_uses(model: &Model) -> (Vec<AsymmetricUse>, UniformStores) {
     let all_sets: Vec<TypeId> = (0..model.types.len() as u32).map(TypeId).collect();
     let all_sets: Vec<TypeId> = all_sets.into_iter().filter(|&t| is_set(model, t)).collect();
     if all_sets.is_empty() {

@@ -20,10 +20,13 @@ pub enum Kind {
     Aggregate(TypeId),
 }
 
+/// Number of indices within indices up to which [`Model::spell`] spells a place.
+const MAX_SPELT_INDICES: u32 = 8;
+
 impl Model {
     /// All errors of the model. The engine requires a model without errors.
     pub fn validate(&self) -> Vec<ModelError> {
-        validate(self)
+        self.with_enough_stack(|| validate(self))
     }
 
     /// Kind of the values of a type.
@@ -55,8 +58,13 @@ impl Model {
             })
     }
 
-    /// Text of a place for messages; [`Variable::spoken_name`] replaces it.
+    /// Text of a place for messages; [`Variable::spoken_name`] replaces it. Computed indices, and places nested in more
+    /// than eight indices, are spelt `...`.
     pub fn spell(&self, place: &Place) -> String {
+        self.spell_in_indices(place, 0)
+    }
+
+    fn spell_in_indices(&self, place: &Place, depth: u32) -> String {
         let variable = self.variable(place.variable);
         if let Some(spoken_name) = &variable.spoken_name {
             return spoken_name.clone();
@@ -65,19 +73,21 @@ impl Model {
         for step in &place.path {
             match step {
                 Step::Field(name) => text = format!("{text}.{name}"),
-                Step::Index(e) => text = format!("{text}[{}]", self.spell_index(e)),
+                Step::Index(e) => text = format!("{text}[{}]", self.spell_index(e, depth + 1)),
             }
         }
         text
     }
 
-    fn spell_index(&self, e: &Expr) -> String {
+    fn spell_index(&self, e: &Expr, depth: u32) -> String {
         match e {
             Expr::Int(n) => n.to_string(),
             Expr::Bool(b) => b.to_string(),
             Expr::Label(ty, n) => self.show(*ty, (*n).into()),
-            Expr::Read(place) | Expr::Peek(place) => self.spell(place),
-            Expr::Line(_, e) | Expr::Convert(_, e) => self.spell_index(e),
+            Expr::Read(place) | Expr::Peek(place) if depth <= MAX_SPELT_INDICES => {
+                self.spell_in_indices(place, depth)
+            }
+            Expr::Line(_, e) | Expr::Convert(_, e) => self.spell_index(e, depth),
             _ => "...".into(),
         }
     }

@@ -8,7 +8,7 @@ impl<'t> Lowering<'t, '_> {
             expr,
             kind,
             ty: None,
-            place: None,
+            access: None,
             is_undefined: false,
             span,
         })
@@ -19,14 +19,14 @@ impl<'t> Lowering<'t, '_> {
         // CMurphi compares undefined values of these types.
         let allows_undefined = matches!(self.model.ty(ty), Type::Scalarset(_) | Type::Union(_));
         let expr = match allows_undefined && !self.is_strict {
-            true => M::Peek(place.clone()),
-            false => M::Read(place.clone()),
+            true => M::Peek(place),
+            false => M::Read(place),
         };
         Typed {
             expr,
             kind: self.model.kind_of_type(ty),
             ty: Some(ty),
-            place: Some((place, access)),
+            access: Some(access),
             is_undefined: false,
             span,
         }
@@ -50,7 +50,7 @@ impl<'t> Lowering<'t, '_> {
                     expr: M::Call(id, arguments),
                     kind: self.model.kind_of_type(ty),
                     ty: Some(ty),
-                    place: None,
+                    access: None,
                     is_undefined: false,
                     span: e.span,
                 })
@@ -75,7 +75,7 @@ impl<'t> Lowering<'t, '_> {
             ExprKind::IsUndefined(a) => {
                 let typed = self.expr(a)?;
                 let is_simple = !matches!(typed.kind, Kind::Aggregate(_));
-                match typed.place {
+                match typed.into_place() {
                     Some((place, _)) if is_simple => {
                         Self::simple_value(M::IsUndefined(place), Kind::Bool, e.span)
                     }
@@ -98,7 +98,7 @@ impl<'t> Lowering<'t, '_> {
     fn is_member(&mut self, a: &Expr<'t>, ty: &TypeExpr<'t>, span: Span) -> Option<Typed> {
         let (typed, to) = (self.expr(a), self.type_expr(ty));
         let (typed, to) = (typed?, to?);
-        if typed.place.is_none() {
+        if typed.access.is_none() {
             self.require_dialect(
                 Dialect::Rumur,
                 a.span,
@@ -146,12 +146,13 @@ impl<'t> Lowering<'t, '_> {
     /// A multiset with its capacity.
     pub(super) fn multiset(&mut self, e: &Expr<'t>) -> Option<(Place, u32)> {
         let typed = self.expr(e)?;
-        if let (Some((place, _)), Some(ty)) = (typed.place, typed.ty) {
-            if let Type::Multiset { capacity, .. } = self.model.ty(ty) {
-                return Some((place, *capacity));
+        let kind = self.kind_name(typed.kind);
+        if let Some(Type::Multiset { capacity, .. }) = typed.ty.map(|ty| self.model.ty(ty)) {
+            let capacity = *capacity;
+            if let Some((place, _)) = typed.into_place() {
+                return Some((place, capacity));
             }
         }
-        let kind = self.kind_name(typed.kind);
         self.error(e.span, format!("a multiset is needed here, not {kind}"));
         None
     }
@@ -205,7 +206,7 @@ impl<'t> Lowering<'t, '_> {
                     expr: M::Undefined(TypeId::BOOL),
                     kind: Kind::Bool,
                     ty: None,
-                    place: None,
+                    access: None,
                     is_undefined: true,
                     span: name.span,
                 })
@@ -251,11 +252,11 @@ impl<'t> Lowering<'t, '_> {
 
     /// The place of an expression of which a field or an element is accessed; reports an error for a value.
     fn require_place(&mut self, typed: Typed) -> Option<(Place, Access)> {
-        if typed.place.is_none() {
+        if typed.access.is_none() {
             self.error(typed.span, "only variables have parts")
                 .label("this is a value");
         }
-        typed.place
+        typed.into_place()
     }
 
     fn index(&mut self, base: &Expr<'t>, index: &Expr<'t>, span: Span) -> Option<Typed> {
@@ -268,7 +269,7 @@ impl<'t> Lowering<'t, '_> {
                 Some(self.read_place(place.at(e), access, element, span))
             }
             Some(Type::Multiset { element, .. }) => {
-                if !matches!(position.place, Some((_, Access::Slot))) {
+                if !matches!(position.access, Some(Access::Slot)) {
                     self.error(
                         index.span,
                         "a multiset's elements have no order, so no index",
@@ -399,8 +400,10 @@ impl<'t> Lowering<'t, '_> {
         description: &str,
     ) -> Option<M> {
         let mut typed = self.expr(e)?;
-        if let Some((place, _)) = &typed.place {
-            typed.expr = M::Peek(place.clone());
+        if let (M::Read(place), Some(_)) = (&mut typed.expr, typed.access) {
+            let variable = place.variable;
+            let path = std::mem::take(&mut place.path);
+            typed.expr = M::Peek(Place { variable, path });
         }
         self.coerce(typed, target_type, description)
     }
@@ -847,7 +850,8 @@ impl<'t> Lowering<'t, '_> {
                 .map(Argument::Value);
         }
         let typed = self.expr(e)?;
-        let Some((place, access)) = typed.place else {
+        let actual_type = typed.ty;
+        let Some((place, access)) = typed.into_place() else {
             self.error(
                 e.span,
                 format!("{description} must be a variable, for it is declared `var`"),
@@ -865,9 +869,9 @@ impl<'t> Lowering<'t, '_> {
             );
             return None;
         }
-        if typed.ty != Some(ty) {
+        if actual_type != Some(ty) {
             let expected_type = self.model.types[ty.index()].name.clone();
-            let actual_type = typed.ty.map(|ty| self.model.types[ty.index()].name.clone());
+            let actual_type = actual_type.map(|ty| self.model.types[ty.index()].name.clone());
             self.error(
                 e.span,
                 format!("{description} must be of its very type, `{expected_type}`"),

@@ -74,11 +74,21 @@ struct Typed {
     kind: Kind,
     /// Its exact type, if it has one.
     ty: Option<TypeId>,
-    /// Its place, if it is a variable, a field or an element.
-    place: Option<(Place, Access)>,
+    /// Access to its place, if `expr` reads a variable, a field or an element.
+    access: Option<Access>,
     /// True for the word `undefined`.
     is_undefined: bool,
     span: Span,
+}
+
+impl Typed {
+    /// Its place, if it is a variable, a field or an element.
+    fn into_place(self) -> Option<(Place, Access)> {
+        match (self.expr, self.access) {
+            (M::Read(place) | M::Peek(place), Some(access)) => Some((place, access)),
+            _ => None,
+        }
+    }
 }
 
 /// Changes of a function, except those of its own variables.

@@ -33,7 +33,8 @@ impl<'t> Lowering<'t, '_> {
             self.error(typed.span, "`undefined` gets no other name");
             return None;
         }
-        if let (Some((place, access)), Some(ty)) = (typed.place, typed.ty) {
+        if let (Some(access), Some(ty)) = (typed.access, typed.ty) {
+            let (place, _) = typed.into_place()?;
             // Names of loops are constants, and so are their aliases.
             if matches!(access, Access::Loop | Access::Slot) && place.path.is_empty() {
                 self.declare(name, Meaning::Variable(place.variable, access));

@@ -105,7 +105,7 @@ impl<'t> Lowering<'t, '_> {
             StmtKind::MultisetRemove(index, multiset) => {
                 let (slot, place) = (self.expr(index), self.changed_multiset(multiset));
                 let (slot, (place, _)) = (slot?, place?);
-                if !matches!(slot.place, Some((_, Access::Slot))) {
+                if !matches!(slot.access, Some(Access::Slot)) {
                     self.error(index.span, "`multisetremove` takes the name of a slot")
                         .label("this is none")
                         .note("`choose` gives names to slots");
@@ -224,7 +224,7 @@ impl<'t> Lowering<'t, '_> {
     /// CMurphi adds only variables of exactly the element's type.
     fn require_exact_element(&mut self, e: &Expr<'t>, expected_type: TypeId) {
         let Some(typed) = self.expr(e) else { return };
-        if typed.place.is_none() || typed.ty != Some(expected_type) {
+        if typed.access.is_none() || typed.ty != Some(expected_type) {
             let expected_type = self.model.types[expected_type.index()].name.clone();
             self.error(
                 e.span,
@@ -253,7 +253,8 @@ impl<'t> Lowering<'t, '_> {
     fn target(&mut self, e: &Expr<'t>, action: &str) -> Option<(Place, TypeId)> {
         let typed = self.expr(e)?;
         let span = typed.span;
-        let (Some((place, access)), Some(ty)) = (typed.place, typed.ty) else {
+        let ty = typed.ty;
+        let (Some((place, access)), Some(ty)) = (typed.into_place(), ty) else {
             self.error(span, format!("only variables can be {action}"))
                 .label("this is a value");
             return None;

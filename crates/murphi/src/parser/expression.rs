@@ -49,11 +49,8 @@ impl<'t> Parser<'t, '_> {
         depths: &[u32],
     ) -> ParseResult<Expr<'t>> {
         let depth = 1 + depths.iter().copied().max().unwrap_or(0);
-        if depth > MAX_DEPTH {
-            self.sink
-                .error(span, "this expression has too many parts")
-                .label(format!("nested more than {MAX_DEPTH} deep"));
-            return Err(ReportedError);
+        if depth > self.max_depth {
+            return Err(self.report_depth(span, "this expression has too many parts"));
         }
         Ok(Expr { span, kind, depth })
     }

@@ -19,8 +19,11 @@ pub(super) struct ReportedError;
 
 type ParseResult<T> = Result<T, ReportedError>;
 
-/// Maximum nesting depth.
-const MAX_DEPTH: u32 = 300;
+/// Maximum nesting depth of a text that can be read on any stack.
+pub(super) const MAX_SHALLOW_DEPTH: u32 = 300;
+
+/// Maximum nesting depth of a text that is read on a large stack.
+pub(super) const MAX_DEPTH: u32 = 10_000;
 
 pub(super) struct Parser<'t, 's> {
     text: &'t str,
@@ -29,6 +32,9 @@ pub(super) struct Parser<'t, 's> {
     dialect: Dialect,
     sink: &'s mut Sink,
     depth: u32,
+    max_depth: u32,
+    /// Whether the text exceeds `max_depth`.
+    pub is_too_deep: bool,
 }
 
 impl<'t, 's> Parser<'t, 's> {
@@ -37,6 +43,7 @@ impl<'t, 's> Parser<'t, 's> {
         tokens: &'s [(Token, Span)],
         dialect: Dialect,
         sink: &'s mut Sink,
+        max_depth: u32,
     ) -> Self {
         Parser {
             text,
@@ -45,6 +52,8 @@ impl<'t, 's> Parser<'t, 's> {
             dialect,
             sink,
             depth: 0,
+            max_depth,
+            is_too_deep: false,
         }
     }
 
@@ -139,13 +148,19 @@ impl<'t, 's> Parser<'t, 's> {
         }
     }
 
+    /// Reports that something exceeds the maximum depth.
+    fn report_depth(&mut self, span: Span, message: &str) -> ReportedError {
+        self.is_too_deep = true;
+        self.sink
+            .error(span, message)
+            .label(format!("at most {} levels", self.max_depth));
+        ReportedError
+    }
+
     fn nested<T>(&mut self, f: impl FnOnce(&mut Self) -> ParseResult<T>) -> ParseResult<T> {
-        if self.depth == MAX_DEPTH {
+        if self.depth == self.max_depth {
             let span = self.span();
-            self.sink
-                .error(span, "this is nested too deeply")
-                .label(format!("at most {MAX_DEPTH} levels"));
-            return Err(ReportedError);
+            return Err(self.report_depth(span, "this is nested too deeply"));
         }
         self.depth += 1;
         let result = f(self);

@@ -242,12 +242,8 @@ impl<'t> Parser<'t, '_> {
             let condition = self.expr()?;
             self.expect_key(Keyword::Then)?;
             let body = self.block()?;
-            if cases.len() as u32 == MAX_DEPTH {
-                self.sink.error(
-                    condition.span,
-                    format!("more than {MAX_DEPTH} cases in one `if`"),
-                );
-                return Err(ReportedError);
+            if cases.len() as u32 == self.max_depth {
+                return Err(self.report_depth(condition.span, "this `if` has too many cases"));
             }
             cases.push((condition, body));
             if !self.is_key(Keyword::Elsif) {

@@ -474,3 +474,78 @@ fn ten_thousand_joined_conditions_are_supported() {
         );
     }
 }
+
+/// Generated models nest conditions, cases and statements more deeply than people do.
+#[test]
+fn ten_thousand_levels_of_nesting_are_supported() {
+    let nested =
+        |n: usize, open: &str, inner: &str, close: &str| open.repeat(n) + inner + &close.repeat(n);
+    let rule = |guard: String| format!("rule {guard} ==> begin x := (x + 1) % 4; end;");
+    let body = |body: String| {
+        format!("rule true ==> begin x := (x + 1) % 4; {body} end; invariant x < 4;")
+    };
+    let levels = |n: usize| -> Vec<(&str, String)> {
+        vec![
+            ("parentheses", rule(nested(n, "(", "x < 4", ")"))),
+            ("sums", rule(format!("x{} < 4", " + 0".repeat(n)))),
+            ("negations", rule(nested(n, "!", "(x < 4)", ""))),
+            ("implications", rule("x < 4 -> ".repeat(n) + "x < 4")),
+            (
+                "conditions",
+                body(format!("x := {}x;", "x = 9 ? 0 : ".repeat(n / 2))),
+            ),
+            ("indices", rule(nested(n, "a[", "x", "]") + " < 4")),
+            (
+                "cases",
+                body(format!(
+                    "if x = 9 then {} end;",
+                    "elsif x = 8 then x := 0; ".repeat(n)
+                )),
+            ),
+            ("statements", body(nested(n, "if x < 4 then ", "", "end; "))),
+            (
+                "quantifiers",
+                rule(nested(n / 2, "forall i: one do ", "x < 4", " end")),
+            ),
+        ]
+    };
+    let text = |part: &str| {
+        format!(
+            "type one: 1..1; t: 0..3; var x: t; a: array [t] of t;
+            startstate begin x := 0; for i: t do a[i] := i; end; end; {part}"
+        )
+    };
+    for (name, part) in levels(9_980) {
+        let model = read(name, &text(&part), Dialect::Any)
+            .unwrap_or_else(|errors| panic!("{name}: {}", errors[0].message))
+            .model;
+        let report = run(&model, &Options::default());
+        assert_eq!(
+            (report.outcome, report.states),
+            (Outcome::Verified, 4),
+            "{name}"
+        );
+    }
+    // The printed model has more parentheses, and long indentation.
+    for (name, part) in levels(900) {
+        let parse = |text: &str| {
+            read(name, text, Dialect::Any)
+                .unwrap_or_else(|errors| panic!("{name}: {}", errors[0].message))
+                .model
+        };
+        let printed = print(&parse(&text(&part)), Style::Plain)
+            .unwrap_or_else(|error| panic!("{name}: {error}"));
+        let report = run(&parse(&printed), &Options::default());
+        assert_eq!(
+            (report.outcome, report.states),
+            (Outcome::Verified, 4),
+            "{name}"
+        );
+    }
+    for (name, part) in levels(20_200) {
+        let Err(errors) = read(name, &text(&part), Dialect::Any) else {
+            panic!("{name}: more than 10000 levels are accepted")
+        };
+        assert_eq!(errors[0].label, "at most 10000 levels", "{name}");
+    }
+}
