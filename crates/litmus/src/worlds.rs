@@ -82,7 +82,7 @@ mod tests {
     use crate::machine::{Machine, MachineState};
     use cohkit_protocol::protocol::{Home, Protocol};
     use cohkit_protocol::text::parse;
-    use cohkit_system::world::{LevelStep, Levels, SearchState};
+    use cohkit_system::world::{LevelStep, Levels};
     use std::collections::HashSet;
 
     fn system(protocol: &Protocol, remotes: u16, lines: u8) -> System<'_> {
