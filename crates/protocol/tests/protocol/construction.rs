@@ -80,7 +80,7 @@ fn construction_results(text: &str) -> BTreeMap<String, String> {
                 .to_string(),
             );
             if let Some(joint) = &construction.joint {
-                record("joint states", joint.states.len().to_string());
+                record("joint states", joint.states().len().to_string());
                 record("joint transitions", joint.transitions().to_string());
             }
             let verdict = construction
@@ -210,7 +210,7 @@ fn assert_same_behaviour(
     remotes: u16,
 ) {
     let machine = Machine::new(controller, remotes);
-    let mut image = vec![None; graph.states.len()];
+    let mut image = vec![None; graph.states().len()];
     image[0] = Some(start);
     for (state, cells) in graph.cells.iter().enumerate() {
         let configuration: Configuration = image[state]
