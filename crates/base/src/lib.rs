@@ -1,8 +1,11 @@
-//! Foundations that all crates share: typed positions in lists, wording of reports, message sequences, memory hints.
+//! Foundations that all crates share: typed positions in lists, wording of reports, message sequences, memory hints,
+//! exploration of transition systems.
 //!
 //! [`index!`] declares the type of the positions in one list. [`words`] has counts with nouns and suggestions for
 //! misspelt names. A [`sequence::Sequence`] is a list of messages and local actions among named agents, before any
-//! chart draws it. [`mod@memory`] gives hints about memory to the processor and the operating system.
+//! chart draws it. [`mod@memory`] gives hints about memory to the processor and the operating system. An
+//! [`interner::Interner`] numbers distinct values, and an [`exploration::Exploration`] the reachable states of a
+//! [`exploration::TransitionSystem`].
 //!
 //! The crate does not know any other crate of the workspace: neither protocols nor models, no time and no files.
 //!
@@ -19,7 +22,9 @@
 //! assert_eq!(did_you_mean("PutX", messages), "did you mean `PutM`? ");
 //! ```
 
+pub mod exploration;
 mod index;
+pub mod interner;
 pub mod memory;
 pub mod sequence;
 pub mod words;
