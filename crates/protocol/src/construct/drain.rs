@@ -223,7 +223,7 @@ impl TransitionSystem<ProductState> for Product<'_, '_> {
             && product_state.settings.iter().all(|&setting| {
                 let setting = self.environment.setting(setting);
                 setting.messages().next().is_none()
-                    && self.environment.protocol.remote.states[setting.state.index()].stable()
+                    && self.environment.protocol.remote.states[setting.state.index()].is_stable()
             })
     }
 }

@@ -7,7 +7,7 @@ use super::knowledge::{Knowledge, KnowledgeError, KnowledgeId};
 use super::program::{Entry, LazyTables, Slot, CURRENT_REQUEST, KNOWN, LOCAL, MEMORY, REQUESTER};
 use crate::controller::{Controller, Event};
 use crate::execute::{Act, Configuration, Machine, Outcome, Receiver, Trigger};
-use crate::policy::{Policy, Stall};
+use crate::policy::{GrantCondition, Policy, Stall};
 use crate::protocol::{Carries, Class, MessageId, Permission};
 use cohkit_base::exploration::{Exploration, Limits, Stop};
 use cohkit_base::words::counted;

@@ -81,7 +81,7 @@ fn construction_results(text: &str) -> BTreeMap<String, String> {
                 }
                 .to_string(),
             );
-            if let Some(graph) = &construction.graph {
+            if let Some(graph) = &construction.multi_remote_graph {
                 record("joint states", graph.states().len().to_string());
                 record("joint transitions", graph.transitions().to_string());
             }

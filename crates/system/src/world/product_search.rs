@@ -8,7 +8,7 @@
 
 use cohkit_base::exploration::{Exploration, Limits, TransitionSystem};
 use cohkit_base::interner::Interner;
-use cohkit_protocol::protocol::Right;
+use cohkit_protocol::protocol::Permission;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use std::rc::Rc;
