@@ -204,7 +204,10 @@ def _compare(name: str, recorded: Sequence[dict[str, Any]], published: Published
 
 def _summary(rows: Sequence[Result]) -> str:
     lines = [
-        "| Origin | Published numbers | Error at most 5 % | Error at most 25 % | Published relations (rankings, upper and lower bounds) | Relations reproduced |",
+        (
+            "| Origin | Published numbers | Error at most 5 % | Error at most 25 % "
+            "| Published relations (rankings, upper and lower bounds) | Relations reproduced |"
+        ),
         "|---|---|---|---|---|---|",
     ]
     for use in ("fitted", "predicted blind", "known"):

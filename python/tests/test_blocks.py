@@ -61,7 +61,12 @@ def test_block(
         # Fault: a read completes with its first beat.
         ("dcs_reader", "reader", "burst_end && last_legal && r_index ==", "r_valid_i && in_flight && r_index =="),
         # Fault: bytes are released before the last one was received.
-        ("dcs_writer", "writer", "rst_ni && load_data && last ? source_circuit", "rst_ni && load_data ? source_circuit"),
+        (
+            "dcs_writer",
+            "writer",
+            "rst_ni && load_data && last ? source_circuit",
+            "rst_ni && load_data ? source_circuit",
+        ),
     ],
 )
 def test_seeded_fault_is_detected(

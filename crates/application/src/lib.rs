@@ -14,7 +14,7 @@
 //!
 //! ```
 //! use cohkit_application::interface::{Actions, Application, Event, Line, Operation, Placement};
-//! use cohkit_protocol::protocol::Right;
+//! use cohkit_protocol::protocol::Permission;
 //!
 //! #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 //! struct Snatcher;

@@ -46,7 +46,7 @@ struct Glyphs {
     cross: char,
     right: char,
     left: char,
-    leaves_permission: char,
+    leaves_right: char,
     leaves_left: char,
     /// Corner of a wire that turns down, coming from the left and from the right.
     down: [char; 2],
@@ -65,7 +65,7 @@ const UNICODE: Glyphs = Glyphs {
     cross: '┼',
     right: '▶',
     left: '◀',
-    leaves_permission: '├',
+    leaves_right: '├',
     leaves_left: '┤',
     down: ['┐', '┌'],
     turn: ['└', '┘'],
@@ -82,7 +82,7 @@ const ASCII: Glyphs = Glyphs {
     cross: '+',
     right: '>',
     left: '<',
-    leaves_permission: '+',
+    leaves_right: '+',
     leaves_left: '+',
     down: ['.', '.'],
     turn: ['\'', '\''],
@@ -235,10 +235,10 @@ impl Columns {
         let mut start = half[0];
         if let Some(limit) = limit {
             let total = gutter + start + gaps.iter().sum::<usize>() + 1 + right;
-            let smallest_permission = right.min(12);
+            let smallest_right = right.min(12);
             let smallest_start = start.min(3);
             let fixed =
-                gutter + smallest_start + min_gaps.iter().sum::<usize>() + 1 + smallest_permission;
+                gutter + smallest_start + min_gaps.iter().sum::<usize>() + 1 + smallest_right;
             if total > limit {
                 let spare_width = limit.saturating_sub(fixed);
                 let excess = (total - fixed).max(1);
@@ -248,7 +248,7 @@ impl Columns {
                 for (gap, min_gap) in gaps.iter_mut().zip(&min_gaps) {
                     *gap = shrink(*gap, *min_gap);
                 }
-                right = shrink(right, smallest_permission);
+                right = shrink(right, smallest_right);
                 start = shrink(start, smallest_start);
             }
         }
@@ -572,7 +572,7 @@ impl Page<'_> {
     fn draw_tail(&mut self, start: usize, end: usize, point: &LifelinePoint) {
         let mark = match (point.visible, start < end) {
             (false, _) => self.glyphs.hidden,
-            (true, true) => self.glyphs.leaves_permission,
+            (true, true) => self.glyphs.leaves_right,
             (true, false) => self.glyphs.leaves_left,
         };
         self.write_char(start, mark);

@@ -29,7 +29,7 @@ use crate::program::{Acquire, Class, Outcome, Program};
 pub fn allows(model: Model, execution: &Execution) -> bool {
     let e = execution;
     let count = e.events.len();
-    let conflict = |a, b| e.reads_from(a, b) || e.coherence(a, b) || e.from_read(a, b);
+    let conflict = |a, b| e.reads_from(a, b) || e.coherence(a, b) || e.reads_before(a, b);
     let location = |a, b| e.program_order(a, b) && e.same_location(a, b) || conflict(a, b);
     if !Relation::from_predicate(count, location).acyclic() || !is_atomic(e) {
         return false;
@@ -42,7 +42,7 @@ pub fn allows(model: Model, execution: &Execution) -> bool {
             e.program_order(a, b) && preserved_by_tso(e, a, b)
                 || e.reads_from(a, b) && outside(a, b)
                 || e.coherence(a, b)
-                || e.from_read(a, b)
+                || e.reads_before(a, b)
         }
         Model::Rc => e.program_order(a, b) && preserved_by_rc(e, a, b) || seen_by_others(a, b),
         Model::Armv8 => e.program_order(a, b) && locally_ordered(e, a, b) || seen_by_others(a, b),
@@ -50,7 +50,7 @@ pub fn allows(model: Model, execution: &Execution) -> bool {
             e.program_order(a, b) && preserved_by_rvwmo(e, a, b)
                 || e.reads_from(a, b) && outside(a, b)
                 || e.coherence(a, b)
-                || e.from_read(a, b)
+                || e.reads_before(a, b)
         }
     });
     grace_periods_fit(order, &e.grace_periods())
@@ -119,7 +119,7 @@ fn is_atomic(e: &Execution) -> bool {
         parts.into_iter().all(|write| {
             let is_other_thread = |w: usize| e.events[w].thread != e.events[read].thread;
             let between =
-                |w: usize| is_other_thread(w) && e.from_read(read, w) && e.coherence(w, write);
+                |w: usize| is_other_thread(w) && e.reads_before(read, w) && e.coherence(w, write);
             !events.clone().any(between)
         })
     })

@@ -775,21 +775,21 @@ impl<'t> Reader<'_, 't> {
             };
             self.next();
             let accesses = self.access_count();
-            let mut permission = self.expression(level + 1, depth, None)?;
+            let mut right = self.expression(level + 1, depth, None)?;
             if matches!(*word, "&&" | "||") {
                 if self.access_count() > accesses {
                     let message =
                         format!("the access after `{word}` depends on the operand before it");
                     return error_with_help(token, message, "an `if` within another says the same");
                 }
-                value = self.to_boolean(token, value)?;
-                permission = self.to_boolean(token, permission)?;
+                value = self.truth_value(token, value)?;
+                right = self.truth_value(token, right)?;
             }
             // `a > b` is `b < a`, and `a <= b` is its negation.
             if matches!(*word, ">" | "<=") {
-                std::mem::swap(&mut value, &mut permission);
+                std::mem::swap(&mut value, &mut right);
             }
-            value = self.compute(token, *operation, value, permission)?;
+            value = self.compute(token, *operation, value, right)?;
             if matches!(*word, "!=" | "<=" | ">=") {
                 value = self.compute(token, Operation::Xor, value, Operand::Number(1))?;
             }
@@ -804,7 +804,7 @@ impl<'t> Reader<'_, 't> {
     }
 
     /// Converts a value to a truth value: 1 if it is not zero, otherwise 0.
-    fn to_boolean(&mut self, token: Piece, value: Operand) -> Result<Operand> {
+    fn truth_value(&mut self, token: Piece, value: Operand) -> Result<Operand> {
         let zero = Operand::Number(0);
         let equal = self.compute(token, Operation::Equal, value, zero)?;
         self.compute(token, Operation::Equal, equal, zero)

@@ -115,7 +115,7 @@ impl Edge {
     fn holds(self, execution: &Execution, a: usize, b: usize) -> bool {
         match self {
             Edge::Rf { .. } => execution.reads_from(a, b),
-            Edge::Fr { .. } => execution.from_read(a, b),
+            Edge::Fr { .. } => execution.reads_before(a, b),
             Edge::Co { .. } => execution.coherence(a, b),
             Edge::Po { .. } => true,
         }

@@ -175,7 +175,7 @@ impl Execution<'_> {
     }
 
     /// Returns true if `read` reads a value older than that of `write` to its location (herd's `fr`).
-    pub(crate) fn from_read(&self, read: usize, write: usize) -> bool {
+    pub(crate) fn reads_before(&self, read: usize, write: usize) -> bool {
         let (a, b) = (&self.events[read], &self.events[write]);
         a.kind == Kind::Read
             && b.kind == Kind::Write

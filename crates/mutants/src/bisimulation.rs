@@ -61,9 +61,9 @@ fn successors(systems: [&System; 2], pair: &Pair) -> Option<Vec<Pair>> {
     while let Some(label) = left.first().or(right.first()).map(|first| first.label) {
         let has_label = |transition: &mut Transition| transition.label == label;
         let left_steps: Vec<Transition> = left.extract_if(.., has_label).collect();
-        let permission_steps: Vec<Transition> = right.extract_if(.., has_label).collect();
+        let right_steps: Vec<Transition> = right.extract_if(.., has_label).collect();
         // Messages with the same label differ in their contents, by which they are sorted.
-        for index in 0..left_steps.len().max(permission_steps.len()) {
+        for index in 0..left_steps.len().max(right_steps.len()) {
             let successor_of = |steps: &[Transition], unchanged: &World<Current>| match steps
                 .get(index)
                 .or(steps.last())
@@ -71,14 +71,14 @@ fn successors(systems: [&System; 2], pair: &Pair) -> Option<Vec<Pair>> {
                 Some(transition) => (transition.next_state.clone(), transition.completed.clone()),
                 None => (unchanged.clone(), Vec::new()),
             };
-            let (left_successor, permission_successor) = (
+            let (left_successor, right_successor) = (
                 successor_of(&left_steps, &pair[0]),
-                successor_of(&permission_steps, &pair[1]),
+                successor_of(&right_steps, &pair[1]),
             );
-            if left_successor.1 != permission_successor.1 {
+            if left_successor.1 != right_successor.1 {
                 return None;
             }
-            pairs.push([left_successor.0, permission_successor.0]);
+            pairs.push([left_successor.0, right_successor.0]);
         }
     }
     Some(pairs)

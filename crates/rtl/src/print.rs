@@ -198,6 +198,18 @@ fn mask(bits: &mut dyn Iterator<Item = bool>, width: usize) -> String {
     format!("{width}'h{value:x}")
 }
 
+/// Returns the mask of the messages to the remote that `send_of` selects in a row of the ROM.
+fn mask_of_sends(rom: &Rom, send_of: fn(crate::rom::Row) -> Option<u16>) -> String {
+    let rows = rom
+        .used()
+        .filter_map(|(state, event)| send_of(rom.row(state, event)));
+    let sent: Vec<u16> = rows.collect();
+    mask(
+        &mut (0..rom.sends.len()).map(|number| sent.contains(&(number as u16))),
+        16,
+    )
+}
+
 /// Returns the fields of `home_pkg::protocol_t`, the properties of messages that the hardware needs, each with its
 /// value.
 fn fields(protocol: &Protocol, rom: &Rom) -> Vec<(&'static str, String)> {
@@ -216,16 +228,6 @@ fn fields(protocol: &Protocol, rom: &Rom) -> Vec<(&'static str, String)> {
     };
     let events = || rom.events.iter();
     let messages = rom.events[..rom.messages].iter();
-    let sent_as = |send_of: fn(crate::rom::Row) -> Option<u16>| {
-        let rows = rom
-            .used()
-            .filter_map(|(state, event)| send_of(rom.row(state, event)));
-        let sent: Vec<u16> = rows.collect();
-        mask(
-            &mut (0..rom.sends.len()).map(|number| sent.contains(&(number as u16))),
-            16,
-        )
-    };
     vec![
         ("line_bytes", format!("16'd{}", protocol.line_bytes)),
         ("messages", number(rom.messages)),
@@ -275,8 +277,8 @@ fn fields(protocol: &Protocol, rom: &Rom) -> Vec<(&'static str, String)> {
             "send_payload",
             mask(&mut rom.sends.iter().map(|sent| sent.payload), 16),
         ),
-        ("grants", sent_as(|row| row.grant)),
-        ("forwards", sent_as(|row| row.forward)),
+        ("grants", mask_of_sends(rom, |row| row.grant)),
+        ("forwards", mask_of_sends(rom, |row| row.forward)),
         (
             "send_circuit",
             by_circuit(rom.sends.iter().map(|sent| sent.circuit).collect(), 16),

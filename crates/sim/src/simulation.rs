@@ -28,11 +28,11 @@ use std::sync::Arc;
 
 use crate::agents::application::{Application, ApplicationEnvironment};
 use crate::agents::caches::{CacheEnvironment, Caches};
-use crate::agents::clocked::{Clocked, ClockedHome};
+use crate::agents::clocked::ClockedHome;
 use crate::agents::core::Cores;
 use crate::agents::device::{Device, DeviceWorkload};
 use crate::agents::frontend::Frontend;
-use crate::agents::home::{Home, HomeEnvironment, Unit};
+use crate::agents::home::{Clocked, Home, HomeEnvironment, Unit};
 use crate::agents::program::{Input, Program};
 use crate::agents::registers::Executor;
 use crate::agents::translation::Translations;
@@ -215,6 +215,29 @@ pub(crate) enum Purpose {
     Drain,
     /// Another space. In place of a value, the access has the port's index of the data to write and the requester.
     Port,
+}
+
+/// An access to issue.
+#[derive(Clone, Copy)]
+pub(crate) struct NewAccess {
+    pub line: Line,
+    pub kind: Access,
+    pub word: u16,
+    pub core: u16,
+    pub purpose: Purpose,
+}
+
+impl NewAccess {
+    /// Returns the prefetch of a permission for a line.
+    pub fn prefetch(line: Line, kind: Access, core: u16) -> NewAccess {
+        NewAccess {
+            line,
+            kind,
+            word: 0,
+            core,
+            purpose: Purpose::Hint,
+        }
+    }
 }
 
 /// A run in progress: the components of a machine, and the state that they share.
@@ -504,7 +527,13 @@ impl Simulation {
                     memory: &mut self.memory,
                     caches: &self.caches,
                 };
-                application.deliver_event(&mut env, &mut self.home, number);
+                let Some(mut response) = application.deliver_event(&mut env, number) else {
+                    return;
+                };
+                if let Some(event) = response.hardware_event.take() {
+                    self.home.submit_application_event(&mut env.context, event);
+                }
+                application.execute_response(&mut env, response);
             }
             Event::StopApplication => {
                 self.interconnect

@@ -15,7 +15,7 @@ use cohkit_base::sequence::Sequence;
 use cohkit_protocol::controller::Access;
 use cohkit_protocol::remotes::KindId;
 
-use crate::agents::host_memory_path::HostMemoryPath;
+use crate::agents::host::memory_path::HostMemoryPath;
 use crate::agents::port::Port;
 use crate::components::layer;
 use crate::components::traffic::{Pattern, Workload};

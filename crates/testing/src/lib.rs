@@ -1,6 +1,6 @@
 //! Inputs, generators and references that the tests, examples and benches of several crates share.
 //!
-//! Other crates have it as a development dependency only. It does not depend on `cohkit` or `cohkit-python`: tests of the
+//! Other crates have it as a development dependency only. It does not know `cohkit` or `cohkit-python`: tests of the
 //! command start the command.
 //!
 //! - Inputs: [`setups`] and [`orderings`] (shipped protocols on machines), [`models`] (models with known verdicts),

@@ -76,7 +76,7 @@ pub fn dining(n: i32) -> Model {
     let forks = m.array("forks", seat, holder);
     let fork = m.state("fork", forks);
     let i = m.bound("i", seat);
-    let permission = (i + 1) % n;
+    let right = (i + 1) % n;
     m.start("free", vec![]);
     m.rule(
         Rule::new("{i} takes left")
@@ -88,15 +88,15 @@ pub fn dining(n: i32) -> Model {
     m.rule(
         takes
             .when(fork.at(i).is(i + 1))
-            .when(fork.at(&permission).is(0))
-            .does([fork.at(&permission).set(i + 1)]),
+            .when(fork.at(&right).is(0))
+            .does([fork.at(&right).set(i + 1)]),
     );
     let eaten = Rule::new("{i} puts both back").over(i);
     m.rule(
         eaten
             .when(fork.at(i).is(i + 1))
-            .when(fork.at(&permission).is(i + 1))
-            .does([fork.at(i).set(0), fork.at(&permission).set(0)]),
+            .when(fork.at(&right).is(i + 1))
+            .does([fork.at(i).set(0), fork.at(&right).set(0)]),
     );
     m.build().unwrap()
 }

@@ -24,7 +24,7 @@ fn rerun_command(seed: u64, against: &str) -> String {
 }
 
 #[test]
-fn execution_and_every_form_of_the_model_agree_on_random_protocols() {
+fn execution_and_all_model_forms_agree_on_random_protocols() {
     let mut agreed = Vec::new();
     // The invariant of the last one has a sum of so many counters that the printed model was nested too deeply to be
     // read.

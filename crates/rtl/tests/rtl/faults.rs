@@ -21,12 +21,12 @@ struct NamedFault {
 }
 
 macro_rules! faults {
-    ($($name:ident in $file:literal: $permission:literal becomes $wrong:literal: $by:ident;)*) => {
+    ($($name:ident in $file:literal: $correct:literal becomes $wrong:literal: $by:ident;)*) => {
         const FAULTS: &[NamedFault] = &[$(NamedFault {
             name: stringify!($name),
             fault: Fault {
                 file: $file,
-                original: $permission,
+                original: $correct,
                 faulty: $wrong,
             },
             detected_by: Check::$by,

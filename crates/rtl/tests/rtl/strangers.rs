@@ -737,10 +737,10 @@ holds! {
 }
 
 macro_rules! once {
-    ($($check:ident of $file:literal: $permission:literal becomes $wrong:literal;)*) => {
+    ($($check:ident of $file:literal: $correct:literal becomes $wrong:literal;)*) => {
         &[$(($check, Fault {
             file: $file,
-            original: $permission,
+            original: $correct,
             faulty: $wrong,
         }),)*]
     };

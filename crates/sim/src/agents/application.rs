@@ -15,9 +15,10 @@ use cohkit_protocol::controller::{Controller, Event as Cause};
 use cohkit_protocol::protocol::{Permission, Protocol};
 use rustc_hash::FxHashMap;
 
+use super::application_events::ApplicationEvents;
 use super::caches::Caches;
+use super::clocked::ApplicationEvent;
 use super::frontend::Frontend;
-use super::home::Home;
 use super::host::{Host, HostEnvironment};
 use super::program::{ConfigurationId, Program, Transition};
 use super::scenario_state::ScenarioState;
@@ -69,22 +70,12 @@ pub(crate) struct ApplicationEnvironment<'c> {
     pub caches: &'c Caches,
 }
 
-/// Events scheduled for the application, by the number of their kernel event.
-#[derive(Default)]
-pub(crate) struct ApplicationEvents {
-    pending: FxHashMap<u32, Event>,
-    next_number: u32,
-}
-
-impl ApplicationEvents {
-    /// Schedules the delivery of an event to the application at `delivery`, which is not in the past.
-    pub fn schedule(&mut self, context: &mut Context, delivery: Time, event: Event) {
-        let number = self.next_number;
-        self.next_number = number.wrapping_add(1);
-        self.pending.insert(number, event);
-        context.tally.postpone_watchdog(delivery);
-        context.schedule(delivery, KernelEvent::Application(number));
-    }
+/// Response of the application to an event.
+pub(crate) struct Response {
+    /// The event, for a clocked home that contains the application; it takes place before the actions.
+    pub hardware_event: Option<ApplicationEvent>,
+    actions: Vec<Action>,
+    is_timer: bool,
 }
 
 /// Ports of all slices; each accepts one item per interval.
@@ -186,7 +177,7 @@ impl Application {
     /// contract.
     pub fn is_done(&self, scenario: &ScenarioState) -> bool {
         let has_obligations = scenario.contract.obligations().next().is_some();
-        self.events.pending.is_empty()
+        self.events.is_empty()
             && self.pending_operations.is_empty()
             && !has_obligations
             && self.host.is_done()
@@ -232,29 +223,31 @@ impl Application {
         }
     }
 
-    /// Delivers an event to the application and carries out its actions. A clocked home with the application receives
-    /// the event, too.
+    /// Delivers an event to the application. Returns its response; `None` if there is no such event.
     pub fn deliver_event(
         &mut self,
         env: &mut ApplicationEnvironment,
-        home: &mut Home,
         number: u32,
-    ) {
-        let (Some(threads), Some(event)) = (
-            &mut env.frontend.threads,
-            self.events.pending.remove(&number),
-        ) else {
-            return;
-        };
+    ) -> Option<Response> {
+        let threads = env.frontend.threads.as_mut()?;
+        let event = self.events.take(number)?;
         threads.scenario.contract.record_event(&event);
         let is_timer = matches!(event, Event::Timer { .. });
         let hardware_event = hardware::hardware_event(&event).filter(|_| self.is_hardware);
         let mut actions = Actions::new();
         (threads.scenario.run.application()).handle(event, &mut actions);
-        if let Some(hardware_event) = hardware_event {
-            home.submit_application_event(&mut env.context, hardware_event);
-        }
-        let actions: Vec<Action> = actions.take().collect();
+        Some(Response {
+            hardware_event,
+            actions: actions.take().collect(),
+            is_timer,
+        })
+    }
+
+    /// Carries out the actions of a response.
+    pub fn execute_response(&mut self, env: &mut ApplicationEnvironment, response: Response) {
+        let Response {
+            actions, is_timer, ..
+        } = response;
         let is_passive =
             |action: &Action| matches!(action, Action::Wake { .. }) || is_measurement(action);
         let is_idle = is_timer && actions.iter().all(is_passive);

@@ -5,10 +5,6 @@
 //! what the controller has sent, with the simulator's bytes. A run with RTL is therefore a lockstep run, and all
 //! observers (oracle, applications, charts) work as in other runs.
 
-mod coupling;
-
-pub(crate) use coupling::Clocked;
-
 use crate::kernel::Time;
 use crate::message::Line;
 use cohkit_protocol::controller::Event;

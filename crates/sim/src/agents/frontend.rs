@@ -20,7 +20,7 @@ use crate::explain::FailureKind;
 use crate::kernel::Time;
 use crate::message::{Agent, Line};
 use crate::simulation::observer::Fact;
-use crate::simulation::{Context, Event, MainMemory, Pending, Purpose};
+use crate::simulation::{Context, Event, MainMemory, NewAccess, Pending, Purpose};
 
 /// Sources of accesses, and the components between them and the caches.
 pub(crate) struct Frontend {
@@ -32,29 +32,6 @@ pub(crate) struct Frontend {
     pub port: Option<Box<Port>>,
     /// Address translations; `None` if all addresses are physical.
     pub translations: Option<Box<Translations>>,
-}
-
-/// An access to issue.
-#[derive(Clone, Copy)]
-pub(crate) struct NewAccess {
-    pub line: Line,
-    pub kind: Access,
-    pub word: u16,
-    pub core: u16,
-    pub purpose: Purpose,
-}
-
-impl NewAccess {
-    /// Returns the prefetch of a permission for a line.
-    pub fn prefetch(line: Line, kind: Access, core: u16) -> NewAccess {
-        NewAccess {
-            line,
-            kind,
-            word: 0,
-            core,
-            purpose: Purpose::Hint,
-        }
-    }
 }
 
 impl Frontend {

@@ -7,6 +7,7 @@
 //! that the controller stalls lets others pass, and is presented again when the state of its line has changed. Both
 //! kinds of waiting are bounded: beyond the bound, channels of requests stop and all others continue.
 
+mod clocked;
 mod rows;
 mod store;
 
@@ -16,7 +17,7 @@ use std::collections::VecDeque;
 
 use super::application::Application;
 use super::caches::Caches;
-use super::clocked::Clocked;
+
 use super::device::Device;
 use super::frontend::Frontend;
 use super::program::{Act, Answer, ConfigurationId, Input, Transition};
@@ -33,6 +34,7 @@ use crate::simulation::observer::Fact;
 use crate::simulation::order_tracker::is_earlier;
 use crate::simulation::{Context, Event as KernelEvent, Interconnect, MainMemory, Tables};
 use crate::statistics::Stall;
+pub(crate) use clocked::Clocked;
 use cohkit_system::hierarchy;
 pub(crate) use rows::TakenInput;
 use store::Store;
@@ -676,11 +678,11 @@ impl Home {
         let state_text = self.state_text(env.context.tables, line, self.directory.get(line));
         let name = env.context.agent_name(HOME);
         let text = match transition.answer {
-            Answer::Fault => self.executor.program.fault(
-                &name,
-                &env.context.tables.protocol_messages,
-                transition,
-            ),
+            Answer::Fault => {
+                self.executor
+                    .program
+                    .fault(name, &env.context.tables.protocol_messages, transition)
+            }
             _ => format!("{name} has no rule for {input_text} in {state_text}"),
         };
         if let Work::Message(index) = work {

@@ -1,16 +1,18 @@
 //! Accesses over the device bus: threads access device registers, the application accesses the CPU's own memory.
 
+pub(crate) mod memory_path;
+
 use cohkit_application::interface::{Action, Event, Step, Words};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::application::ApplicationEvents;
+use super::application_events::ApplicationEvents;
 use super::frontend::Frontend;
-use super::host_memory_path::HostMemoryPath;
 use crate::components::bus::{Bus, TransferDirection};
 use crate::explain::FailureKind;
 use crate::kernel::Time;
 use crate::platform::Platform;
 use crate::simulation::{Context, Event as KernelEvent};
+use memory_path::HostMemoryPath;
 
 /// Bytes of a word.
 const WORD_BYTES: u64 = 8;

@@ -7,12 +7,11 @@ use cohkit_protocol::protocol::Protocol;
 use cohkit_protocol::remotes::KindId;
 use cohkit_protocol::threads::Accesses;
 
-use super::frontend::NewAccess;
 use super::scenario_state::ScenarioState;
 use crate::explain::FailureKind;
 use crate::kernel::Time;
 use crate::message::Line;
-use crate::simulation::{Context, Purpose};
+use crate::simulation::{Context, NewAccess, Purpose};
 
 /// Upper bound for requested times, in picoseconds: about 107 days. A later time is reported as a mistake.
 pub(crate) const MAX_REQUESTED_TIME: Time = 1 << 63;

@@ -8,7 +8,6 @@ use super::*;
 use std::rc::Rc;
 
 use crate::agents::device::DeviceWorkload;
-use crate::agents::frontend::NewAccess;
 use crate::components::traffic::{Pattern, Workload};
 use crate::data::mix;
 use crate::explain::Failure;
@@ -16,6 +15,7 @@ use crate::message::HOME;
 use crate::oracle::Level;
 use crate::platform::Platform;
 use crate::scenario::Performance;
+use crate::simulation::NewAccess;
 use crate::simulation::{context, RunError, Setup, POLL_MASK};
 use crate::statistics::{Definition, Statistics};
 

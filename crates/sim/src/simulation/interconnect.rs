@@ -391,7 +391,7 @@ impl Interconnect {
             return;
         }
         let now = context.now();
-        let circuit = context.tables.kind_of(&message).circuit;
+        let circuit = context.tables.kind_of(message).circuit;
         let next = (self.network.links_to_receiver(message)).return_credit(circuit);
         if let Some((number, _, port)) = self.network.framed_links(message, true) {
             // Messages that arrived on the links without finding room may enter now.
@@ -463,7 +463,7 @@ impl Interconnect {
     /// Frees a message's place at the switch.
     fn free_switch_place(&mut self, context: &mut Context, message: &Message) {
         let now = context.now();
-        let circuit = context.tables.kind_of(&message).circuit;
+        let circuit = context.tables.kind_of(message).circuit;
         let next = (self.network.links_from_sender(message)).return_credit(circuit);
         if let Some((number, _, port)) = self.network.framed_links(message, false) {
             if std::mem::take(&mut port.blocked) {

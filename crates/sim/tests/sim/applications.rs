@@ -327,7 +327,7 @@ fn wrong_view_is_detected() {
     }
     let setup = machine(Arc::new(WrongView(view(1, true))), 1, 1);
     let failure = play(&setup).err().expect("detected wrong view");
-    let expected = "materialised view: after 5 of 5 transactions the view was wrong";
+    let expected = "materialised view: the view was wrong after 5 of 5 transactions";
     assert!(failure.contains(expected), "{failure}");
 }
 

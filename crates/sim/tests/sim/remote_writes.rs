@@ -100,7 +100,7 @@ fn late_posted_stores_at_one_home_are_detected() {
         match (name, play_while(&setup, &mut |_| true)) {
             ("mp", Err(RunError::Failure(failure))) => {
                 assert_eq!(failure.kind, FailureKind::Result);
-                let expected = "thread 1 has acquired a flag that was released after store ";
+                let expected = "release violated: thread 1 acquired the flag of release ";
                 assert!(failure.text.contains(expected), "{}", failure.text);
             }
             ("mp", Ok(_)) => panic!("the late store is not detected"),

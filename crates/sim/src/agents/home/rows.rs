@@ -70,19 +70,24 @@ impl Home {
     /// Records that the home takes a local operation or an unlock.
     #[inline(always)]
     fn record_local(&mut self, env: &mut HomeEnvironment, work: Work) {
-        let locks = &mut env.context.local.locks;
-        match (work, &mut self.upper_level) {
-            (Work::Local(line, _), None) if env.application.is_none() => {
-                if !self.is_directory_eviction(line) {
+        match work {
+            Work::Local(line, _) => {
+                let is_of_device = self.upper_level.is_none() && env.application.is_none();
+                if is_of_device && !self.is_directory_eviction(line) {
                     env.device.current = Some(Operation {
                         line,
                         locked: false,
                     });
                 }
             }
-            // The device no longer uses the line from here on.
-            (Work::Unlock(line), None) => env.device.release_lock(line, locks),
-            (Work::Unlock(line), Some(above)) => above.begin_unlock(line, locks),
+            Work::Unlock(line) => {
+                let locks = &mut env.context.local.locks;
+                match &mut self.upper_level {
+                    // The device no longer uses the line from here on.
+                    None => env.device.release_lock(line, locks),
+                    Some(above) => above.begin_unlock(line, locks),
+                }
+            }
             _ => {}
         }
     }

@@ -4,8 +4,8 @@ use cohkit_application::interface::{Action, Event, PageFault, Step};
 use rustc_hash::FxHashSet;
 use std::collections::VecDeque;
 
-use super::host::{Host, HostEnvironment, Transfer};
-use super::port::{AccessOp, Completion, PortRequest, Requester};
+use super::{Host, HostEnvironment, Transfer};
+use crate::agents::port::{AccessOp, Completion, PortRequest, Requester};
 use crate::explain::FailureKind;
 use crate::kernel::Time;
 use crate::simulation::Event as KernelEvent;

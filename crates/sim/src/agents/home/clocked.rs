@@ -5,9 +5,9 @@
 
 use std::ops::Range;
 
-use super::{Admission, ApplicationEvent, Bytes, ClockedHome, CycleOutput, WORDS};
+use super::{Home, HomeEnvironment, TakenInput};
 use crate::agents::application::ApplicationEnvironment;
-use crate::agents::home::{Home, HomeEnvironment, TakenInput};
+use crate::agents::clocked::{Admission, ApplicationEvent, Bytes, ClockedHome, CycleOutput, WORDS};
 use crate::agents::program::{Answer, ConfigurationId, Input, Transition};
 use crate::data::{Copy, Data};
 use crate::explain::FailureKind;

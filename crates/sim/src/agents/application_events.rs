@@ -1,0 +1,35 @@
+//! Events on their way to the application of the device.
+
+use cohkit_application::interface::Event;
+use rustc_hash::FxHashMap;
+
+use crate::kernel::Time;
+use crate::simulation::{Context, Event as KernelEvent};
+
+/// Events scheduled for the application, by the number of their kernel event.
+#[derive(Default)]
+pub(crate) struct ApplicationEvents {
+    pending: FxHashMap<u32, Event>,
+    next_number: u32,
+}
+
+impl ApplicationEvents {
+    /// Schedules the delivery of an event to the application at `delivery`, which is not in the past.
+    pub fn schedule(&mut self, context: &mut Context, delivery: Time, event: Event) {
+        let number = self.next_number;
+        self.next_number = number.wrapping_add(1);
+        self.pending.insert(number, event);
+        context.tally.postpone_watchdog(delivery);
+        context.schedule(delivery, KernelEvent::Application(number));
+    }
+
+    /// Returns true if no event is on its way.
+    pub fn is_empty(&self) -> bool {
+        self.pending.is_empty()
+    }
+
+    /// Removes and returns the event with this number.
+    pub fn take(&mut self, number: u32) -> Option<Event> {
+        self.pending.remove(&number)
+    }
+}
