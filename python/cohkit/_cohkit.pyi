@@ -19,6 +19,7 @@ __all__ = [
     "composes",
     "construct",
     "did_you_mean",
+    "experiments",
     "link",
     "litmus",
     "platforms",

@@ -46,9 +46,8 @@ fn fingerprint(protocol: &Protocol, remotes: &Remotes, lines: u8, options: &Opti
         Ok(home) => home,
         Err(_) => return 0,
     };
-    let remotes = || remotes.clone();
-    fingerprint.add(&modelled(protocol, &home, remotes(), lines, options));
-    let size = || (remotes(), lines_of(protocol, lines));
+    fingerprint.add(&modelled(protocol, &home, *remotes, lines, options));
+    let size = || (*remotes, lines_of(protocol, lines));
     for kind in kinds(protocol, &home) {
         fingerprint.add(&watching(protocol, &home, size(), kind, options));
     }
@@ -95,7 +94,7 @@ fn add_random(list: &mut String, first: u64, count: u64) {
             continue;
         };
         for system in &protocol.systems {
-            let (remotes, lines) = (system.remotes.clone(), system.lines);
+            let (remotes, lines) = (system.remotes, system.lines);
             let options = Options::default();
             fingerprints.add(&modelled(&protocol, home, remotes, lines, &options));
         }
