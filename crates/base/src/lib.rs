@@ -1,10 +1,11 @@
 //! Foundations that all crates share: typed positions in lists, wording of reports, message sequences, memory hints,
-//! a large stack.
+//! exploration of transition systems, a large stack.
 //!
 //! [`index!`] declares the type of the positions in one list. [`words`] has counts with nouns and suggestions for
 //! misspelt names. A [`sequence::Sequence`] is a list of messages and local actions among named agents, before any
-//! chart draws it. [`mod@memory`] gives hints about memory to the processor and the operating system.
-//! [`deep_stack`] has room for deep recursion.
+//! chart draws it. [`mod@memory`] gives hints about memory to the processor and the operating system. An
+//! [`interner::Interner`] numbers distinct values, and an [`exploration::Exploration`] the reachable states of a
+//! [`exploration::TransitionSystem`]. [`deep_stack`] has room for deep recursion.
 //!
 //! The crate does not know any other crate of the workspace: neither protocols nor models, no time and no files.
 //!
@@ -22,7 +23,9 @@
 //! ```
 
 pub mod deep_stack;
+pub mod exploration;
 mod index;
+pub mod interner;
 pub mod memory;
 pub mod sequence;
 pub mod words;

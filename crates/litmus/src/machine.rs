@@ -4,8 +4,7 @@ use cohkit_protocol::controller::{Access, Event};
 use cohkit_protocol::protocol::Protocol;
 use cohkit_system::data::Data;
 use cohkit_system::world::{
-    Arrival, Clusters, CompletedAccess, LevelStep, Levels, Order, SearchState, Step, StepError,
-    System, World,
+    Arrival, Clusters, CompletedAccess, LevelStep, Levels, Order, Step, StepError, System, World,
 };
 
 /// Fixed part of a machine. Threads have their numbers in the program.

@@ -1,7 +1,8 @@
 //! Operational memory models: outcomes of a program on sequentially consistent memory.
 
-use rustc_hash::FxHashSet;
+use cohkit_base::exploration::{Exploration, Limits, TransitionSystem};
 use std::collections::BTreeSet;
+use std::convert::Infallible;
 
 use crate::cores::{Core, Cores, MemoryRequest};
 use crate::program::{Observed, Outcome, Program, Update};
@@ -25,42 +26,60 @@ pub fn outcomes_within(
     for (core, thread) in initial.cores.iter_mut().zip(&program.threads) {
         core.settle(&thread.code, cores);
     }
-    let mut visited = FxHashSet::from_iter([initial.clone()]);
-    let mut work = vec![initial];
+    let mut machine = AtomicMemory { program, cores };
+    let mut exploration = Exploration::new(initial);
+    let mut limits = Limits {
+        max_states,
+        should_continue: &mut || true,
+    };
     let mut ends = BTreeSet::new();
-    while let Some(state) = work.pop() {
-        if visited.len() > max_states {
-            return None;
+    while let Some(number) = exploration.next(&mut limits).ok()? {
+        let state = &exploration.states()[number];
+        if machine.quiescent(state) {
+            ends.extend(end(program, &state.cores, &state.memory));
         }
-        let mut stopped = true;
-        for (number, thread) in program.threads.iter().enumerate() {
+        exploration.expand(&mut machine, |_, _| {});
+    }
+    Some(ends)
+}
+
+/// Cores on a memory that performs one access at a time.
+struct AtomicMemory<'p> {
+    program: &'p Program,
+    cores: Cores,
+}
+
+impl TransitionSystem<State> for AtomicMemory<'_> {
+    type Step = ();
+    type Error = Infallible;
+
+    fn successors(&mut self, state: &State, visit: &mut dyn FnMut((), Result<State, Infallible>)) {
+        for (number, thread) in self.program.threads.iter().enumerate() {
             let core = &state.cores[number];
-            stopped &= core.stopped(&thread.code);
             let mut visit = |mut next: State| {
-                next.cores[number].settle(&thread.code, cores);
-                if visited.insert(next.clone()) {
-                    work.push(next);
-                }
+                next.cores[number].settle(&thread.code, self.cores);
+                visit((), Ok(next));
             };
-            for position in core.forwards(&thread.code, cores) {
+            for position in core.forwards(&thread.code, self.cores) {
                 let mut next = state.clone();
                 next.cores[number].forward(&thread.code, position);
                 visit(next);
             }
-            for request in core.ready_requests(&thread.code, cores) {
+            for request in core.ready_requests(&thread.code, self.cores) {
                 let mut next = state.clone();
                 let old_value = next.perform(request);
                 next.cores[number].ended(&thread.code, request.location(), old_value);
                 visit(next);
             }
         }
-        if stopped {
-            ends.extend(end(program, &state.cores, &state.memory));
-        }
     }
-    Some(ends)
+    fn quiescent(&self, state: &State) -> bool {
+        let mut cores = state.cores.iter().zip(&self.program.threads);
+        cores.all(|(core, thread)| core.stopped(&thread.code))
+    }
 }
 
+/// State of cores and memory.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct State {
     cores: Vec<Core>,

@@ -1,11 +1,13 @@
 //! Exhaustive runs of a litmus test on the caches of a protocol.
 
+use cohkit_base::exploration::{Exploration, Limits, Stop, TransitionSystem};
+use cohkit_base::interner::Interner;
 use cohkit_base::sequence::Sequence;
 use cohkit_protocol::controller::Controller;
 use cohkit_protocol::protocol::Protocol;
-use cohkit_system::interner::{Interner, Rows};
 use cohkit_system::world::{Levels, StepError, System};
 use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
@@ -234,14 +236,16 @@ pub fn shortest(
     })
 }
 
-/// States of a path, from the initial state.
-type StatePath = Vec<Vec<u32>>;
+/// A state: its lines, its threads, its queues, and the remaining number of spontaneous steps.
+type Row = SmallVec<[u32; 8]>;
+
+/// States of a path, each after the step that leads to it. No step leads to the initial state.
+type StatePath = Vec<(Option<ThreadStep>, Row)>;
 
 /// Queues of messages that are ordered across lines: the line of each message, oldest first.
 type Queues = BTreeMap<Queue, Vec<u8>>;
 
-/// Exploration of one program. A state is a row of numbers: its lines, its threads, its queues, and the remaining
-/// number of spontaneous steps.
+/// Threads of one program on their caches, as a transition system.
 struct Runner<'r, 'p> {
     lines: &'r mut Lines<'p>,
     program: &'r Program,
@@ -249,8 +253,6 @@ struct Runner<'r, 'p> {
     /// Line of each location, if one world contains all lines.
     placement: Vec<u8>,
     queues: Interner<Queues>,
-    /// Successor under construction.
-    next: Vec<u32>,
     /// True after an atomic access completed without returning the old value.
     unread: bool,
 }
@@ -268,7 +270,6 @@ impl<'r, 'p> Runner<'r, 'p> {
             program,
             placement: Vec::new(),
             queues: Interner::default(),
-            next: Vec::new(),
             unread: false,
         }
     }
@@ -296,77 +297,78 @@ impl<'r, 'p> Runner<'r, 'p> {
             .copied()
             .zip(values.copied())
             .collect();
-        let mut initial_state = self.lines.first(&values)?;
+        let mut initial_state = Row::from_vec(self.lines.first(&values)?);
         initial_state.extend(self.threads.iter().map(|_| 0));
-        initial_state.push(self.queues.number(&Queues::new()).0);
+        initial_state.push(self.queues.add(Queues::new()).0);
         initial_state.push(u32::from(options.gives_up));
-        let mut states = Rows::default();
-        states.add(&initial_state);
-        // Predecessor of each state. States are visited in the order in which they are found.
-        let mut predecessors: Vec<u32> = vec![0];
+        let mut exploration = Exploration::new(initial_state);
+        let mut limits = Limits {
+            max_states: options.max_states,
+            should_continue,
+        };
         let mut ends = BTreeSet::new();
-        let mut graph = Graph::default();
-        let mut number = 0;
-        while number < states.len() {
-            if number % 1024 == 1023 && !should_continue() {
-                return Ok((Found::Interrupted, None));
-            }
-            let state = states.row(number).to_vec();
-            let worlds = &state[..self.first_thread()];
-            if self.stopped(&state) && worlds.iter().all(|&line| self.lines.settled(line)) {
-                let end = self.outcome(&state);
+        loop {
+            let number = match exploration.next(&mut limits) {
+                Ok(Some(number)) => number,
+                Ok(None) => break,
+                Err(Stop::StateLimit) => return Ok((Found::TooMany, None)),
+                Err(Stop::Cancelled) => return Ok((Found::Interrupted, None)),
+            };
+            let state = &exploration.states()[number];
+            if self.quiescent(state) {
+                let end = self.outcome(state);
                 let reaches_goal = end.as_ref().is_some_and(|end| is_goal(Some(end)));
-                let path = reaches_goal.then(|| path_to(&states, &predecessors, number));
                 ends.extend(end);
-                if path.is_some() {
-                    let states = states.len();
-                    return Ok((Found::Ends { ends, states }, path));
+                if reaches_goal {
+                    let states = exploration.states().len();
+                    let path = self.path_to(&exploration, number);
+                    return Ok((Found::Ends { ends, states }, Some(path)));
                 }
-                graph.push(true);
-                number += 1;
+                exploration.end_expansion();
                 continue;
             }
-            let mut leads_on = false;
-            self.successors(&state, &mut |_, next, gives_up| {
-                leads_on |= !gives_up;
-                let (to, new) = states.add(next);
-                if new {
-                    predecessors.push(number as u32);
-                }
-                // Spontaneous evictions and downgrades are optional, so an outcome must be reachable without them.
-                if !gives_up {
-                    graph.add_edge(to as u32);
-                }
-            })?;
-            graph.push(false);
+            let mut failure = None;
+            exploration.expand(self, |_, successor| {
+                failure = failure.take().or(successor.err());
+            });
+            if let Some(failure) = failure {
+                return Err(failure);
+            }
             if self.unread {
                 let name = &self.lines.protocol().name;
                 let reason = format!("the home of {name} performs the stores of its caches and returns no old value, so no access can read and write atomically");
                 return Ok((Found::Cannot(reason), None));
             }
-            if !leads_on {
-                let stuck = Found::Stuck {
-                    waiting: self.awaited_requests(&state),
-                    livelock: false,
-                };
-                let path = is_goal(None).then(|| path_to(&states, &predecessors, number));
-                return Ok((stuck, path));
+            if exploration.is_dead_end(number) {
+                return Ok(self.stuck(&exploration, number, false, is_goal));
             }
-            if states.len() > options.max_states {
-                return Ok((Found::TooMany, None));
-            }
-            number += 1;
         }
-        if let Some(first_trapped_state) = graph.first_trapped_state() {
-            let stuck = Found::Stuck {
-                waiting: self.awaited_requests(states.row(first_trapped_state)),
-                livelock: true,
-            };
-            let path = is_goal(None).then(|| path_to(&states, &predecessors, first_trapped_state));
-            return Ok((stuck, path));
+        if let Some(&trapped) = exploration.lost(self).first() {
+            return Ok(self.stuck(&exploration, trapped, true, is_goal));
         }
-        let states = states.len();
+        let states = exploration.states().len();
         Ok((Found::Ends { ends, states }, None))
+    }
+
+    /// Returns the result for a state from which no outcome is reachable, and a path to it if it is a goal.
+    fn stuck(
+        &mut self,
+        exploration: &Exploration<Row>,
+        number: u32,
+        livelock: bool,
+        is_goal: &dyn Fn(Option<&Outcome>) -> bool,
+    ) -> (Found, Option<StatePath>) {
+        let waiting = self.awaited_requests(&exploration.states()[number]);
+        let path = is_goal(None).then(|| self.path_to(exploration, number));
+        (Found::Stuck { waiting, livelock }, path)
+    }
+
+    fn path_to(&mut self, exploration: &Exploration<Row>, number: u32) -> StatePath {
+        let steps = exploration.path_to(self, number).into_iter();
+        let steps = steps.map(|(_, (step, _))| Some(step));
+        let states = exploration.states_to(number).into_iter();
+        let states = states.map(|number| exploration.states()[number].clone());
+        std::iter::once(None).chain(steps).zip(states).collect()
     }
 
     /// Returns the sequence chart of a path, or `None` with two levels of caches.
@@ -376,14 +378,7 @@ impl<'r, 'p> Runner<'r, 'p> {
         let threads = self.lines.thread_of_each();
         let mut story = Story::new(self.program, (&system.home.name, homes), threads);
         for pair in path.windows(2) {
-            let [before, after] = [&pair[0], &pair[1]];
-            let mut taken_step = None;
-            let result = self.successors(before, &mut |step, next, _| {
-                if taken_step.is_none() && next == after {
-                    taken_step = Some(step);
-                }
-            });
-            result.ok()?;
+            let [(_, before), (step, after)] = [&pair[0], &pair[1]];
             let first_thread = self.first_thread();
             let changed = (0..first_thread).find(|&world| before[world] != after[world]);
             let system = self.lines.system()?;
@@ -401,7 +396,7 @@ impl<'r, 'p> Runner<'r, 'p> {
                 changed.map(|world| [before, after].map(|state| self.lines.state(state[world])));
             let cores = [before, after].map(|state| {
                 let cores = self.threads.iter().zip(&state[first_thread..]);
-                let cores = cores.map(|(thread, &core)| Core::clone(thread.cores.thing(core)));
+                let cores = cores.map(|(thread, &core)| Core::clone(&thread.cores[core]));
                 cores.collect::<Vec<_>>()
             });
             let worlds = states.as_ref().map(|pair| {
@@ -414,7 +409,7 @@ impl<'r, 'p> Runner<'r, 'p> {
                 worlds,
                 cores: cores.each_ref().map(Vec::as_slice),
             };
-            story.add_step(taken_step?, &change);
+            story.add_step((*step)?, &change);
         }
         Some(story.sequence())
     }
@@ -459,22 +454,22 @@ impl<'r, 'p> Runner<'r, 'p> {
         });
         let memory: Vec<i64> = memory.collect();
         let cores = self.threads.iter().zip(rest);
-        let cores = cores.map(|(thread, &core)| Core::clone(thread.cores.thing(core)));
+        let cores = cores.map(|(thread, &core)| Core::clone(&thread.cores[core]));
         end(self.program, &cores.collect::<Vec<_>>(), &memory)
     }
 
-    fn successors(
+    /// As [`TransitionSystem::successors`], but returns the error of a step.
+    fn possible_successors(
         &mut self,
-        state: &[u32],
-        visit: &mut dyn FnMut(ThreadStep, &[u32], bool),
+        state: &Row,
+        visit: &mut dyn FnMut(Step, Row),
     ) -> Result<(), StepError> {
         for number in 0..self.threads.len() {
             let slot = self.first_thread() + number;
             for core in self.threads[number].forward(state[slot]).iter().copied() {
-                self.next.clear();
-                self.next.extend_from_slice(state);
-                self.next[slot] = core;
-                visit(ThreadStep::Forwards(number as u8), &self.next, false);
+                let mut next = state.clone();
+                next[slot] = core;
+                visit((ThreadStep::Forwards(number as u8), false), next);
             }
             // A thread has at most one outstanding access per line.
             let ready_requests =
@@ -484,9 +479,8 @@ impl<'r, 'p> Runner<'r, 'p> {
                 let begun = self
                     .lines
                     .begin(state[world], within, number as u8, request)?;
-                if let Some(begun) = begun {
-                    self.apply_move(state, world, &begun);
-                    visit(ThreadStep::Begins(number as u8, request), &self.next, false);
+                if let Some(next) = begun.and_then(|begun| self.apply_move(state, world, &begun)) {
+                    visit((ThreadStep::Begins(number as u8, request), false), next);
                 }
             }
             for fence in self.threads[number]
@@ -495,34 +489,32 @@ impl<'r, 'p> Runner<'r, 'p> {
                 .into_iter()
                 .flatten()
             {
-                if let Some(begun) = self.lines.ask(state[0], number as u8, fence)? {
-                    self.apply_move(state, 0, &begun);
-                    visit(ThreadStep::Asks(number as u8, fence), &self.next, false);
+                let begun = self.lines.ask(state[0], number as u8, fence)?;
+                if let Some(next) = begun.and_then(|begun| self.apply_move(state, 0, &begun)) {
+                    visit((ThreadStep::Asks(number as u8, fence), false), next);
                 }
             }
         }
         let gives_up = state.len() - 1;
         for line in 0..self.first_thread() {
             for step in self.lines.moves(state[line], state[gives_up] > 0)?.iter() {
-                if self.apply_move(state, line, step) {
-                    visit(ThreadStep::Nothing, &self.next, step.gives_up);
+                if let Some(next) = self.apply_move(state, line, step) {
+                    visit((ThreadStep::Nothing, step.gives_up), next);
                 }
             }
         }
         Ok(())
     }
 
-    /// Builds in `self.next` the state after a step of a line. Returns false if an earlier message of another line, in
-    /// the same order, must be delivered first.
-    fn apply_move(&mut self, state: &[u32], line: usize, step: &Move) -> bool {
-        let next = &mut self.next;
-        next.clear();
-        next.extend_from_slice(state);
+    /// Returns the state after a step of a line, or `None` if an earlier message of another line, in the same order,
+    /// must be delivered first.
+    fn apply_move(&mut self, state: &Row, line: usize, step: &Move) -> Option<Row> {
+        let mut next = state.clone();
         next[line] = step.to;
         let (queues, gives_up) = (state.len() - 2, state.len() - 1);
         next[gives_up] -= u32::from(step.gives_up);
         if step.takes.is_some() || !step.sent_orders.is_empty() {
-            let mut order_queues = self.queues.thing(state[queues]).clone();
+            let mut order_queues = self.queues[state[queues]].clone();
             if let Some(order) = step.takes {
                 match order_queues.get_mut(&order) {
                     Some(queue) if usize::from(queue[0]) == line => {
@@ -531,13 +523,13 @@ impl<'r, 'p> Runner<'r, 'p> {
                             order_queues.remove(&order);
                         }
                     }
-                    _ => return false,
+                    _ => return None,
                 }
             }
             for &order in &step.sent_orders {
                 order_queues.entry(order).or_default().push(line as u8);
             }
-            next[queues] = self.queues.number(&order_queues).0;
+            next[queues] = self.queues.add(order_queues).0;
         }
         // Complete the accesses of the threads, which then begin their next ones.
         let threads = self.first_thread();
@@ -556,7 +548,6 @@ impl<'r, 'p> Runner<'r, 'p> {
             };
             let slot = threads + usize::from(thread);
             let thread = &mut self.threads[usize::from(thread)];
-            let next = &mut self.next;
             next[slot] = match access {
                 Err(fence) => thread.complete_fence(next[slot], fence),
                 Ok((location, value)) => {
@@ -569,68 +560,31 @@ impl<'r, 'p> Runner<'r, 'p> {
                 }
             };
         }
-        true
+        Some(next)
     }
 }
 
-/// Edges between explored states, in the order in which the states are explored.
-#[derive(Default)]
-struct Graph {
-    /// Successors of all states, one list after the other.
-    edges: Vec<u32>,
-    /// End of each state's list in `edges`.
-    edge_list_ends: Vec<usize>,
-    /// True for states from which an outcome is known to be reachable.
-    ends: Vec<bool>,
-}
+/// Step of a thread or of the protocol, and true if it is spontaneous. Spontaneous evictions and downgrades are optional,
+/// so an outcome must be reachable without them.
+type Step = (ThreadStep, bool);
 
-impl Graph {
-    fn add_edge(&mut self, to: u32) {
-        self.edges.push(to);
-    }
+impl TransitionSystem<Row> for Runner<'_, '_> {
+    type Step = Step;
+    type Error = StepError;
 
-    /// Ends the list of a state's successors.
-    fn push(&mut self, outcome: bool) {
-        self.edge_list_ends.push(self.edges.len());
-        self.ends.push(outcome);
-    }
-
-    fn successors(&self, number: usize) -> &[u32] {
-        let begin = number
-            .checked_sub(1)
-            .map_or(0, |previous| self.edge_list_ends[previous]);
-        &self.edges[begin..self.edge_list_ends[number]]
-    }
-
-    /// Returns the first state from which no outcome is reachable.
-    fn first_trapped_state(mut self) -> Option<usize> {
-        // Most successors have higher numbers, so most states are decided in the first round.
-        let mut undecided: Vec<u32> = (0..self.ends.len() as u32).rev().collect();
-        loop {
-            let count_before = undecided.len();
-            undecided.retain(|&number| {
-                let number = number as usize;
-                let reaches = |&to: &u32| self.ends[to as usize];
-                let ends = self.ends[number] || self.successors(number).iter().any(reaches);
-                self.ends[number] = ends;
-                !ends
-            });
-            if undecided.len() == count_before {
-                return undecided.last().map(|&number| number as usize);
-            }
+    fn successors(&mut self, state: &Row, visit: &mut dyn FnMut(Step, Result<Row, StepError>)) {
+        let result = self.possible_successors(state, &mut |step, next| visit(step, Ok(next)));
+        if let Err(error) = result {
+            visit((ThreadStep::Nothing, false), Err(error));
         }
     }
-}
-
-/// Returns the path to a state, from the initial state.
-fn path_to(states: &Rows, predecessors: &[u32], mut number: usize) -> StatePath {
-    let mut path = vec![states.row(number).to_vec()];
-    while number != 0 {
-        number = predecessors[number] as usize;
-        path.push(states.row(number).to_vec());
+    fn spontaneous(&(_, gives_up): &Step) -> bool {
+        gives_up
     }
-    path.reverse();
-    path
+    fn quiescent(&self, state: &Row) -> bool {
+        let mut worlds = state[..self.first_thread()].iter();
+        self.stopped(state) && worlds.all(|&line| self.lines.settled(line))
+    }
 }
 
 /// Cached properties of one state of a thread.
@@ -682,7 +636,7 @@ impl<'r> Thread<'r> {
             stopped: core.stopped(code),
             forwards: None,
         };
-        let (number, new) = self.cores.number(&core);
+        let (number, new) = self.cores.add(core);
         if new {
             self.state_infos.push(info);
         }
@@ -694,7 +648,7 @@ impl<'r> Thread<'r> {
         if let Some(forwards) = &self.state_info(core).forwards {
             return Rc::clone(forwards);
         }
-        let previous = self.cores.thing(core).clone();
+        let previous = self.cores[core].clone();
         let code = &self.program.threads[self.number].code;
         let mut successors = Vec::new();
         for at in previous.forwards(code, self.buffers) {
@@ -709,7 +663,7 @@ impl<'r> Thread<'r> {
 
     /// Returns the state after the requested fence or acquire has completed.
     fn complete_fence(&mut self, core: u32, fence: FenceKind) -> u32 {
-        let mut next = self.cores.thing(core).clone();
+        let mut next = self.cores[core].clone();
         let code = &self.program.threads[self.number].code;
         next.answered(code, self.buffers, fence);
         self.number(next)
@@ -720,7 +674,7 @@ impl<'r> Thread<'r> {
         if let Some(&next) = self.completed_accesses.get(&(core, line, value)) {
             return next;
         }
-        let mut next = self.cores.thing(core).clone();
+        let mut next = self.cores[core].clone();
         next.ended(&self.program.threads[self.number].code, line, value);
         let number = self.number(next);
         self.completed_accesses.insert((core, line, value), number);

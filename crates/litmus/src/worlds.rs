@@ -3,8 +3,9 @@
 //! A step changes a line and one or two messages, so thousands of worlds share each component. The values of all lines,
 //! the lines, and the messages in flight are therefore stored once each, and numbered.
 
-use cohkit_system::interner::{Interner, Rows};
+use cohkit_base::interner::Interner;
 use cohkit_system::world::{CopyOnWrite, InFlightMessage, Line, Network, System, World};
+use smallvec::SmallVec;
 
 use crate::values::Values;
 
@@ -14,11 +15,12 @@ pub struct Worlds {
     data: Interner<Values>,
     lines: Interner<CopyOnWrite<Line<Values>>>,
     flights: Interner<CopyOnWrite<InFlightMessage<Values>>>,
-    /// Row of each number; per world: its values, its lines, the number of its messages in flight, and these messages.
-    rows: Rows,
-    /// Buffer for the current row.
-    row: Vec<u32>,
+    /// Row of each number.
+    rows: Interner<Row>,
 }
+
+/// Per world: its values, its lines, the number of its messages in flight, and these messages.
+type Row = SmallVec<[u32; 8]>;
 
 impl Worlds {
     /// Returns how many numbers are in use.
@@ -28,20 +30,17 @@ impl Worlds {
 
     /// Returns the number of these worlds together, and true if it is new.
     pub fn number<'w>(&mut self, worlds: impl Iterator<Item = &'w World<Values>>) -> (u32, bool) {
-        let mut row = std::mem::take(&mut self.row);
-        row.clear();
+        let mut row = Row::new();
         for world in worlds {
-            row.push(self.data.number(&world.data).0);
-            row.extend(world.lines.iter().map(|line| self.lines.number(line).0));
+            row.push(self.data.add_clone(&world.data).0);
+            row.extend(world.lines.iter().map(|line| self.lines.add_clone(line).0));
             let count_index = row.len();
             row.push(0);
             let flights = world.network.shared();
-            row.extend(flights.map(|flight| self.flights.number(flight).0));
+            row.extend(flights.map(|flight| self.flights.add_clone(flight).0));
             row[count_index] = (row.len() - count_index - 1) as u32;
         }
-        let (number, new) = self.rows.add(&row);
-        self.row = row;
-        (number as u32, new)
+        self.rows.add(row)
     }
 
     /// Reconstructs the worlds of a number, one per system.
@@ -50,15 +49,15 @@ impl Worlds {
         number: u32,
         systems: impl Iterator<Item = &'s System<'p>>,
     ) -> Vec<World<Values>> {
-        let mut row = self.rows.row(number as usize).iter().copied();
+        let mut row = self.rows[number].iter().copied();
         let mut next = || row.next().expect("a row has all parts of its worlds");
         let world = |system: &System| {
-            let data = self.data.thing(next()).clone();
-            let lines = (0..system.lines).map(|_| self.lines.thing(next()).clone());
+            let data = self.data[next()].clone();
+            let lines = (0..system.lines).map(|_| self.lines[next()].clone());
             let lines = lines.collect();
             let mut network = Network::new();
             for _ in 0..next() {
-                let flight = self.flights.thing(next()).clone();
+                let flight = self.flights[next()].clone();
                 network.insert_keeping_marks(system.protocol, flight);
             }
             World {
@@ -72,7 +71,7 @@ impl Worlds {
 
     /// Returns the values of the first world of a number.
     pub fn data(&self, number: u32) -> &Values {
-        self.data.thing(self.rows.row(number as usize)[0])
+        &self.data[self.rows[number][0]]
     }
 }
 
@@ -82,7 +81,7 @@ mod tests {
     use crate::machine::{Machine, MachineState};
     use cohkit_protocol::protocol::{Home, Protocol};
     use cohkit_protocol::text::parse;
-    use cohkit_system::world::{LevelStep, Levels, SearchState};
+    use cohkit_system::world::{LevelStep, Levels};
     use std::collections::HashSet;
 
     fn system(protocol: &Protocol, remotes: u16, lines: u8) -> System<'_> {

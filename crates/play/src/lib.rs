@@ -50,14 +50,13 @@
 mod state;
 
 use cohkit_application::interface::{Application, Scenario, Thread};
+use cohkit_base::exploration::{Exploration, Limits, Stop};
 use cohkit_protocol::construct::permissions::KnownPermissions;
 use cohkit_protocol::controller::Controller;
 use cohkit_protocol::protocol::Protocol;
-use rustc_hash::FxHashMap;
 use std::hash::Hash;
-use std::rc::Rc;
 
-use state::{State, StaticModel};
+use state::{Choice, State, StaticModel};
 
 /// The model to explore.
 pub struct ExplorationModel<'a, S> {
@@ -130,147 +129,75 @@ where
     S::Application: Application + Clone + Eq + Hash,
     S::Thread: Thread + Clone + Eq + Hash,
 {
-    let static_model = StaticModel::new(model);
-    let mut search = Search {
-        states: Vec::new(),
-        numbers: FxHashMap::default(),
-        parents: Vec::new(),
-        reverse_edges: Vec::new(),
-        deadlocked: Vec::new(),
-    };
-    let mut ends = Vec::new();
-    match static_model.initial() {
-        Ok(state) => {
-            search.add_state(state, None);
-        }
+    let mut static_model = StaticModel::new(model);
+    let mut exploration = match static_model.initial() {
+        Ok(state) => Exploration::new(state),
         Err(reason) => return Some(ending(reason, Vec::new())),
-    }
-    let mut next = 0;
-    while let Some(state) = search.states.get(next).cloned() {
-        if next % 256 == 0 && !should_continue() {
-            return None;
-        }
-        let current = next as u32;
+    };
+    let mut limits = Limits {
+        max_states: model.max_states,
+        should_continue,
+    };
+    let mut ends = 0;
+    loop {
+        let current = match exploration.next(&mut limits) {
+            Ok(Some(number)) => number,
+            Ok(None) => break,
+            Err(Stop::StateLimit) => {
+                let states = exploration.expanded();
+                return Some(Ending::Undecided { states });
+            }
+            Err(Stop::Cancelled) => return None,
+        };
+        let state = &exploration.states()[current];
         if state.is_final() {
-            ends.push(current);
-            if let Err(reason) = static_model.verify(&state) {
-                return Some(search.violation_ending(&static_model, current, None, reason));
+            ends += 1;
+            if let Err(reason) = static_model.verify(state) {
+                let steps = trace(&mut static_model, &exploration, current, None);
+                return Some(ending(reason, steps));
             }
         }
-        let mut step_index = 0;
-        let mut has_forced_step = false;
         let mut violation = None;
-        static_model.successors(&state, &mut |spontaneous, _, successor| {
-            match successor {
-                Ok(successor) => {
-                    let number = search.add_state(successor, Some((current, step_index)));
-                    if !spontaneous {
-                        has_forced_step = true;
-                        search.reverse_edges.push((number, current));
-                    }
-                }
-                Err(reason) => violation = violation.take().or(Some((step_index, reason))),
-            }
-            step_index += 1;
+        exploration.expand(&mut static_model, |choice, successor| {
+            let failure = successor.err().map(|reason| (choice, reason));
+            violation = violation.take().or(failure);
         });
-        if let Some((step_index, reason)) = violation {
-            return Some(search.violation_ending(&static_model, current, Some(step_index), reason));
-        }
-        search.deadlocked.push(!has_forced_step);
-        next += 1;
-        if search.states.len() > model.max_states {
-            let states = next;
-            return Some(Ending::Undecided { states });
+        if let Some((choice, reason)) = violation {
+            let steps = trace(&mut static_model, &exploration, current, Some(choice));
+            return Some(ending(reason, steps));
         }
     }
-    let states = search.states.len();
-    Some(match search.find_unfinishable(&ends) {
-        Some(unfinishable) => {
-            let reason = static_model.describe_obstacles(&search.states[unfinishable as usize]);
-            search.violation_ending(&static_model, unfinishable, None, reason)
+    let lost = exploration.lost(&static_model);
+    // A deadlock is easier to explain than a state with further steps.
+    let deadlock = (lost.iter()).find(|&&number| exploration.is_dead_end(number));
+    Some(match deadlock.or(lost.first()) {
+        Some(&number) => {
+            let reason = static_model.describe_obstacles(&exploration.states()[number]);
+            ending(reason, trace(&mut static_model, &exploration, number, None))
         }
         None => Ending::Verified {
-            states,
-            ends: ends.len(),
+            states: exploration.states().len(),
+            ends,
         },
     })
 }
 
-struct Search<A, T> {
-    states: Vec<Rc<State<A, T>>>,
-    numbers: FxHashMap<Rc<State<A, T>>, u32>,
-    /// For each state: its predecessor, and the index of the step among the predecessor's steps.
-    parents: Vec<Option<(u32, u32)>>,
-    /// Reversed edges of forced steps: (successor, predecessor).
-    reverse_edges: Vec<(u32, u32)>,
-    /// True for states without a forced step to a successor.
-    deadlocked: Vec<bool>,
-}
-
-impl<A: Application + Clone + Eq + Hash, T: Thread + Clone + Eq + Hash> Search<A, T> {
-    fn add_state(&mut self, state: State<A, T>, parent: Option<(u32, u32)>) -> u32 {
-        let state = Rc::new(state);
-        let new = self.states.len() as u32;
-        let number = *self.numbers.entry(Rc::clone(&state)).or_insert(new);
-        if number == new {
-            self.states.push(state);
-            self.parents.push(parent);
-        }
-        number
-    }
-
-    /// Returns the first state from which no final state is reachable by forced steps. Prefers a deadlocked state,
-    /// which is easier to explain.
-    fn find_unfinishable(&self, ends: &[u32]) -> Option<u32> {
-        let mut reverse_edges = self.reverse_edges.clone();
-        reverse_edges.sort_unstable();
-        let mut reaches_end = vec![false; self.states.len()];
-        let mut stack = ends.to_vec();
-        while let Some(number) = stack.pop() {
-            if std::mem::replace(&mut reaches_end[number as usize], true) {
-                continue;
-            }
-            let first = reverse_edges.partition_point(|&(to, _)| to < number);
-            let from = reverse_edges[first..]
-                .iter()
-                .take_while(|&&(to, _)| to == number);
-            stack.extend(from.map(|&(_, from)| from));
-        }
-        let mut unfinishable = (0..reaches_end.len()).filter(|&number| !reaches_end[number]);
-        let first = unfinishable.clone().next();
-        let deadlocked = unfinishable.find(|&number| self.deadlocked[number]);
-        deadlocked.or(first).map(|unfinishable| unfinishable as u32)
-    }
-
-    /// Builds the trace to a state, optionally followed by one more step.
-    fn violation_ending<S: Scenario<Application = A, Thread = T>>(
-        &self,
-        static_model: &StaticModel<S>,
-        last: u32,
-        extra_step: Option<u32>,
-        reason: String,
-    ) -> Ending {
-        let mut path: Vec<(u32, u32)> = extra_step
-            .map(|step_index| (last, step_index))
-            .into_iter()
-            .collect();
-        let mut number = last;
-        while let Some((parent, step_index)) = self.parents[number as usize] {
-            path.push((parent, step_index));
-            number = parent;
-        }
-        let mut steps = Vec::new();
-        for &(state, chosen) in path.iter().rev() {
-            let mut step_index = 0;
-            static_model.successors(&self.states[state as usize], &mut |_, label, _| {
-                if step_index == chosen {
-                    steps.push(label());
-                }
-                step_index += 1;
-            });
-        }
-        ending(reason, steps)
-    }
+/// Labels of the steps on a shortest path to a state, optionally followed by one more step.
+fn trace<S: Scenario>(
+    static_model: &mut StaticModel<S>,
+    exploration: &Exploration<State<S::Application, S::Thread>>,
+    last: u32,
+    extra_step: Option<Choice>,
+) -> Vec<String>
+where
+    S::Application: Application + Clone + Eq + Hash,
+    S::Thread: Thread + Clone + Eq + Hash,
+{
+    let mut path = exploration.path_to(static_model, last);
+    path.extend(extra_step.map(|choice| (last, choice)));
+    let label =
+        |&(state, choice): &(u32, Choice)| static_model.label(&exploration.states()[state], choice);
+    path.iter().map(label).collect()
 }
 
 /// Converts a violation, or a step outside the model, to the result.

@@ -9,6 +9,7 @@ use cohkit_application::interface::{
     Action, Actions, Application, Contents, Event, Line, Operation, Placement, Scenario, Step,
     Thread, Update, Words,
 };
+use cohkit_base::exploration::TransitionSystem;
 use cohkit_protocol::controller::{Access, Controller, Event as Cause};
 use cohkit_protocol::execute::{Act, Configuration, Machine, Outcome, Receiver, Trigger};
 use cohkit_protocol::protocol::{Class, MessageId, Permission, Protocol};
@@ -150,7 +151,7 @@ struct Running<T> {
 
 /// A transition.
 #[derive(Clone, Copy)]
-enum Choice {
+pub(super) enum Choice {
     /// A thread attempts its access.
     Access(usize),
     /// A cache evicts a line or gives up write permission.
@@ -170,7 +171,8 @@ enum Choice {
     Timer(usize),
 }
 
-type Violation = String;
+/// Violated property, as a sentence.
+pub(super) type Violation = String;
 
 /// The constant part of the model.
 pub(super) struct StaticModel<'a, S> {
@@ -322,6 +324,41 @@ impl<'a, S: Scenario> StaticModel<'a, S> {
     }
 }
 
+impl<S: Scenario> TransitionSystem<State<S::Application, S::Thread>> for StaticModel<'_, S>
+where
+    S::Application: Clone + Eq + Hash,
+    S::Thread: Clone + Eq + Hash,
+{
+    type Step = Choice;
+    type Error = Violation;
+
+    fn successors(
+        &mut self,
+        state: &State<S::Application, S::Thread>,
+        visit: &mut dyn FnMut(Choice, Result<State<S::Application, S::Thread>, Violation>),
+    ) {
+        for choice in self.choices(state) {
+            let mut next_state = state.clone();
+            let mut transition = Transition {
+                static_model: self,
+                state: &mut next_state,
+            };
+            match transition.take(choice) {
+                // A blocked choice is not a step.
+                Ok(false) => {}
+                Ok(true) => visit(choice, Ok(next_state)),
+                Err(violation) => visit(choice, Err(violation)),
+            }
+        }
+    }
+    fn spontaneous(choice: &Choice) -> bool {
+        matches!(choice, Choice::GiveUp(..))
+    }
+    fn quiescent(&self, state: &State<S::Application, S::Thread>) -> bool {
+        state.is_final()
+    }
+}
+
 impl<S: Scenario> StaticModel<'_, S>
 where
     S::Application: Clone + Eq + Hash,
@@ -372,34 +409,6 @@ where
             transition.advance(thread, 0)?;
         }
         Ok(state)
-    }
-
-    /// Calls `visit` for every enabled step, with true if it is spontaneous, its label, and its successor state.
-    #[allow(clippy::type_complexity)]
-    pub fn successors(
-        &self,
-        state: &State<S::Application, S::Thread>,
-        visit: &mut dyn FnMut(
-            bool,
-            &dyn Fn() -> String,
-            Result<State<S::Application, S::Thread>, Violation>,
-        ),
-    ) {
-        for choice in self.choices(state) {
-            let mut next_state = state.clone();
-            let mut transition = Transition {
-                static_model: self,
-                state: &mut next_state,
-            };
-            let result = match transition.take(choice) {
-                // A blocked choice is not a step.
-                Ok(false) => continue,
-                Ok(true) => Ok(next_state),
-                Err(violation) => Err(violation),
-            };
-            let spontaneous = matches!(choice, Choice::GiveUp(..));
-            visit(spontaneous, &|| self.label(state, choice), result);
-        }
     }
 
     fn choices(&self, state: &State<S::Application, S::Thread>) -> Vec<Choice> {
@@ -459,7 +468,8 @@ where
         choices
     }
 
-    fn label(&self, state: &State<S::Application, S::Thread>, choice: Choice) -> String {
+    /// Describes a step of a state.
+    pub fn label(&self, state: &State<S::Application, S::Thread>, choice: Choice) -> String {
         let message_label = |line: Line, message_label: &Flight, suffix: &str| {
             let remote = self.remote_name(message_label.remote);
             let message = self.message_name(message_label.message);

@@ -11,8 +11,7 @@
 //!   write;
 //! * [`stores`]: stores between a remote and memory: each is performed once, in the program order of its line;
 //! * [`hierarchy`]: the rules between a home and the cache of another protocol that holds its memory;
-//! * [`world`]: the state of a whole system without time, its possible steps and their successors;
-//! * [`interner`]: interners for explored states.
+//! * [`world`]: the state of a whole system without time, its possible steps and their successors.
 //!
 //! The checker's models are made from the same plans, and tests compare them with [`world::World`] state by state.
 //! The crate does not know time, links and their capacity (those of `sim`), or packed states (those of `check` and
@@ -48,7 +47,6 @@
 pub mod agent;
 pub mod data;
 pub mod hierarchy;
-pub mod interner;
 pub mod plan;
 pub mod stores;
 mod violation;

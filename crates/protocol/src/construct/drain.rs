@@ -14,8 +14,10 @@ use super::program::{CURRENT_REQUEST, LOCAL, LOCKED, MEMORY};
 use crate::controller::Event;
 use crate::execute::{Act, Receiver};
 use crate::protocol::{Class, MessageId};
+use cohkit_base::exploration::{Exploration, Limits, TransitionSystem};
 use cohkit_base::sequence::{Action, Sequence, Step};
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::convert::Infallible;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Result of the drain check.
@@ -65,6 +67,9 @@ impl Label {
     }
 }
 
+/// Visitor of the successors of a state.
+type Visitor<'v> = dyn FnMut(Label, Result<ProductState, Infallible>) + 'v;
+
 struct Product<'p, 'a> {
     environment: &'p mut Environment<'a>,
     graph: &'p HomeGraph,
@@ -101,54 +106,32 @@ pub fn drain(
         settings,
         requested_local: 0,
     };
-    let mut ids = FxHashMap::default();
-    ids.insert(initial.clone(), 0u32);
-    let mut states = vec![initial];
-    let mut parents: Vec<u32> = vec![0];
+    let mut exploration = Exploration::new(initial);
+    let mut limits = Limits {
+        max_states: usize::MAX,
+        should_continue: &mut || !cancel.load(Ordering::Relaxed),
+    };
     let mut edges: Vec<Vec<(u32, Label)>> = Vec::new();
     let mut exercised = FxHashSet::default();
     let mut in_flight = 0;
-    while edges.len() < states.len() {
-        if cancel.load(Ordering::Relaxed) {
-            return None;
-        }
-        let from = edges.len();
-        let product_state = states[from].clone();
-        for &setting in &product_state.settings {
+    while let Some(from) = exploration.next(&mut limits).ok()? {
+        for &setting in &exploration.states()[from].settings {
             in_flight = in_flight.max(product.environment.setting(setting).messages().count());
         }
         let mut row = Vec::new();
-        for (next, label) in product.successors(&product_state) {
+        exploration.expand(&mut product, |label, to| {
             if let Label::Home(state, position) = label {
                 exercised.insert((state, position));
             }
-            let new_id = states.len() as u32;
-            let to = *ids.entry(next.clone()).or_insert(new_id);
-            if to == new_id {
-                states.push(next);
-                parents.push(from as u32);
-            }
-            row.push((to, label));
-        }
+            row.extend(to.map(|to| (to, label)));
+        });
         edges.push(row);
     }
-    let drains = product.drainable_states(&states, &edges);
-    let stuck = drains.iter().filter(|&&drains| !drains).count();
-    let fault = (stuck > 0).then(|| {
-        let is_dead_end = |&state: &usize| {
-            !drains[state] && edges[state].iter().all(|(_, label)| label.is_spontaneous())
-        };
-        let dead_end = (0..states.len()).find(is_dead_end);
-        let stuck_state =
-            dead_end.unwrap_or_else(|| drains.iter().position(|&drains| !drains).unwrap_or(0));
-        product.stuck_fault(
-            &states,
-            &parents,
-            &edges,
-            stuck_state,
-            dead_end.is_some(),
-            stuck,
-        )
+    let lost = exploration.lost(&product);
+    let fault = lost.first().map(|&first| {
+        let dead_end = (lost.iter().copied()).find(|&state| exploration.is_dead_end(state));
+        let (stuck_state, is_dead_end) = (dead_end.unwrap_or(first), dead_end.is_some());
+        product.stuck_fault(&exploration, &edges, stuck_state, is_dead_end, lost.len())
     });
     let (resends, cycle) = product.resends(&edges);
     let note = cycle.map(|cycle| {
@@ -163,15 +146,15 @@ pub fn drain(
     });
     let is_taken =
         |state: usize, position: usize| matches!(graph.cells[state][position].1, Cell::Take { .. });
-    let unexercised = (0..graph.states.len())
+    let unexercised = (0..graph.states().len())
         .flat_map(|state| (0..graph.cells[state].len()).map(move |position| (state, position)))
         .filter(|&(state, position)| is_taken(state, position))
         .map(|(state, position)| (state as u32, position as u32))
         .filter(|transition| !exercised.contains(transition))
         .collect();
     Some(Drain {
-        states: states.len(),
-        stuck,
+        states: exploration.states().len(),
+        stuck: lost.len(),
         in_flight,
         unexercised,
         resends,
@@ -180,19 +163,19 @@ pub fn drain(
     })
 }
 
-impl Product<'_, '_> {
-    fn successors(&mut self, product_state: &ProductState) -> Vec<(ProductState, Label)> {
-        let mut next = Vec::new();
+impl TransitionSystem<ProductState> for Product<'_, '_> {
+    type Step = Label;
+    type Error = Infallible;
+
+    fn successors(&mut self, product_state: &ProductState, visit: &mut Visitor) {
         for remote in 0..product_state.settings.len() {
             let setting = product_state.settings[remote];
             let moves = self.environment.moves(setting);
             for step in moves.as_ref().as_ref().map_or(&[][..], |moves| moves) {
                 let mut successor = product_state.clone();
                 successor.settings[remote] = step.to;
-                next.push((
-                    successor,
-                    Label::Silent(remote as u16, setting, step.clone()),
-                ));
+                let label = Label::Silent(remote as u16, setting, step.clone());
+                visit(label, Ok(successor));
             }
             for index in 0..self.to_home.len() {
                 let message = self.to_home[index];
@@ -201,31 +184,18 @@ impl Product<'_, '_> {
                 };
                 let mut successor = product_state.clone();
                 successor.settings[remote] = next_setting;
-                self.add_home_reaction(
-                    &mut next,
-                    successor,
-                    (Event::Message(message), Some(remote as u16)),
-                );
+                let input = (Event::Message(message), Some(remote as u16));
+                self.visit_home_reaction(successor, input, visit);
             }
         }
         for local in 0..self.environment.policy().locals.len() as u8 {
+            let mut successor = product_state.clone();
             if product_state.requested_local == 0 {
-                next.push((
-                    ProductState {
-                        requested_local: local + 1,
-                        ..product_state.clone()
-                    },
-                    Label::RequestLocal(local),
-                ));
+                successor.requested_local = local + 1;
+                visit(Label::RequestLocal(local), Ok(successor));
             } else if product_state.requested_local == local + 1 {
-                self.add_home_reaction(
-                    &mut next,
-                    ProductState {
-                        requested_local: 0,
-                        ..product_state.clone()
-                    },
-                    (Event::Local(local), None),
-                );
+                successor.requested_local = 0;
+                self.visit_home_reaction(successor, (Event::Local(local), None), visit);
             }
         }
         for event in [
@@ -234,17 +204,37 @@ impl Product<'_, '_> {
             Event::MemoryData(1),
             Event::MemoryDone,
         ] {
-            self.add_home_reaction(&mut next, product_state.clone(), (event, None));
+            self.visit_home_reaction(product_state.clone(), (event, None), visit);
         }
-        next
     }
 
-    /// Adds the home's reaction to an input, which `successor` no longer contains.
-    fn add_home_reaction(
+    fn spontaneous(label: &Label) -> bool {
+        label.is_spontaneous()
+    }
+
+    fn quiescent(&self, product_state: &ProductState) -> bool {
+        let slots = &self.graph.states()[product_state.home as usize].slots;
+        let remotes = self.graph.remotes as usize;
+        let slot = |variable: crate::protocol::VariableId| slots[variable.index() + remotes - 1];
+        [CURRENT_REQUEST, LOCAL, MEMORY, LOCKED]
+            .iter()
+            .all(|&variable| slot(variable) == 0)
+            && product_state.requested_local == 0
+            && product_state.settings.iter().all(|&setting| {
+                let setting = self.environment.setting(setting);
+                setting.messages().next().is_none()
+                    && self.environment.protocol.remote.states[setting.state.index()].is_stable()
+            })
+    }
+}
+
+impl Product<'_, '_> {
+    /// Visits the home's reaction to an input, which `successor` no longer contains.
+    fn visit_home_reaction(
         &mut self,
-        next: &mut Vec<(ProductState, Label)>,
         mut successor: ProductState,
         input: Input,
+        visit: &mut Visitor,
     ) {
         let Some(&position) = self.cells.get(&(successor.home, input)) else {
             return;
@@ -270,79 +260,24 @@ impl Product<'_, '_> {
                 }
             }
         }
-        next.push((successor, label));
-    }
-
-    fn is_quiescent(&self, product_state: &ProductState) -> bool {
-        let slots = &self.graph.states[product_state.home as usize].slots;
-        let remotes = self.graph.remotes as usize;
-        let slot = |variable: crate::protocol::VariableId| slots[variable.index() + remotes - 1];
-        [CURRENT_REQUEST, LOCAL, MEMORY, LOCKED]
-            .iter()
-            .all(|&variable| slot(variable) == 0)
-            && product_state.requested_local == 0
-            && product_state.settings.iter().all(|&setting| {
-                let setting = self.environment.setting(setting);
-                setting.messages().next().is_none()
-                    && self.environment.protocol.remote.states[setting.state.index()].is_stable()
-            })
-    }
-
-    /// For each state, true if quiescence is reachable without spontaneous actions.
-    fn drainable_states(&self, states: &[ProductState], edges: &[Vec<(u32, Label)>]) -> Vec<bool> {
-        let mut predecessors = vec![Vec::new(); states.len()];
-        for (from, row) in edges.iter().enumerate() {
-            for (to, label) in row {
-                if !label.is_spontaneous() {
-                    predecessors[*to as usize].push(from as u32);
-                }
-            }
-        }
-        let mut drains: Vec<bool> = states
-            .iter()
-            .map(|product_state| self.is_quiescent(product_state))
-            .collect();
-        let mut work: Vec<usize> = (0..states.len()).filter(|&state| drains[state]).collect();
-        while let Some(state) = work.pop() {
-            for &from in &predecessors[state] {
-                if !std::mem::replace(&mut drains[from as usize], true) {
-                    work.push(from as usize);
-                }
-            }
-        }
-        drains
+        visit(label, Ok(successor));
     }
 
     fn stuck_fault(
         &mut self,
-        states: &[ProductState],
-        parents: &[u32],
+        exploration: &Exploration<ProductState>,
         edges: &[Vec<(u32, Label)>],
-        state: usize,
+        state: u32,
         dead_end: bool,
         stuck: usize,
     ) -> Box<Fault> {
-        let mut path = Vec::new();
-        let mut to = state;
-        while to != 0 {
-            let from = parents[to] as usize;
-            path.extend(
-                edges[from]
-                    .iter()
-                    .find(|(next, _)| *next as usize == to)
-                    .map(|(_, label)| label),
-            );
-            to = from;
-        }
-        path.reverse();
-        let path_length = path.len();
-        if !dead_end {
-            path.extend(find_cycle(edges, state));
-        }
-        let mut sequence = self.draw(path[..path_length].iter().copied());
+        let path = exploration.path_to(self, state).into_iter();
+        let mut path: Vec<Label> = path.map(|(_, label)| label).collect();
+        let mut sequence = self.draw(path.iter());
         if !dead_end {
             let agents = sequence.agents.len();
-            let full_sequence = self.draw(path.iter().copied());
+            path.extend(find_cycle(edges, state as usize).into_iter().cloned());
+            let full_sequence = self.draw(path.iter());
             let loop_start = sequence.steps.len();
             let notice = Action::Does {
                 what: "the following steps repeat forever".into(),
@@ -358,7 +293,8 @@ impl Product<'_, '_> {
                 },
             );
         }
-        let settings: Vec<String> = states[state]
+        let stuck_state = &exploration.states()[state];
+        let settings: Vec<String> = stuck_state
             .settings
             .iter()
             .map(|&setting| self.environment.setting_text(setting))
@@ -368,7 +304,7 @@ impl Product<'_, '_> {
         } else {
             "messages circulate forever"
         };
-        let waits = self.describe_waits(&states[state]).join("; ");
+        let waits = self.describe_waits(stuck_state).join("; ");
         Box::new(Fault {
             kind: if dead_end {
                 FaultKind::DeadEnd
@@ -378,7 +314,7 @@ impl Product<'_, '_> {
             text: format!(
                 "{summary} in {}: {waits}; {stuck} of {} cannot become quiescent",
                 settings.join(" and "),
-                cohkit_base::words::counted(states.len() as u64, "state")
+                cohkit_base::words::counted(exploration.states().len() as u64, "state")
             ),
             remedy: None,
             span: self.environment.policy().span,
@@ -434,7 +370,7 @@ impl Product<'_, '_> {
                 }
             }
         }
-        let slots = &self.graph.states[product_state.home as usize].slots;
+        let slots = &self.graph.states()[product_state.home as usize].slots;
         let slot = |variable: crate::protocol::VariableId| {
             slots[variable.index() + product_state.settings.len() - 1]
         };

@@ -7,6 +7,7 @@ use super::fault::Refusal;
 use crate::controller::{Access, Effect, Event};
 use crate::execute::{Act, Machine, Outcome, Trigger};
 use crate::protocol::{Class, End, Home, MessageId, Permission, Protocol, StateId};
+use cohkit_base::interner::Interner;
 use rustc_hash::FxHashMap;
 use std::rc::Rc;
 
@@ -68,8 +69,7 @@ pub struct Environment<'a> {
     classes: Vec<Class>,
     /// Maximum number of messages in flight.
     max_in_flight: u16,
-    settings: Vec<Rc<Setting>>,
-    ids: FxHashMap<Rc<Setting>, SettingId>,
+    settings: Interner<Rc<Setting>>,
     moves: FxHashMap<SettingId, Moves>,
 }
 
@@ -142,8 +142,7 @@ impl<'a> Environment<'a> {
                 .bounds
                 .in_flight
                 .map_or(DEFAULT_IN_FLIGHT, |bound| bound.limit),
-            settings: Vec::new(),
-            ids: FxHashMap::default(),
+            settings: Interner::default(),
             moves: FxHashMap::default(),
         })
     }
@@ -201,19 +200,12 @@ impl<'a> Environment<'a> {
 
     /// The setting with this index.
     pub fn setting(&self, id: SettingId) -> &Rc<Setting> {
-        &self.settings[id.0 as usize]
+        &self.settings[id.0]
     }
 
     /// Returns the index of a setting.
     fn intern(&mut self, setting: Setting) -> SettingId {
-        if let Some(&id) = self.ids.get(&setting) {
-            return id;
-        }
-        let setting = Rc::new(setting);
-        let id = SettingId(self.settings.len() as u32);
-        self.settings.push(setting.clone());
-        self.ids.insert(setting, id);
-        id
+        SettingId(self.settings.add(Rc::new(setting)).0)
     }
 
     /// Adds a message to its queue.

@@ -9,8 +9,8 @@ use crate::controller::{Controller, Event};
 use crate::execute::{Act, Configuration, Machine, Outcome, Receiver, Trigger};
 use crate::policy::{GrantCondition, Policy, Stall};
 use crate::protocol::{Carries, Class, MessageId, Permission};
+use cohkit_base::exploration::{Exploration, Limits, Stop};
 use cohkit_base::words::counted;
-use rustc_hash::FxHashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Maximum number of home states; three remotes of ECI stay far below it.
@@ -36,17 +36,19 @@ pub enum Cell {
 pub struct HomeGraph {
     /// Number of remotes.
     pub remotes: u16,
-    /// States in breadth-first order; the first is the initial one.
-    pub states: Vec<Configuration>,
+    exploration: Exploration<Configuration>,
     /// For each state, the reaction to each possible input, in the order of [`inputs`].
     pub cells: Vec<Vec<(Input, Cell)>>,
-    /// For each state but the first, its predecessor and the position in the predecessor's cells.
-    pub parents: Vec<(u32, u32)>,
     /// Remarks on requests served while something may still be in flight.
     pub notes: Vec<Note>,
 }
 
 impl HomeGraph {
+    /// States in breadth-first order; the first is the initial one.
+    pub fn states(&self) -> &[Configuration] {
+        self.exploration.states().values()
+    }
+
     /// Number of transitions: inputs that are taken.
     pub fn transitions(&self) -> usize {
         let taken_count = |cells: &Vec<(Input, Cell)>| {
@@ -60,27 +62,22 @@ impl HomeGraph {
 
     /// Inputs and actions of the home on the shortest path to a state.
     pub fn view(&self, state: u32) -> View {
-        let mut view = Vec::new();
-        let mut current = state;
-        while current != 0 {
-            let (predecessor, position) = self.parents[current as usize];
-            let (input, cell) = &self.cells[predecessor as usize][position as usize];
-            let Cell::Take { acts, .. } = cell else {
-                unreachable!("only taken inputs lead on")
-            };
-            view.push(ViewStep {
-                input: *input,
-                acts: acts.clone(),
+        let step = |pair: &[u32]| {
+            let cells = self.cells[pair[0] as usize].iter();
+            let mut taken = cells.filter_map(|(input, cell)| match cell {
+                Cell::Take { acts, to } if *to == pair[1] => Some((*input, acts.clone())),
+                _ => None,
             });
-            current = predecessor;
-        }
-        view.reverse();
-        view
+            let (input, acts) = taken.next().expect("a taken input leads on");
+            ViewStep { input, acts }
+        };
+        let states = self.exploration.states_to(state);
+        states.windows(2).map(step).collect()
     }
 
     /// Knowledge set of a remote in a state.
     pub fn knowledge(&self, state: u32, remote: u16) -> KnowledgeId {
-        KnowledgeId(self.states[state as usize].slots[KNOWN.index() + remote as usize])
+        KnowledgeId(self.exploration.states()[state].slots[KNOWN.index() + remote as usize])
     }
 }
 
@@ -124,7 +121,6 @@ struct Explorer<'e, 'a> {
     entries: &'e [Entry],
     policy: &'a Policy,
     graph: HomeGraph,
-    ids: FxHashMap<Configuration, u32>,
     noted: Vec<MessageId>,
 }
 
@@ -143,9 +139,8 @@ pub fn explore(
     let machine = Machine::new(controller, remotes);
     let graph = HomeGraph {
         remotes,
-        states: Vec::new(),
+        exploration: Exploration::new(machine.initial()),
         cells: Vec::new(),
-        parents: Vec::new(),
         notes: Vec::new(),
     };
     let mut explorer = Explorer {
@@ -154,7 +149,6 @@ pub fn explore(
         entries,
         policy,
         graph,
-        ids: FxHashMap::default(),
         noted: Vec::new(),
     };
     if let Err(error) = explorer.knowledge.initial() {
@@ -164,32 +158,34 @@ pub fn explore(
         };
         return Err(explorer.knowledge_fault(error, Vec::new(), 0, &step));
     }
-    let initial = explorer.machine.initial();
-    explorer.ids.insert(initial.clone(), 0);
-    explorer.graph.states.push(initial);
-    explorer.graph.parents.push((0, 0));
     let inputs = inputs(explorer.knowledge, remotes);
-    let mut next = 0;
-    while next < explorer.graph.states.len() {
-        if cancel.load(Ordering::Relaxed) {
-            return Ok(None);
-        }
+    let mut limits = Limits {
+        max_states: MAX_STATES,
+        should_continue: &mut || !cancel.load(Ordering::Relaxed),
+    };
+    loop {
+        let state = match explorer.graph.exploration.next(&mut limits) {
+            Ok(Some(state)) => state,
+            Ok(None) => return Ok(Some(explorer.graph)),
+            Err(Stop::Cancelled) => return Ok(None),
+            Err(Stop::StateLimit) => {
+                return Err(Box::new(Fault {
+                    kind: FaultKind::TooLarge,
+                    text: format!(
+                        "the home has more than {MAX_STATES} states with {remotes} remotes"
+                    ),
+                    remedy: Some("use systems with fewer remotes".into()),
+                    span: policy.span,
+                    explanations: Vec::new(),
+                }))
+            }
+        };
         explorer.graph.cells.push(Vec::new());
         for &input in &inputs {
-            explorer.react(next as u32, input)?;
+            explorer.react(state, input)?;
         }
-        next += 1;
-        if explorer.graph.states.len() > MAX_STATES {
-            return Err(Box::new(Fault {
-                kind: FaultKind::TooLarge,
-                text: format!("the home has more than {MAX_STATES} states with {remotes} remotes"),
-                remedy: Some("use systems with fewer remotes".into()),
-                span: policy.span,
-                explanations: Vec::new(),
-            }));
-        }
+        explorer.graph.exploration.end_expansion();
     }
-    Ok(Some(explorer.graph))
 }
 
 impl Explorer<'_, '_> {
@@ -209,7 +205,7 @@ impl Explorer<'_, '_> {
                 }
             }
         }
-        let mut next_state = self.graph.states[state as usize].clone();
+        let mut next_state = self.graph.exploration.states()[state].clone();
         let trigger = Trigger {
             home: 0,
             event,
@@ -256,17 +252,13 @@ impl Explorer<'_, '_> {
             }
             Ok(Outcome::Refuse) => Cell::Refuse,
             Ok(Outcome::Taken { acts, .. }) => {
-                let position = self.graph.cells[state as usize].len() as u32;
                 self.note_early_service(state, input);
-                let new_id = self.graph.states.len() as u32;
-                let to = *self.ids.entry(next_state.clone()).or_insert(new_id);
+                let (to, is_new) = self.graph.exploration.add(next_state, state);
                 self.graph.cells[state as usize].push((input, Cell::Take { acts, to }));
-                if to == new_id {
-                    self.graph.states.push(next_state);
-                    self.graph.parents.push((state, position));
-                    self.check_wait(new_id)?;
-                }
-                return Ok(());
+                return match is_new {
+                    true => self.check_wait(to),
+                    false => Ok(()),
+                };
             }
         };
         self.graph.cells[state as usize].push((input, cell));
@@ -278,7 +270,7 @@ impl Explorer<'_, '_> {
     }
 
     fn slot(&self, state: u32, variable: crate::protocol::VariableId) -> u16 {
-        self.graph.states[state as usize].slots[self.machine.slot(variable.0)]
+        self.graph.exploration.states()[state].slots[self.machine.slot(variable.0)]
     }
 
     /// Draws a run that is consistent with the view and ends with the given remote in the given setting.

@@ -2,6 +2,7 @@
 
 use super::environment::{Environment, MoveError, SettingId};
 use crate::protocol::{Class, MessageId, Permission};
+use cohkit_base::interner::Interner;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::VecDeque;
 
@@ -46,9 +47,8 @@ pub struct Knowledge<'a> {
     pub environment: Environment<'a>,
     /// Queues that a stalled request may block: none, then each ordered queue that carries requests.
     pub blockings: Vec<Option<usize>>,
-    sets: Vec<Vec<SettingId>>,
+    sets: Interner<Vec<SettingId>>,
     facts: Vec<Facts>,
-    ids: FxHashMap<Vec<SettingId>, KnowledgeId>,
     received: FxHashMap<(KnowledgeId, MessageId), Option<KnowledgeId>>,
     sent: FxHashMap<(KnowledgeId, MessageId), KnowledgeId>,
 }
@@ -66,9 +66,8 @@ impl<'a> Knowledge<'a> {
         Knowledge {
             environment,
             blockings,
-            sets: Vec::new(),
+            sets: Interner::default(),
             facts: Vec::new(),
-            ids: FxHashMap::default(),
             received: FxHashMap::default(),
             sent: FxHashMap::default(),
         }
@@ -81,7 +80,7 @@ impl<'a> Knowledge<'a> {
 
     /// The settings of a set, in index order.
     pub fn settings(&self, id: KnowledgeId) -> &[SettingId] {
-        &self.sets[id.0 as usize]
+        &self.sets[id.0.into()]
     }
 
     /// The facts of a set.
@@ -113,7 +112,7 @@ impl<'a> Knowledge<'a> {
         if let Some(&next_set) = self.received.get(&(id, message)) {
             return Ok(next_set);
         }
-        let settings = self.sets[id.0 as usize].clone();
+        let settings = self.sets[id.0.into()].clone();
         let next_settings: Vec<_> = settings
             .iter()
             .filter_map(|&setting| self.environment.receive(setting, message))
@@ -136,7 +135,7 @@ impl<'a> Knowledge<'a> {
         if let Some(&next_set) = self.sent.get(&(id, message)) {
             return Ok(next_set);
         }
-        let settings = self.sets[id.0 as usize].clone();
+        let settings = self.sets[id.0.into()].clone();
         let next_settings = settings
             .iter()
             .map(|&setting| self.environment.send(setting, message))
@@ -179,15 +178,12 @@ impl<'a> Knowledge<'a> {
         }
         let mut set: Vec<_> = reached.into_iter().collect();
         set.sort_unstable();
-        if let Some(&id) = self.ids.get(&set) {
-            return Ok(id);
+        if let Some(number) = self.sets.number(&set) {
+            return Ok(KnowledgeId(number as u16));
         }
         let facts = self.find_facts(&set)?;
-        let id = KnowledgeId(self.sets.len() as u16);
         self.facts.push(facts);
-        self.ids.insert(set.clone(), id);
-        self.sets.push(set);
-        Ok(id)
+        Ok(KnowledgeId(self.sets.add(set).0 as u16))
     }
 
     fn find_facts(&mut self, set: &[SettingId]) -> Result<Facts, KnowledgeError> {

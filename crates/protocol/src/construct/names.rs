@@ -87,7 +87,7 @@ impl<'e, 'a> Namer<'e, 'a> {
             let base = self.knowledge_name(knowledge, graph.knowledge(state, 0));
             format!(
                 "{base}{}",
-                self.status_suffix(&base, &graph.states[state as usize].slots)
+                self.status_suffix(&base, &graph.states()[state as usize].slots)
             )
         };
         let mut names: Vec<String> = members

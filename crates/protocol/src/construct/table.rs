@@ -36,7 +36,7 @@ impl HomeTable {
         let class_of = if merge {
             classes(&graph.cells)
         } else {
-            (0..graph.states.len() as u32).collect()
+            (0..graph.states().len() as u32).collect()
         };
         let count = class_of.iter().max().map_or(0, |&last| last as usize + 1);
         let mut members = vec![Vec::new(); count];
@@ -112,7 +112,7 @@ impl HomeTable {
         };
         let mut rules = Vec::new();
         for (index, rows) in self.rows.iter().enumerate() {
-            let slots = &graph.states[self.states[index].members[0] as usize].slots;
+            let slots = &graph.states()[self.states[index].members[0] as usize].slots;
             for (event, cell) in rows {
                 let effect = match cell {
                     Cell::Leave => Effect::Stall,

@@ -82,7 +82,7 @@ fn construction_results(text: &str) -> BTreeMap<String, String> {
                 .to_string(),
             );
             if let Some(graph) = &construction.multi_remote_graph {
-                record("joint states", graph.states.len().to_string());
+                record("joint states", graph.states().len().to_string());
                 record("joint transitions", graph.transitions().to_string());
             }
             let verdict = construction
@@ -212,7 +212,7 @@ fn assert_same_behaviour(
     remotes: u16,
 ) {
     let machine = Machine::new(controller, remotes);
-    let mut configurations = vec![None; graph.states.len()];
+    let mut configurations = vec![None; graph.states().len()];
     configurations[0] = Some(start);
     for (state, cells) in graph.cells.iter().enumerate() {
         let configuration: Configuration = configurations[state]

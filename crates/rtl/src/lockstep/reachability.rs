@@ -6,11 +6,14 @@
 //! unreachable.
 
 use crate::rom::{Memory, Rom};
+use cohkit_base::exploration::{Exploration, Limits, TransitionSystem};
+use cohkit_base::interner::Interner;
 use cohkit_protocol::controller::{Access, Controller, Event};
 use cohkit_protocol::execute::{Act, Configuration, Machine, Outcome, Trigger};
 use cohkit_protocol::protocol::{MessageId, Protocol};
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
+use std::convert::Infallible;
 
 /// Maximum number of states that are explored. A home with more has no paths; those of the shipped protocols have
 /// thousands.
@@ -83,7 +86,7 @@ struct Edge {
 
 /// Reachable states of a line, and the transitions between them.
 pub struct ReachabilityGraph {
-    line_states: FxHashMap<LineState, u32>,
+    line_states: Interner<LineState>,
     edges: Vec<Vec<Edge>>,
     /// Rows used by some transition, in order of distance from the initial state, then in the order of the ROM.
     rows: Vec<(usize, usize)>,
@@ -92,7 +95,7 @@ pub struct ReachabilityGraph {
 impl ReachabilityGraph {
     /// Explores a line of this protocol; `None` if there are too many states.
     pub fn new(protocol: &Protocol, home: &Controller, rom: &Rom) -> Option<ReachabilityGraph> {
-        let explorer = Explorer {
+        let mut line = LineSystem {
             protocol,
             rom,
             home,
@@ -100,51 +103,41 @@ impl ReachabilityGraph {
             remote_machine: Machine::new(&protocol.remote, 1),
         };
         let initial_state = LineState {
-            remote: explorer.remote_machine.initial().state,
-            home: explorer.home_machine.initial().state,
+            remote: line.remote_machine.initial().state,
+            home: line.home_machine.initial().state,
             memory: Memory::None,
             to_home: Vec::new(),
             to_remote: Vec::new(),
         };
-        let mut graph = ReachabilityGraph {
-            line_states: FxHashMap::default(),
-            edges: Vec::new(),
-            rows: Vec::new(),
+        let mut exploration = Exploration::new(initial_state);
+        let mut limits = Limits {
+            max_states: MAX_LINE_STATES,
+            should_continue: &mut || true,
         };
-        graph.line_states.insert(initial_state.clone(), 0);
-        let mut queue = VecDeque::from([initial_state]);
+        let (mut edges, mut rows) = (Vec::new(), Vec::new());
         let mut is_listed = vec![vec![false; rom.events.len()]; rom.states.len()];
-        while let Some(line_state) = queue.pop_front() {
-            let mut edges = Vec::new();
-            for Step {
-                transition,
-                row,
-                next,
-            } in explorer.moves(&line_state)
-            {
-                let count = graph.line_states.len() as u32;
-                let to = *graph.line_states.entry(next).or_insert_with_key(|next| {
-                    queue.push_back(next.clone());
-                    count
-                });
+        while exploration.next(&mut limits).ok()?.is_some() {
+            let mut edges_of_state = Vec::new();
+            exploration.expand(&mut line, |(transition, row), to| {
                 if let Some((state, event)) = row {
                     let row_position = (usize::from(state), usize::from(event));
                     if !std::mem::replace(&mut is_listed[row_position.0][row_position.1], true) {
-                        graph.rows.push(row_position);
+                        rows.push(row_position);
                     }
                 }
-                edges.push(Edge {
+                edges_of_state.extend(to.map(|to| Edge {
                     transition,
                     row,
                     to,
-                });
-            }
-            graph.edges.push(edges);
-            if graph.line_states.len() > MAX_LINE_STATES {
-                return None;
-            }
+                }));
+            });
+            edges.push(edges_of_state);
         }
-        Some(graph)
+        Some(ReachabilityGraph {
+            line_states: exploration.into_states(),
+            edges,
+            rows,
+        })
     }
 
     /// Returns the reachable rows, in order of distance from the initial state.
@@ -193,7 +186,7 @@ impl ReachabilityGraph {
 
     /// Returns the number of a state, if this home can reach it.
     pub fn number(&self, line_state: &LineState) -> Option<u32> {
-        self.line_states.get(line_state).copied()
+        self.line_states.number(line_state)
     }
 
     /// Returns the number of the successor state of a move.
@@ -205,14 +198,8 @@ impl ReachabilityGraph {
     }
 }
 
-/// A move, the row that it uses, and its successor state.
-struct Step {
-    transition: Move,
-    row: Option<(u16, u16)>,
-    next: LineState,
-}
-
-struct Explorer<'a> {
+/// A line with its remote and its home, as a transition system.
+struct LineSystem<'a> {
     protocol: &'a Protocol,
     rom: &'a Rom,
     home: &'a Controller,
@@ -220,56 +207,55 @@ struct Explorer<'a> {
     remote_machine: Machine<'a>,
 }
 
-impl Explorer<'_> {
-    fn moves(&self, from: &LineState) -> Vec<Step> {
-        let mut moves = Vec::new();
+/// A move, and the row that it uses if the home takes part.
+type Step = (Move, Option<(u16, u16)>);
+
+impl TransitionSystem<LineState> for LineSystem<'_> {
+    type Step = Step;
+    type Error = Infallible;
+
+    fn successors(
+        &mut self,
+        from: &LineState,
+        visit: &mut dyn FnMut(Step, Result<LineState, Infallible>),
+    ) {
         for (access, _) in Access::ALL {
             if let Some(next) = self.remote_successor(from, Event::Access(access)) {
-                moves.push(Step {
-                    transition: Move::Access(access),
-                    row: None,
-                    next,
-                });
+                visit((Move::Access(access), None), Ok(next));
             }
         }
         for position in self.deliverable(&from.to_remote) {
             let mut rest = from.clone();
             let message = rest.to_remote.remove(position);
             if let Some(next) = self.remote_successor(&rest, Event::Message(message)) {
-                moves.push(Step {
-                    transition: Move::ToRemote(message),
-                    row: None,
-                    next,
-                });
+                visit((Move::ToRemote(message), None), Ok(next));
             }
         }
+        let mut visit_home = |transition, event, rest: &LineState| {
+            if let Some((row, next)) = self.home_successor(from, rest, event) {
+                visit((transition, Some(row)), Ok(next));
+            }
+        };
         for position in self.deliverable(&from.to_home) {
             let mut rest = from.clone();
             let message = rest.to_home.remove(position);
-            self.add_home_successor(
-                from,
-                &rest,
-                Move::ToHome(message),
-                Event::Message(message),
-                &mut moves,
-            );
+            visit_home(Move::ToHome(message), Event::Message(message), &rest);
         }
-        let mut add_home_move =
-            |transition, event| self.add_home_successor(from, from, transition, event, &mut moves);
         for local in 0..self.home.locals.len() as u8 {
-            add_home_move(Move::Local(local), Event::Local(local));
+            visit_home(Move::Local(local), Event::Local(local), from);
         }
         if self.rom.locking.contains(&true) {
-            add_home_move(Move::Unlock, Event::Unlock);
+            visit_home(Move::Unlock, Event::Unlock, from);
         }
         match from.memory {
             Memory::None => {}
-            Memory::Read => add_home_move(Move::Memory, Event::MemoryData(0)),
-            Memory::Write => add_home_move(Move::Memory, Event::MemoryDone),
+            Memory::Read => visit_home(Move::Memory, Event::MemoryData(0), from),
+            Memory::Write => visit_home(Move::Memory, Event::MemoryDone, from),
         }
-        moves
     }
+}
 
+impl LineSystem<'_> {
     /// Returns the indices of the messages that may arrive next: the first of equal messages and of each ordered group.
     fn deliverable(&self, messages: &[MessageId]) -> Vec<usize> {
         let is_first = |&position: &usize| {
@@ -315,15 +301,14 @@ impl Explorer<'_> {
         Some(next)
     }
 
-    /// Adds the successor state of an event at the home. `rest` is the state without the consumed message.
-    fn add_home_successor(
+    /// Returns the row of an event at the home, and the successor state; `None` if the home does not expect the event.
+    /// `rest` is the state without the consumed message.
+    fn home_successor(
         &self,
         from: &LineState,
         rest: &LineState,
-        transition: Move,
         event: Event,
-        moves: &mut Vec<Step>,
-    ) {
+    ) -> Option<((u16, u16), LineState)> {
         let mut home = Configuration {
             state: from.home,
             ..self.home_machine.initial()
@@ -341,26 +326,19 @@ impl Explorer<'_> {
             .iter()
             .position(|occurrence| occurrence.event == event);
         let number = number.expect("the ROM knows every event of its home") as u16;
-        let row = Some((from.home, number));
+        let row = (from.home, number);
         let acts = match self
             .home_machine
             .step(&mut home, trigger, &mut { self.home })
         {
             Ok(Outcome::Taken { acts, .. }) => acts,
             // A stalled message remains; an operation of the device is refused, or requested again.
-            Ok(Outcome::Stall | Outcome::Refuse) => {
-                moves.push(Step {
-                    transition,
-                    row,
-                    next: from.clone(),
-                });
-                return;
-            }
-            _ => return,
+            Ok(Outcome::Stall | Outcome::Refuse) => return Some((row, from.clone())),
+            _ => return None,
         };
         let mut next = rest.clone();
         next.home = home.state;
-        if transition == Move::Memory {
+        if matches!(event, Event::MemoryData(_) | Event::MemoryDone) {
             next.memory = Memory::None;
         }
         for act in acts {
@@ -372,10 +350,6 @@ impl Explorer<'_> {
             }
         }
         LineState::arrange(self.protocol, &mut next.to_remote);
-        moves.push(Step {
-            transition,
-            row,
-            next,
-        });
+        Some((row, next))
     }
 }

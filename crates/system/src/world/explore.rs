@@ -1,52 +1,97 @@
 //! Breadth-first exploration of all states that a system can reach.
 
-use rustc_hash::{FxBuildHasher, FxHashMap};
+use cohkit_base::exploration::{Exploration, Limits, TransitionSystem};
+use std::hash::Hash;
 
-use super::{Step, StepError, System, World};
+use super::{Clusters, LevelStep, Levels, Step, StepError, System, World};
 use crate::agent::Violation;
 use crate::data::Data;
-use std::hash::{BuildHasher, Hash};
 
-/// A state of a fixed transition system.
-pub trait SearchState<S>: Clone + Eq + Hash {
-    /// A step between states.
-    type Step: Copy + std::fmt::Debug;
-
-    /// Candidate steps. Some of them may turn out to be blocked.
-    fn steps(&self, system: &S) -> Vec<Self::Step>;
-    /// Applies a step. Returns false if the step is blocked or a no-op; `self` is then unspecified.
-    ///
-    /// # Errors
-    /// The step violates a property or exceeds a capacity.
-    fn take(&mut self, system: &S, step: Self::Step) -> Result<bool, StepError>;
-    /// True if progress must not depend on the step.
-    fn spontaneous(step: Self::Step) -> bool;
-    /// Checks the properties of the state.
+/// A transition system with properties that hold in every state.
+pub trait CheckedSystem<S: Clone + Eq + Hash>: TransitionSystem<S, Error = StepError> {
+    /// Checks the properties of a state.
     ///
     /// # Errors
     /// The first violated property.
-    fn claims(&self, system: &S) -> Result<(), Violation>;
-    /// True if nothing is outstanding.
-    fn quiescent(&self, system: &S) -> bool;
+    fn claims(&self, state: &S) -> Result<(), Violation>;
+
+    /// Returns a shortest path to a state, followed by the step with the violation `failure`, if any.
+    fn path_to(
+        &mut self,
+        exploration: &Exploration<S>,
+        number: u32,
+        failure: Option<(Self::Step, StepError)>,
+    ) -> Vec<Self::Step>
+    where
+        Self: Sized,
+    {
+        let path = exploration.path_to(self, number).into_iter();
+        let failing_step = failure.map(|(step, _)| step);
+        path.map(|(_, step)| step).chain(failing_step).collect()
+    }
 }
 
-impl<'p, D: Data> SearchState<System<'p>> for World<D> {
+impl<D: Data> TransitionSystem<World<D>> for &System<'_> {
     type Step = Step;
+    type Error = StepError;
 
-    fn steps(&self, system: &System<'p>) -> Vec<Step> {
-        World::steps(self, system)
+    fn successors(
+        &mut self,
+        state: &World<D>,
+        visit: &mut dyn FnMut(Step, Result<World<D>, StepError>),
+    ) {
+        for step in state.steps(self) {
+            let mut next = state.clone();
+            match next.take(self, step) {
+                Ok(false) => {}
+                Ok(true) => visit(step, Ok(next)),
+                Err(error) => visit(step, Err(error)),
+            }
+        }
     }
-    fn take(&mut self, system: &System<'p>, step: Step) -> Result<bool, StepError> {
-        World::take(self, system, step)
-    }
-    fn spontaneous(step: Step) -> bool {
+    fn spontaneous(step: &Step) -> bool {
         step.spontaneous()
     }
-    fn claims(&self, system: &System<'p>) -> Result<(), Violation> {
-        World::claims(self, system)
+    fn quiescent(&self, state: &World<D>) -> bool {
+        state.quiescent(self)
     }
-    fn quiescent(&self, system: &System<'p>) -> bool {
-        World::quiescent(self, system)
+}
+
+impl<D: Data> CheckedSystem<World<D>> for &System<'_> {
+    fn claims(&self, state: &World<D>) -> Result<(), Violation> {
+        state.claims(self)
+    }
+}
+
+impl<D: Data> TransitionSystem<Clusters<D>> for &Levels<'_> {
+    type Step = LevelStep;
+    type Error = StepError;
+
+    fn successors(
+        &mut self,
+        state: &Clusters<D>,
+        visit: &mut dyn FnMut(LevelStep, Result<Clusters<D>, StepError>),
+    ) {
+        for step in state.steps(self) {
+            let mut next = state.clone();
+            match next.take(self, step) {
+                Ok(false) => {}
+                Ok(true) => visit(step, Ok(next)),
+                Err(error) => visit(step, Err(error)),
+            }
+        }
+    }
+    fn spontaneous(step: &LevelStep) -> bool {
+        step.spontaneous()
+    }
+    fn quiescent(&self, state: &Clusters<D>) -> bool {
+        state.quiescent(self)
+    }
+}
+
+impl<D: Data> CheckedSystem<Clusters<D>> for &Levels<'_> {
+    fn claims(&self, state: &Clusters<D>) -> Result<(), Violation> {
+        state.claims(self)
     }
 }
 
@@ -78,129 +123,87 @@ pub enum Found<W, S> {
     },
 }
 
-/// The states visited so far.
-struct Visited<W, S> {
-    worlds: Vec<W>,
-    /// The last state with each hash, and per state the previous one with the same hash.
-    last_with_hash: FxHashMap<u64, u32>,
-    previous_with_hash: Vec<u32>,
-    /// Predecessor of each state, and the step from it. The initial state has no step, and its predecessor has no
-    /// meaning.
-    predecessors: Vec<(u32, Option<S>)>,
-}
-
-impl<W: Eq + Hash, S: Copy> Visited<W, S> {
-    fn intern(&mut self, world: W, from: (u32, Option<S>)) -> usize {
-        let hash = FxBuildHasher.hash_one(&world);
-        let latest = self.last_with_hash.entry(hash).or_insert(u32::MAX);
-        let mut index = *latest;
-        while index != u32::MAX {
-            if self.worlds[index as usize] == world {
-                return index as usize;
-            }
-            index = self.previous_with_hash[index as usize];
+impl<W, S> Found<W, S> {
+    /// Replaces each state by `()`.
+    pub(super) fn without_states(self) -> Found<(), S> {
+        match self {
+            Found::Safe {
+                worlds,
+                transitions,
+                depth,
+                lost,
+            } => Found::Safe {
+                worlds: vec![(); worlds.len()],
+                transitions,
+                depth,
+                lost,
+            },
+            Found::Wrong { errors, path } => Found::Wrong { errors, path },
+            Found::TooMany { worlds } => Found::TooMany { worlds },
         }
-        let new = self.worlds.len();
-        self.previous_with_hash
-            .push(std::mem::replace(latest, new as u32));
-        self.worlds.push(world);
-        self.predecessors.push(from);
-        new
-    }
-
-    fn path_to(&self, mut number: usize, final_step: Option<S>) -> Vec<S> {
-        let mut path: Vec<S> = final_step.into_iter().collect();
-        while let (from, Some(step)) = self.predecessors[number] {
-            path.push(step);
-            number = from as usize;
-        }
-        path.reverse();
-        path
     }
 }
 
 /// Explores from `begin`, and stops when more than `max_states` states are found.
-pub fn explore<S, W: SearchState<S>>(system: &S, begin: W, max_states: usize) -> Found<W, W::Step> {
-    let mut visited = Visited {
-        worlds: Vec::new(),
-        last_with_hash: FxHashMap::default(),
-        previous_with_hash: Vec::new(),
-        predecessors: Vec::new(),
+pub fn explore<S: Clone + Eq + Hash, T: CheckedSystem<S>>(
+    mut system: T,
+    begin: S,
+    max_states: usize,
+) -> Found<S, T::Step> {
+    let limits = Limits {
+        max_states,
+        should_continue: &mut || true,
     };
-    visited.intern(begin, (0, None));
-    // Reversed edges of steps that must happen: the predecessors of each state.
-    let mut reverse_edges: Vec<Vec<u32>> = vec![Vec::new()];
-    let (mut level_start, mut depth, mut transitions) = (0, 0, 0);
+    explore_within(&mut system, begin, limits)
+}
+
+/// Explores from `begin`, one level of the breadth-first search at a time, to collect all violations at the same
+/// distance.
+pub(super) fn explore_within<S: Clone + Eq + Hash, T: CheckedSystem<S>>(
+    system: &mut T,
+    begin: S,
+    mut limits: Limits,
+) -> Found<S, T::Step> {
+    let mut exploration = Exploration::new(begin);
+    let (mut transitions, mut depth) = (0, 0);
+    let (mut level_end, mut checked) = (0, 0);
+    let (mut of_steps, mut of_states) = (Vec::new(), Vec::new());
     loop {
-        // One level at a time, to collect all violations at the same distance.
-        let level_end = visited.worlds.len();
-        let mut violations: Vec<(StepError, usize, Option<W::Step>)> = Vec::new();
-        let claims = |visited: &Visited<W, W::Step>, numbers: std::ops::Range<usize>| {
-            let violation = numbers.filter_map(|number| {
-                let violation = visited.worlds[number].claims(system).err()?;
-                Some((violation.into(), number, None))
-            });
-            violation.collect::<Vec<_>>()
+        let states = exploration.states().values();
+        for (number, state) in (checked as u32..).zip(&states[checked..]) {
+            let violation = system.claims(state).err();
+            of_states.extend(violation.map(|violation| (violation.into(), number, None)));
+        }
+        checked = states.len();
+        let Ok(next) = exploration.next(&mut limits) else {
+            return Found::TooMany { worlds: checked };
         };
-        violations.extend(claims(&visited, level_start..level_end));
-        if violations.is_empty() {
-            for number in level_start..level_end {
-                for step in visited.worlds[number].steps(system) {
-                    let mut next = visited.worlds[number].clone();
-                    match next.take(system, step) {
-                        Ok(false) => continue,
-                        Ok(true) => {}
-                        Err(error) => {
-                            violations.push((error, number, Some(step)));
-                            continue;
-                        }
-                    }
-                    transitions += 1;
-                    let to = visited.intern(next, (number as u32, Some(step)));
-                    if to == reverse_edges.len() {
-                        reverse_edges.push(Vec::new());
-                    }
-                    if !W::spontaneous(step) {
-                        reverse_edges[to].push(number as u32);
-                    }
-                }
-                if visited.worlds.len() > max_states {
-                    let worlds = visited.worlds.len();
-                    return Found::TooMany { worlds };
-                }
+        if exploration.expanded() == level_end {
+            // Violations of the states found in the last level are as far away as those of the steps to them.
+            let mut violations = of_steps.drain(..).chain(of_states.drain(..));
+            if let Some((error, number, step)) = violations.next() {
+                let errors = std::iter::once(StepError::clone(&error));
+                let errors = errors.chain(violations.map(|(error, ..)| error)).collect();
+                let failure = step.map(|step| (step, error));
+                let path = system.path_to(&exploration, number, failure);
+                return Found::Wrong { errors, path };
             }
-            if !violations.is_empty() {
-                // Claims violated by states that were found before the level ended are at the same distance.
-                violations.extend(claims(&visited, level_end..visited.worlds.len()));
+            if next.is_none() {
+                break;
             }
+            depth += u64::from(level_end > 0);
+            level_end = checked;
         }
-        if let Some((_, number, step)) = violations.first() {
-            let path = visited.path_to(*number, *step);
-            let errors = violations.into_iter().map(|(error, ..)| error).collect();
-            return Found::Wrong { errors, path };
-        }
-        if visited.worlds.len() == level_end {
-            break;
-        }
-        level_start = level_end;
-        depth += 1;
+        let number = exploration.expanded() as u32;
+        exploration.expand(system, |step, successor| match successor {
+            Ok(_) => transitions += 1,
+            Err(error) => of_steps.push((error, number, Some(step))),
+        });
     }
-    let mut reaches_quiescence = vec![false; visited.worlds.len()];
-    let all_states = 0..visited.worlds.len();
-    let mut work: Vec<usize> = (all_states.clone())
-        .filter(|&n| visited.worlds[n].quiescent(system))
-        .collect();
-    while let Some(number) = work.pop() {
-        if !std::mem::replace(&mut reaches_quiescence[number], true) {
-            work.extend(reverse_edges[number].iter().map(|&number| number as usize));
-        }
-    }
-    let lost = reaches_quiescence
-        .iter()
-        .position(|&reaches_quiescence| !reaches_quiescence);
+    let lost = exploration.lost(system).first().copied();
     Found::Safe {
-        lost: lost.map(|number| visited.path_to(number, None)),
-        worlds: visited.worlds,
+        lost: lost.map(|number| system.path_to(&exploration, number, None)),
+        worlds: exploration.into_states().into_values(),
         transitions,
         depth,
     }

@@ -21,7 +21,6 @@ use cohkit_protocol::controller::{Access, Event};
 use cohkit_protocol::execute::{Outcome, Trigger};
 use cohkit_protocol::protocol::Permission;
 
-use super::explore::SearchState;
 use super::{CompletedAccess, Lock, Step, StepError, System, World};
 use crate::agent::Violation;
 use crate::data::{Data, Extent};
@@ -516,10 +515,22 @@ impl<D: Data> Clusters<D> {
     }
 }
 
-impl<'p, D: Data> SearchState<Levels<'p>> for Clusters<D> {
-    type Step = LevelStep;
+impl LevelStep {
+    /// True if progress must not depend on the step.
+    pub fn spontaneous(self) -> bool {
+        match self {
+            LevelStep::Outer(Step::Access(_, _, Access::Load | Access::Store)) => false,
+            LevelStep::Outer(step) => step.spontaneous(),
+            // The outer level requests permission back. If it does so to evict, progress must not depend on it.
+            LevelStep::Inner(_, Step::Asks(..)) => false,
+            LevelStep::Inner(_, step) => step.spontaneous(),
+        }
+    }
+}
 
-    fn steps(&self, levels: &Levels<'p>) -> Vec<LevelStep> {
+impl<D: Data> Clusters<D> {
+    /// Candidate steps. Some of them may turn out to be blocked.
+    pub fn steps(&self, levels: &Levels) -> Vec<LevelStep> {
         let outer = self.outer.steps(&levels.outer);
         let mut steps: Vec<LevelStep> = outer.into_iter().map(LevelStep::Outer).collect();
         for (number, inner) in (0..).zip(&self.inner) {
@@ -529,21 +540,19 @@ impl<'p, D: Data> SearchState<Levels<'p>> for Clusters<D> {
         steps
     }
 
-    fn take(&mut self, levels: &Levels<'p>, step: LevelStep) -> Result<bool, StepError> {
+    /// Applies a step. Returns false if the step is blocked or a no-op; `self` is then unspecified.
+    ///
+    /// # Errors
+    /// The step violates a property or exceeds a capacity.
+    pub fn take(&mut self, levels: &Levels, step: LevelStep) -> Result<bool, StepError> {
         self.take_recording(levels, step, &mut Vec::new())
     }
 
-    fn spontaneous(step: LevelStep) -> bool {
-        match step {
-            LevelStep::Outer(Step::Access(_, _, Access::Load | Access::Store)) => false,
-            LevelStep::Outer(step) => step.spontaneous(),
-            // The outer level requests permission back. If it does so to evict, progress must not depend on it.
-            LevelStep::Inner(_, Step::Asks(..)) => false,
-            LevelStep::Inner(_, step) => step.spontaneous(),
-        }
-    }
-
-    fn claims(&self, levels: &Levels<'p>) -> Result<(), Violation> {
+    /// Checks the properties of the state.
+    ///
+    /// # Errors
+    /// The first violated property.
+    pub fn claims(&self, levels: &Levels) -> Result<(), Violation> {
         for line in 0..levels.outer.lines {
             let above = permissions(&self.outer, &levels.outer, line);
             let below = self
@@ -555,7 +564,8 @@ impl<'p, D: Data> SearchState<Levels<'p>> for Clusters<D> {
         Ok(())
     }
 
-    fn quiescent(&self, levels: &Levels<'p>) -> bool {
+    /// True if nothing is outstanding.
+    pub fn quiescent(&self, levels: &Levels) -> bool {
         let mut inner = self.inner.iter();
         self.outer.quiescent(&levels.outer) && inner.all(|world| world.quiescent(&levels.inner))
     }

@@ -6,15 +6,17 @@
 //! inner state. Caches below one outer cache are symmetric, and so are the outer caches together with the systems below
 //! them. One row represents all rows that differ only by such a permutation.
 
+use cohkit_base::exploration::{Exploration, Limits, TransitionSystem};
+use cohkit_base::interner::Interner;
+use cohkit_protocol::protocol::Permission;
 use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
 use std::rc::Rc;
 
-use super::explore::{Found, SearchState};
+use super::explore::{explore_within, CheckedSystem, Found};
 use super::levels::{judge, permissions, Clusters, LevelPermissions, LevelStep, Levels, Shared};
 use super::{StepError, System, World};
 use crate::agent::Violation;
-use crate::interner::Rows;
-use cohkit_protocol::protocol::Permission;
 
 /// Limits and options of an exploration.
 #[derive(Clone, Copy, Debug)]
@@ -31,35 +33,38 @@ pub fn explore_levels(
     search: Search,
     should_continue: &mut dyn FnMut() -> bool,
 ) -> Found<(), LevelStep> {
-    let mut product_search = ProductSearch::new(levels, search.symmetry);
-    product_search.explore(search.max_rows, should_continue)
+    let mut product = Product::new(levels, search.symmetry);
+    let begin = product.begin();
+    let begin = product.representative(begin);
+    let limits = Limits {
+        max_states: search.max_rows,
+        should_continue,
+    };
+    explore_within(&mut product, begin, limits).without_states()
 }
+
+/// Number of the outer state, and of each inner state.
+type Row = SmallVec<[u32; 4]>;
 
 /// Interned states of one sort, each with properties that are computed once.
 struct Parts<A> {
-    worlds: Vec<Rc<World<Shared>>>,
-    numbers: FxHashMap<Rc<World<Shared>>, u32>,
+    worlds: Interner<Rc<World<Shared>>>,
     properties: Vec<A>,
 }
 
 impl<A> Parts<A> {
     fn new() -> Parts<A> {
         Parts {
-            worlds: Vec::new(),
-            numbers: FxHashMap::default(),
+            worlds: Interner::default(),
             properties: Vec::new(),
         }
     }
 
     fn intern(&mut self, world: World<Shared>, compute: impl FnOnce(&World<Shared>) -> A) -> u32 {
-        if let Some(&number) = self.numbers.get(&world) {
-            return number;
+        let (number, is_new) = self.worlds.add(Rc::new(world));
+        if is_new {
+            self.properties.push(compute(&self.worlds[number]));
         }
-        let number = self.worlds.len() as u32;
-        self.properties.push(compute(&world));
-        let world = Rc::new(world);
-        self.worlds.push(Rc::clone(&world));
-        self.numbers.insert(world, number);
         number
     }
 }
@@ -95,7 +100,8 @@ struct Moves {
     violations: Vec<(LevelStep, StepError)>,
 }
 
-struct ProductSearch<'l, 'p> {
+/// The product of the outer system and the inner systems. Its states are rows.
+struct Product<'l, 'p> {
     levels: &'l Levels<'p>,
     clusters: u8,
     outer: Parts<UpperLevel>,
@@ -139,9 +145,9 @@ fn permutations(system: &System, symmetry: bool) -> Vec<Vec<u8>> {
     permutations
 }
 
-impl<'l, 'p> ProductSearch<'l, 'p> {
-    fn new(levels: &'l Levels<'p>, symmetry: bool) -> ProductSearch<'l, 'p> {
-        ProductSearch {
+impl<'l, 'p> Product<'l, 'p> {
+    fn new(levels: &'l Levels<'p>, symmetry: bool) -> Product<'l, 'p> {
+        Product {
             clusters: levels.outer.remotes,
             outer: Parts::new(),
             inner: Parts::new(),
@@ -185,9 +191,9 @@ impl<'l, 'p> ProductSearch<'l, 'p> {
     }
 
     /// The initial row.
-    fn begin(&mut self) -> Vec<u32> {
+    fn begin(&mut self) -> Row {
         let begin: Clusters = Clusters::new(self.levels);
-        let mut row = vec![self.intern_outer(begin.outer)];
+        let mut row = Row::from_slice(&[self.intern_outer(begin.outer)]);
         for inner in begin.inner {
             row.push(self.intern_inner(inner));
         }
@@ -201,7 +207,7 @@ impl<'l, 'p> ProductSearch<'l, 'p> {
         }
         let placeholders = vec![self.placeholder.clone(); usize::from(self.clusters)];
         let clusters = Clusters {
-            outer: World::clone(&self.outer.worlds[outer as usize]),
+            outer: World::clone(&self.outer.worlds[outer]),
             inner: placeholders,
         };
         let steps = clusters.outer.steps(&self.levels.outer).into_iter();
@@ -217,9 +223,9 @@ impl<'l, 'p> ProductSearch<'l, 'p> {
             return Rc::clone(known);
         }
         let mut systems = vec![self.placeholder.clone(); usize::from(self.clusters)];
-        systems[usize::from(number)] = World::clone(&self.inner.worlds[inner as usize]);
+        systems[usize::from(number)] = World::clone(&self.inner.worlds[inner]);
         let clusters = Clusters {
-            outer: World::clone(&self.outer.worlds[outer as usize]),
+            outer: World::clone(&self.outer.worlds[outer]),
             inner: systems,
         };
         let outer_steps = clusters.outer.steps(&self.levels.outer).into_iter();
@@ -276,7 +282,7 @@ impl<'l, 'p> ProductSearch<'l, 'p> {
         if let Some(&known) = self.mark_stale.get(&(inner, line)) {
             return known;
         }
-        let mut world = World::clone(&self.inner.worlds[inner as usize]);
+        let mut world = World::clone(&self.inner.worlds[inner]);
         world.mark_copies_stale(&self.levels.inner, line, true);
         let number = self.intern_inner(world);
         self.mark_stale.insert((inner, line), number);
@@ -288,7 +294,7 @@ impl<'l, 'p> ProductSearch<'l, 'p> {
         if let Some(&known) = self.with_memory.get(&(inner, copies)) {
             return known;
         }
-        let mut world = World::clone(&self.inner.worlds[inner as usize]);
+        let mut world = World::clone(&self.inner.worlds[inner]);
         for (line, place) in world.lines.iter_mut().enumerate() {
             place.memory = copies >> line & 1 != 0;
         }
@@ -297,28 +303,30 @@ impl<'l, 'p> ProductSearch<'l, 'p> {
         number
     }
 
-    /// Calls `visit` with every successor of a row and its step. Returns the steps that violate a property.
-    fn successors(
+    /// Calls `visit` with each step of a row and its successor, which is not a representative yet, or its violation.
+    fn concrete_successors(
         &mut self,
-        row: &[u32],
-        visit: &mut dyn FnMut(&mut Self, &[u32], LevelStep),
-    ) -> Vec<(LevelStep, StepError)> {
-        let mut violations = Vec::new();
-        let mut next = row.to_vec();
+        row: &Row,
+        visit: &mut dyn FnMut(&mut Self, LevelStep, Result<Row, StepError>),
+    ) {
         let home = self.at_home(row[0]);
-        violations.extend(home.violations.iter().cloned());
+        for (step, error) in &home.violations {
+            visit(self, *step, Err(error.clone()));
+        }
         for step in &home.steps {
-            next.copy_from_slice(row);
+            let mut next = row.clone();
             next[0] = step.outer;
             self.update_inner_memory(row[0], &mut next, None);
-            visit(self, &next, step.step);
+            visit(self, step.step, Ok(next));
         }
         for number in 0..self.clusters {
             let position = usize::from(number) + 1;
             let moves = self.at_cache(row[0], row[position], number);
-            violations.extend(moves.violations.iter().cloned());
+            for (step, error) in &moves.violations {
+                visit(self, *step, Err(error.clone()));
+            }
             for step in &moves.steps {
-                next.copy_from_slice(row);
+                let mut next = row.clone();
                 (next[0], next[position]) = (step.outer, step.inner);
                 if let Some(line) = step.wrote {
                     for sibling in (1..row.len()).filter(|&sibling| sibling != position) {
@@ -326,10 +334,9 @@ impl<'l, 'p> ProductSearch<'l, 'p> {
                     }
                 }
                 self.update_inner_memory(row[0], &mut next, Some(position));
-                visit(self, &next, step.step);
+                visit(self, step.step, Ok(next));
             }
         }
-        violations
     }
 
     /// Updates the memory of the inner states to the outer copies, except below `current`, which is up to date.
@@ -343,40 +350,36 @@ impl<'l, 'p> ProductSearch<'l, 'p> {
         }
     }
 
-    /// Replaces a row by its representative under permutation of the caches.
-    fn replace_by_representative(&mut self, row: &mut Vec<u32>) {
+    /// Returns the representative of a row under permutation of the caches.
+    fn representative(&mut self, mut row: Row) -> Row {
         if self.orders[1].len() > 1 {
             for inner in &mut row[1..] {
                 *inner = self.inner_representative(*inner);
             }
         }
-        let mut smallest: Option<Vec<u32>> = None;
+        let mut smallest = row.clone();
         for order in 1..self.orders[0].len() {
-            let mut candidate = vec![0; row.len()];
+            let mut candidate = row.clone();
             for (cache, &number) in self.orders[0][order].iter().enumerate() {
                 candidate[usize::from(number) + 1] = row[cache + 1];
             }
             // The outer states decide only between equal inner states, so they are seldom permuted.
-            let best = smallest.as_deref().unwrap_or(row);
-            if candidate[1..] > best[1..] {
+            if candidate[1..] > smallest[1..] {
                 continue;
             }
             candidate[0] = self.permuted_outer(row[0], order);
-            let best = smallest.as_deref().unwrap_or(row);
-            if (&candidate[1..], candidate[0]) < (&best[1..], best[0]) {
-                smallest = Some(candidate);
+            if (&candidate[1..], candidate[0]) < (&smallest[1..], smallest[0]) {
+                smallest = candidate;
             }
         }
-        if let Some(smallest) = smallest {
-            *row = smallest;
-        }
+        smallest
     }
 
     fn inner_representative(&mut self, inner: u32) -> u32 {
         if let Some(&known) = self.representatives.get(&inner) {
             return known;
         }
-        let world = Rc::clone(&self.inner.worlds[inner as usize]);
+        let world = Rc::clone(&self.inner.worlds[inner]);
         let images: Vec<u32> = (0..self.orders[1].len())
             .map(|order| {
                 let permuted = world.permuted(&self.levels.inner, &self.orders[1][order]);
@@ -395,14 +398,35 @@ impl<'l, 'p> ProductSearch<'l, 'p> {
         if let Some(&known) = self.permuted.get(&key) {
             return known;
         }
-        let world = Rc::clone(&self.outer.worlds[outer as usize]);
+        let world = Rc::clone(&self.outer.worlds[outer]);
         let permuted = world.permuted(&self.levels.outer, &self.orders[0][order]);
         let number = self.intern_outer(permuted);
         self.permuted.insert(key, number);
         number
     }
+}
 
-    fn claims(&self, row: &[u32]) -> Result<(), Violation> {
+impl TransitionSystem<Row> for Product<'_, '_> {
+    type Step = LevelStep;
+    type Error = StepError;
+
+    fn successors(&mut self, row: &Row, visit: &mut dyn FnMut(LevelStep, Result<Row, StepError>)) {
+        self.concrete_successors(row, &mut |product, step, next| {
+            visit(step, next.map(|next| product.representative(next)));
+        });
+    }
+    fn spontaneous(step: &LevelStep) -> bool {
+        step.spontaneous()
+    }
+    fn quiescent(&self, row: &Row) -> bool {
+        let mut below = row[1..].iter();
+        self.outer.properties[row[0] as usize].quiescent
+            && below.all(|&inner| self.inner.properties[inner as usize].quiescent)
+    }
+}
+
+impl CheckedSystem<Row> for Product<'_, '_> {
+    fn claims(&self, row: &Row) -> Result<(), Violation> {
         let above = &self.outer.properties[row[0] as usize].permissions;
         for (line, above) in above.iter().enumerate() {
             let below = row[1..].iter();
@@ -414,160 +438,22 @@ impl<'l, 'p> ProductSearch<'l, 'p> {
         Ok(())
     }
 
-    fn quiescent(&self, row: &[u32]) -> bool {
-        let mut below = row[1..].iter();
-        self.outer.properties[row[0] as usize].quiescent
-            && below.all(|&inner| self.inner.properties[inner as usize].quiescent)
-    }
-
-    fn explore(
-        &mut self,
-        max_rows: usize,
-        should_continue: &mut dyn FnMut() -> bool,
-    ) -> Found<(), LevelStep> {
-        let mut initial_row = self.begin();
-        let concrete_start = initial_row.clone();
-        self.replace_by_representative(&mut initial_row);
-        let mut rows = Rows::default();
-        rows.add(&initial_row);
-        // Predecessor of each row, and the successors by steps that must happen.
-        let mut predecessors = vec![0u32];
-        let mut forced_successors: Vec<u32> = Vec::new();
-        let mut successor_ends: Vec<usize> = Vec::new();
-        let (mut level, mut depth, mut transitions) = (0, 0, 0u64);
-        let mut row = initial_row.clone();
-        loop {
-            let level_end = rows.len();
-            let mut violations: Vec<(StepError, usize, Option<LevelStep>)> = Vec::new();
-            for number in level..level_end {
-                if let Err(violation) = self.claims(rows.row(number)) {
-                    violations.push((violation.into(), number, None));
-                }
-            }
-            if violations.is_empty() {
-                for number in level..level_end {
-                    if number % 1024 == 0 && !should_continue() {
-                        return Found::TooMany { worlds: level_end };
-                    }
-                    row.copy_from_slice(rows.row(number));
-                    let step_violations = self.successors(&row, &mut |search, next, step| {
-                        transitions += 1;
-                        let mut next = next.to_vec();
-                        search.replace_by_representative(&mut next);
-                        let (to, new) = rows.add(&next);
-                        if new {
-                            predecessors.push(number as u32);
-                        }
-                        if !<Clusters>::spontaneous(step) {
-                            forced_successors.push(to as u32);
-                        }
-                    });
-                    successor_ends.push(forced_successors.len());
-                    violations.extend(
-                        step_violations
-                            .into_iter()
-                            .map(|(step, error)| (error, number, Some(step))),
-                    );
-                    if rows.len() > max_rows {
-                        return Found::TooMany { worlds: rows.len() };
-                    }
-                }
-                if !violations.is_empty() {
-                    // Claims violated by rows that were found before the level ended are at the same distance.
-                    for number in level_end..rows.len() {
-                        if let Err(violation) = self.claims(rows.row(number)) {
-                            violations.push((violation.into(), number, None));
-                        }
-                    }
-                }
-            }
-            if let Some((error, number, step)) = violations.first().cloned() {
-                let path = self.path_to(
-                    concrete_start,
-                    &rows,
-                    &predecessors,
-                    number,
-                    step.map(|step| (step, error)),
-                );
-                let errors = violations.into_iter().map(|(error, ..)| error).collect();
-                return Found::Wrong { errors, path };
-            }
-            if rows.len() == level_end {
-                break;
-            }
-            level = level_end;
-            depth += 1;
-        }
-        let lost = self.first_lost_row(&rows, &forced_successors, &successor_ends);
-        Found::Safe {
-            lost: lost
-                .map(|number| self.path_to(concrete_start, &rows, &predecessors, number, None)),
-            worlds: vec![(); rows.len()],
-            transitions,
-            depth,
-        }
-    }
-
-    /// The first row, if any, from which steps that must happen do not reach quiescence.
-    fn first_lost_row(
-        &self,
-        rows: &Rows,
-        forced_successors: &[u32],
-        successor_ends: &[usize],
-    ) -> Option<usize> {
-        let mut reaches_quiescence: Vec<bool> = (0..rows.len())
-            .map(|n| self.quiescent(rows.row(n)))
-            .collect();
-        loop {
-            let mut changed = false;
-            // Most rows lead to rows of a higher index.
-            for number in (0..rows.len()).rev() {
-                if reaches_quiescence[number] {
-                    continue;
-                }
-                let begin = if number == 0 {
-                    0
-                } else {
-                    successor_ends[number - 1]
-                };
-                let mut to = forced_successors[begin..successor_ends[number]].iter();
-                if to.any(|&to| reaches_quiescence[to as usize]) {
-                    reaches_quiescence[number] = true;
-                    changed = true;
-                }
-            }
-            if !changed {
-                return reaches_quiescence
-                    .iter()
-                    .position(|&reaches_quiescence| !reaches_quiescence);
-            }
-        }
-    }
-
-    /// A path to a row or to one that it represents, followed by a step with the violation `violation`. Rows are
+    /// A path to a row or to one that it represents, followed by a step with the violation `failure`. Rows are
     /// representatives, so the path is found by replaying the search with concrete rows.
     fn path_to(
         &mut self,
-        start: Vec<u32>,
-        rows: &Rows,
-        predecessors: &[u32],
-        number: usize,
-        violation: Option<(LevelStep, StepError)>,
+        exploration: &Exploration<Row>,
+        number: u32,
+        failure: Option<(LevelStep, StepError)>,
     ) -> Vec<LevelStep> {
-        let mut rows_on_path = vec![number];
-        while let Some(&number) = rows_on_path.last().filter(|&&number| number > 0) {
-            rows_on_path.push(predecessors[number] as usize);
-        }
         let mut path = Vec::new();
-        let mut current_row = start;
-        for &number in rows_on_path.iter().rev().skip(1) {
+        let mut current_row = self.begin();
+        for &number in &exploration.states_to(number)[1..] {
             let mut successor = None;
-            self.successors(&current_row, &mut |search, next, step| {
-                if successor.is_none() {
-                    let mut candidate = next.to_vec();
-                    search.replace_by_representative(&mut candidate);
-                    if candidate == rows.row(number) {
-                        successor = Some((step, next.to_vec()));
+            self.concrete_successors(&current_row, &mut |product, step, next| {
+                if let (None, Ok(next)) = (&successor, next) {
+                    if product.representative(next.clone()) == exploration.states()[number] {
+                        successor = Some((step, next));
                     }
                 }
             });
@@ -576,10 +462,14 @@ impl<'l, 'p> ProductSearch<'l, 'p> {
             path.push(step);
             current_row = next;
         }
-        if let Some((step, error)) = violation {
-            let violations = self.successors(&current_row, &mut |_, _, _| {});
-            let matching = violations.iter().find(|(_, candidate)| *candidate == error);
-            path.push(matching.map_or(step, |(step, _)| *step));
+        if let Some((mut step, error)) = failure {
+            let mut is_found = false;
+            self.concrete_successors(&current_row, &mut |_, candidate, next| {
+                if !is_found && next.as_ref() == Err(&error) {
+                    (step, is_found) = (candidate, true);
+                }
+            });
+            path.push(step);
         }
         path
     }

@@ -1,6 +1,5 @@
 //! Descriptions of steps.
 
-use super::explore::SearchState;
 use super::levels::{Clusters, LevelStep, Levels};
 use super::{Arrival, Step, System, World};
 use crate::data::Data;

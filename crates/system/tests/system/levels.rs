@@ -4,7 +4,6 @@ use cohkit_protocol::construct;
 use cohkit_protocol::protocol::Protocol;
 use cohkit_protocol::text;
 use cohkit_system::data::Current;
-use cohkit_system::world::SearchState as _;
 use cohkit_system::world::{
     explore, explore_levels, Clusters, Found, LevelStep, Levels, Search, StepError, System, World,
 };
