@@ -465,8 +465,8 @@ impl Simulation {
         if let Some(statistics) = statistics {
             latency_breakdown::add(&mut value, statistics, &self.setup.protocol);
         }
-        if let Some(upper) = statistics.and_then(|statistics| statistics.above.as_deref()) {
-            value["above"] = json!({
+        if let Some(upper) = statistics.and_then(|statistics| statistics.upper_level.as_deref()) {
+            value["upper_level"] = json!({
                 "statistics": values_json(upper),
                 "messages": messages_json(upper),
             });

@@ -322,7 +322,7 @@ fn report(simulation: &Simulation, result: &RunResult, charts: &Text) -> String 
     summary::write(&mut text, statistics, width);
     text.push('\n');
     write_statistics(&mut text, statistics, width);
-    if let Some(upper) = &statistics.above {
+    if let Some(upper) = &statistics.upper_level {
         text.push_str("\nthe upper level:\n");
         write_statistics(&mut text, upper, width);
     }

@@ -596,7 +596,7 @@ fn two_level_statistics_are_separate_and_reproducible() {
     let first_result = json(&["--json"]);
     assert_eq!(first_result.to_string(), json(&["--json"]).to_string());
     assert_eq!(first_result["statistics"]["accesses"], 5000.0);
-    let upper_level = &first_result["above"];
+    let upper_level = &first_result["upper_level"];
     // The L2s provide the lines that the L1s request, and both levels have sent messages.
     assert!(
         upper_level["statistics"]["brought"].as_f64() > Some(1000.0),
@@ -1061,10 +1061,10 @@ fn requested_and_transferred_bytes_are_both_reported() {
     let statistic = |name: &str| value["statistics"][name].as_f64().expect("a JSON number");
     let bytes = |name: &str| statistic(name) * statistic("time_ns") / 1e9;
     let assert_near = |a: f64, b: f64| assert!((a / b - 1.0).abs() < 1e-9, "{a} {b}");
-    assert_near(bytes("bandwidth_asked_bytes_per_s"), 8.0 * 1000.0);
+    assert_near(bytes("bandwidth_requested_bytes_per_s"), 8.0 * 1000.0);
     assert_near(bytes("bandwidth_bytes_per_s"), 128.0 * 1000.0);
     let moved_bytes = statistic("link_bytes_to_home") + statistic("link_bytes_from_home");
-    assert_near(bytes("bandwidth_moved_bytes_per_s"), moved_bytes);
+    assert_near(bytes("bandwidth_link_bytes_per_s"), moved_bytes);
     assert!(moved_bytes > 0.0);
 }
 
