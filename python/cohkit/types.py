@@ -267,14 +267,14 @@ class Quantity(Record):
 class Platform(Record):
     """A simulated machine.
 
-    With two levels of caches, `below` is the number of caches below each remote's cache. `agents` is the number of
-    agents of each further kind.
+    With two levels of caches, `lower_level_caches` is the number of caches below each remote's cache. `agents` is the
+    number of agents of each further kind.
     """
 
     name: str
     protocol: str
     remotes: int
-    below: int | None = None
+    lower_level_caches: int | None = None
     agents: dict[str, int] | None = None
     lines: int
     quantities: Records[Quantity]
@@ -287,7 +287,7 @@ class Workload(Record):
     region_lines: int
     accesses: int
     cores: int
-    chunked: bool
+    partitioned: bool
     outstanding: int
     prefetch: int
 
@@ -299,7 +299,7 @@ class Failure(Record):
     message: str
     line: int
     time_ps: int
-    waits: list[str]
+    wait_for: list[str]
     sequence: Sequence
 
 
@@ -353,7 +353,7 @@ class SlowestAccess(Record):
     line: int
     issued_ns: float
     latency_ns: float
-    way: Records[AccessStep]
+    steps: Records[AccessStep]
 
 
 class Resource(Record):

@@ -147,7 +147,7 @@ pub fn platform_json(platform: &Platform) -> Value {
         value["agents"] = remotes_by_kind.collect::<Map<String, Value>>().into();
     }
     if let Some(below) = &platform.below {
-        value["below"] = below.remotes.into();
+        value["lower_level_caches"] = below.remotes.into();
     }
     value
 }
@@ -534,7 +534,7 @@ fn workload_json(workload: &Workload, work: &Work) -> Value {
         "region_lines": workload.lines,
         "accesses": workload.accesses,
         "cores": workload.cores,
-        "chunked": workload.pattern == Pattern::Chunked,
+        "partitioned": workload.pattern == Pattern::Chunked,
         "outstanding": workload.outstanding,
         "prefetch": workload.prefetch,
     })
@@ -886,7 +886,7 @@ pub(crate) fn failure_json(failure: &explain::Failure) -> Value {
         "message": failure.text,
         "line": failure.line,
         "time_ps": failure.time,
-        "waits": failure.waits,
+        "wait_for": failure.wait_for,
         "sequence": cohkit_chart::json(&failure.sequence),
     })
 }

@@ -117,7 +117,7 @@ fn core_defaults_come_from_the_platform() {
     };
     let result = workload("sequential-read", &[]);
     assert_eq!(result["cores"], 48);
-    assert_eq!(result["chunked"], true);
+    assert_eq!(result["partitioned"], true);
     assert_eq!(result["prefetch"], 8);
     let by_setting = [
         "--set",
@@ -137,7 +137,7 @@ fn core_defaults_come_from_the_platform() {
     ];
     let result = workload("sequential-read", &by_setting);
     assert_eq!(
-        (&result["cores"], &result["chunked"]),
+        (&result["cores"], &result["partitioned"]),
         (&5.into(), &false.into())
     );
     assert_eq!(result, workload("sequential-read", &by_option));
@@ -802,8 +802,10 @@ fn latency_breakdown_sums_to_the_picosecond() {
         let sum: u64 = entries.iter().map(total_ps).sum();
         assert_eq!(sum, total_ps(&explanation["latency"]), "{kind}");
     }
-    let slowest_path = explanation["slowest"]["way"].as_array().expect("a way");
-    let ns: f64 = slowest_path
+    let slowest_steps = explanation["slowest"]["steps"]
+        .as_array()
+        .expect("a JSON list");
+    let ns: f64 = slowest_steps
         .iter()
         .filter_map(|moment| moment["ns"].as_f64())
         .sum();

@@ -328,13 +328,13 @@ impl Levels {
                 let configuration = upper.caches.configuration(cache, line);
                 let state = upper.caches.state_text(&upper.tables, cache, configuration);
                 let name = upper.tables.agent_name(cache);
-                failure.waits.push(format!("{name} is in {state}"));
+                failure.wait_for.push(format!("{name} is in {state}"));
             }
             let (home, state) = (
                 upper.tables.agent_name(HOME),
                 (upper.home).state_text(&upper.tables, line, upper.home.directory.get(line)),
             );
-            failure.waits.push(format!("{home} is in {state}"));
+            failure.wait_for.push(format!("{home} is in {state}"));
         }
         result
     }

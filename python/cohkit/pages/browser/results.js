@@ -126,7 +126,7 @@ function runPage(part) {
     element("h2", {}, part.title),
     element("p", {}, `${run.protocol} on ${run.platform}, seed ${run.seed}`, run.settings.length ? `; ${run.settings.join(", ")}` : ""),
   ];
-  if (failure) header.push(element("p", { class: "violated" }, `${failure.kind}: ${failure.message}`), ...sentences("Wait-for relations", failure.waits), player(failure.sequence, () => null));
+  if (failure) header.push(element("p", { class: "violated" }, `${failure.kind}: ${failure.message}`), ...sentences("Wait-for relations", failure.wait_for), player(failure.sequence, () => null));
   const figures = [];
   for (const [memoryName, explanation] of [["", run.explanation], [" of accesses to the host's memory", run.host?.explanation]]) {
     if (!explanation) continue;

@@ -59,7 +59,7 @@ fn shared_queue_for_requests_and_responses_deadlocks() {
     let report = failure.to_string();
     let is_head = |wait: &&String| wait.contains("is the first in network vnet at directory");
     let head = failure
-        .waits
+        .wait_for
         .iter()
         .find(is_head)
         .unwrap_or_else(|| panic!("{report}"));
