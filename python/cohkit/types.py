@@ -461,14 +461,14 @@ class Play(Record):
     sizes: list[str]
     home: str
     application: str
-    numbers: dict[str, int]
+    parameters: dict[str, int]
     seed: int
     oracle: bool
     window_ns: float | None
     counts: dict[str, int] | None
     rates_per_s: dict[str, float] | None
-    courses: dict[str, Records[Interval] | None] | None
-    times_ns: dict[str, Times] | None
+    quarters_by_counter: dict[str, Records[Interval] | None] | None
+    durations_ns: dict[str, Times] | None
     links: dict[str, LinkTraffic] | None
     tables: dict[str, list[list[int]]] | None
     end_ns: float | None

@@ -415,7 +415,7 @@ def test_machine_reflects_its_settings(tmp_path: Path) -> None:
         cohkit.play(platform, "rpc", numbers={"calls": 20}, set=settings)
         for platform, settings in ((slower, None), ("enzian-dc-ddr", changed_settings))
     ]
-    assert played[0]["times_ns"] == played[1]["times_ns"]
+    assert played[0]["durations_ns"] == played[1]["durations_ns"]
     assert pickle.loads(pickle.dumps(slower)) == slower != machine  # noqa: S301 -- our own
     assert len({machine, cohkit.Machine("enzian-dc-ddr"), slower}) == 2
     file = tmp_path / "mine.toml"
