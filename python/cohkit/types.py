@@ -590,13 +590,13 @@ class Litmus(Record):
 
 
 class Mutant(Record):
-    """A mutant: a protocol with one change, and its fate."""
+    """A mutant: a protocol with one change, and the verdict on it."""
 
     protocol: str
     number: int
     kind: str
     mutant: str
-    fate: Literal["rejected", "refuted", "left open", "undecided", "bisimilar", "survived"]
+    verdict: Literal["rejected", "refuted", "left open", "undecided", "bisimilar", "survived"]
 
 
 class TraceVerdict(Record):

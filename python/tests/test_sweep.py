@@ -403,7 +403,7 @@ def test_lockstep_seeds_are_points() -> None:
 def test_mutants_of_a_text_are_points() -> None:
     points = Spec("mutants", {"protocol": "msi"}, {"number": [80, 120]}).points()
     outcomes = [run(point) for point in points]
-    assert [[row["fate"] for row in outcome.rows] for outcome in outcomes] == [["survived"], ["refuted"]]
+    assert [[row["verdict"] for row in outcome.rows] for outcome in outcomes] == [["survived"], ["refuted"]]
     assert [outcome.code for outcome in outcomes] == [1, 0]
 
 

@@ -245,7 +245,7 @@ KINDS: dict[str, Kind] = {
         {"number": int, "from": int, "every": int},
         lambda options, seed: _flatten_rows(*native.mutants(options, seed)),
         native.validate_protocol,
-        ("kind", "mutant", "fate"),
+        ("kind", "mutant", "verdict"),
         lambda _: False,
     ),
 }
