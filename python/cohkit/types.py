@@ -636,12 +636,12 @@ class Lockstep(Record):
     first_seed: int
     shapes: list[dict[str, Any]]
     cycles: int
-    answers: int
+    local_responses: int
     evictions: int
-    strangers: int
-    unused: list[dict[str, str]] | None
-    spoilt: int
-    missed: list[dict[str, Any]]
+    illegal_inputs: int
+    uncovered_rows: list[dict[str, str]] | None
+    mutated_rows: int
+    undetected_mutations: list[dict[str, Any]]
     mismatch: dict[str, Any] | None
     run: dict[str, Any]
 

@@ -280,7 +280,10 @@ fn lockstep_reports_comparison_counts() {
     assert_eq!(value["mismatches"], 0);
     assert_eq!(value["rows_reachable"], 1556);
     assert!(value["rows_covered"].as_u64() > Some(300), "{value}");
-    assert_eq!((&value["seeds"], &value["spoilt"]), (&3.into(), &2.into()));
+    assert_eq!(
+        (&value["seeds"], &value["mutated_rows"]),
+        (&3.into(), &2.into())
+    );
     let shapes = value["shapes"].as_array().expect("a JSON list");
     assert_eq!(shapes.len(), 1);
     assert_eq!(
@@ -288,7 +291,7 @@ fn lockstep_reports_comparison_counts() {
         (&"small".into(), &3.into())
     );
     assert_eq!(shapes[0]["messages"], value["messages"]);
-    assert_eq!(value["missed"], serde_json::json!([]));
+    assert_eq!(value["undetected_mutations"], serde_json::json!([]));
 }
 
 /// A seed has the same shape alone and among other seeds.
