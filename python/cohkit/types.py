@@ -524,8 +524,8 @@ class LinkData(Record):
     name: str
     both_directions: bool
     formula_bytes_per_second: float
-    driven_bytes_per_second: float
-    sent_again_percent: float
+    simulated_bytes_per_second: float
+    replayed_percent: float
 
 
 class LinkTransfers(Record):
