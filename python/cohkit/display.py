@@ -149,7 +149,7 @@ def _play(result: Mapping[str, Any]) -> Iterator[Display]:
     rows: list[Mapping[str, Any]] = [
         *({"name": name, "value": count} for name, count in result["counts"].items()),
         *({"name": f"{name} per second", "value": rate} for name, rate in result["rates_per_s"].items()),
-        *({"name": f"{name}, mean (ns)", "value": times["mean"]} for name, times in result["times_ns"].items()),
+        *({"name": f"{name}, mean (ns)", "value": times["mean"]} for name, times in result["durations_ns"].items()),
     ]
     yield _table(rows or [result])
 

@@ -35,7 +35,7 @@ def link(  # noqa: PLR0913 -- each is a keyword
     >>> eci = cohkit.link("eci")
     >>> [round(step["bytes_per_second"] / 2**30, 2) for step in eci["steps"]]
     [14.41, 13.76, 13.73, 12.02]
-    >>> round(eci["data"][0]["driven_bytes_per_second"] / 2**30, 2)
+    >>> round(eci["data"][0]["simulated_bytes_per_second"] / 2**30, 2)
     11.31
 
     """

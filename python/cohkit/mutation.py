@@ -39,7 +39,7 @@ def mutants(
 
     >>> import cohkit
     >>> [mutant] = cohkit.mutants("msi", number=3)
-    >>> mutant.kind, mutant.fate
+    >>> mutant.kind, mutant.verdict
     ('bytes of a message', 'rejected')
 
     """

@@ -82,7 +82,7 @@ def play(  # noqa: PLR0913 -- each is a keyword
 
     >>> import cohkit
     >>> result = cohkit.play("enzian-dc-bram", "invalidation", numbers={"lines": 100})
-    >>> result["counts"]["invalidated"], round(result["times_ns"]["clean-invalidate"]["mean"])
+    >>> result["counts"]["invalidated"], round(result["durations_ns"]["clean-invalidate"]["mean"])
     (100, 349)
 
     """
@@ -121,7 +121,7 @@ def play_many(
     >>> import cohkit
     >>> rpc = {"platform": "enzian-dc-bram", "application": "rpc"}
     >>> plays = [rpc | {"numbers": {"calls": 20, "payload": lines}} for lines in (1, 8)]
-    >>> one, eight = (result["times_ns"]["call"]["mean"] for result in cohkit.play_many(plays))
+    >>> one, eight = (result["durations_ns"]["call"]["mean"] for result in cohkit.play_many(plays))
     >>> one < eight
     True
 

@@ -267,14 +267,14 @@ class Quantity(Record):
 class Platform(Record):
     """A simulated machine.
 
-    With two levels of caches, `below` is the number of caches below each remote's cache. `agents` is the number of
-    agents of each further kind.
+    With two levels of caches, `lower_level_caches` is the number of caches below each remote's cache. `agents` is the
+    number of agents of each further kind.
     """
 
     name: str
     protocol: str
     remotes: int
-    below: int | None = None
+    lower_level_caches: int | None = None
     agents: dict[str, int] | None = None
     lines: int
     quantities: Records[Quantity]
@@ -287,7 +287,7 @@ class Workload(Record):
     region_lines: int
     accesses: int
     cores: int
-    chunked: bool
+    partitioned: bool
     outstanding: int
     prefetch: int
 
@@ -299,7 +299,7 @@ class Failure(Record):
     message: str
     line: int
     time_ps: int
-    waits: list[str]
+    wait_for: list[str]
     sequence: Sequence
 
 
@@ -353,7 +353,7 @@ class SlowestAccess(Record):
     line: int
     issued_ns: float
     latency_ns: float
-    way: Records[AccessStep]
+    steps: Records[AccessStep]
 
 
 class Resource(Record):
@@ -461,14 +461,14 @@ class Play(Record):
     sizes: list[str]
     home: str
     application: str
-    numbers: dict[str, int]
+    parameters: dict[str, int]
     seed: int
     oracle: bool
     window_ns: float | None
     counts: dict[str, int] | None
     rates_per_s: dict[str, float] | None
-    courses: dict[str, Records[Interval] | None] | None
-    times_ns: dict[str, Times] | None
+    quarters_by_counter: dict[str, Records[Interval] | None] | None
+    durations_ns: dict[str, Times] | None
     links: dict[str, LinkTraffic] | None
     tables: dict[str, list[list[int]]] | None
     end_ns: float | None
@@ -524,8 +524,8 @@ class LinkData(Record):
     name: str
     both_directions: bool
     formula_bytes_per_second: float
-    driven_bytes_per_second: float
-    sent_again_percent: float
+    simulated_bytes_per_second: float
+    replayed_percent: float
 
 
 class LinkTransfers(Record):
@@ -590,13 +590,13 @@ class Litmus(Record):
 
 
 class Mutant(Record):
-    """A mutant: a protocol with one change, and its fate."""
+    """A mutant: a protocol with one change, and the verdict on it."""
 
     protocol: str
     number: int
     kind: str
     mutant: str
-    fate: Literal["rejected", "refuted", "left open", "undecided", "bisimilar", "survived"]
+    verdict: Literal["rejected", "refuted", "left open", "undecided", "bisimilar", "survived"]
 
 
 class TraceVerdict(Record):
@@ -636,12 +636,12 @@ class Lockstep(Record):
     first_seed: int
     shapes: list[dict[str, Any]]
     cycles: int
-    answers: int
+    local_responses: int
     evictions: int
-    strangers: int
-    unused: list[dict[str, str]] | None
-    spoilt: int
-    missed: list[dict[str, Any]]
+    illegal_inputs: int
+    uncovered_rows: list[dict[str, str]] | None
+    mutated_rows: int
+    undetected_mutations: list[dict[str, Any]]
     mismatch: dict[str, Any] | None
     run: dict[str, Any]
 

@@ -28,7 +28,7 @@ def test_smallest_tables_without_time_cost_are_found(monkeypatch: pytest.MonkeyP
             assert run.sizes is not None
             is_slow = any(run.sizes[table] < minimum for table, minimum in MINIMUM_SIZES.items())
             mean = 1002.0 if is_slow else 1000.0
-            times[repr(run)] = Play.of({"times_ns": {"done": {"mean": mean}}, "failure": None})
+            times[repr(run)] = Play.of({"durations_ns": {"done": {"mean": mean}}, "failure": None})
         return times
 
     monkeypatch.setattr(cord_tables, "play_runs", play_runs_stub)

@@ -32,10 +32,10 @@ def test_results_match_the_command(cohkit_command: Command) -> None:
     result = cohkit.play("enzian-dc-ddr", "rpc", numbers=numbers, seed=4, set={"link.latency": "100ns"})
     assert without_run(result) == without_run(printed)
     assert set(result) == set(get_type_hints(types.Play))
-    assert result["times_ns"]
-    assert set(result["times_ns"]["call"]) == set(get_type_hints(types.Times))
+    assert result["durations_ns"]
+    assert set(result["durations_ns"]["call"]) == set(get_type_hints(types.Times))
     assert result["counts"] == {"calls": 60}
-    assert result["times_ns"]["call"]["distribution"][-1][1] == 60
+    assert result["durations_ns"]["call"]["distribution"][-1][1] == 60
 
 
 def test_unsupported_plays_are_rejected() -> None:
@@ -264,13 +264,13 @@ class Doubling(cohkit.Scenario):
 def test_every_step_and_action_of_python_does_something() -> None:
     result = cohkit.play("enzian-dc-bram", Doubling())
     assert result["failure"] is None
-    assert result["times_ns"]
-    assert result["times_ns"]["doubling"]["count"] == 1
+    assert result["durations_ns"]
+    assert result["durations_ns"]["doubling"]["count"] == 1
     assert result["counts"] == {"woken": 1}
     # A bus that is 100 ns slower in each direction adds this to three transfers.
     slower = cohkit.play("enzian-dc-bram", Doubling(), set={"bus.latency": "500ns"})
-    assert slower["times_ns"]
-    more = slower["times_ns"]["doubling"]["mean"] - result["times_ns"]["doubling"]["mean"]
+    assert slower["durations_ns"]
+    more = slower["durations_ns"]["doubling"]["mean"] - result["durations_ns"]["doubling"]["mean"]
     assert more == pytest.approx(200)
 
 

@@ -243,7 +243,7 @@ def test_unimplementable_policy_is_a_fault() -> None:
 
 def test_two_level_platform_has_the_quantities_of_both_levels() -> None:
     two = cohkit.platform("clusters-4x4")
-    assert (two["remotes"], two["below"]) == (4, 4)
+    assert (two["remotes"], two["lower_level_caches"]) == (4, 4)
     assert {"cache.sets", "below.cache.sets"} < {quantity["name"] for quantity in two["quantities"]}
 
 
@@ -318,7 +318,7 @@ def test_latency_breakdown_is_present_on_request() -> None:
         assert sum(part["total_ps"] for part in breakdown) == explanation["latency"]["total_ps"]
     slowest = explanation["slowest"]
     assert slowest is not None
-    assert sum(moment["ns"] for moment in slowest["way"]) == pytest.approx(slowest["latency_ns"])
+    assert sum(moment["ns"] for moment in slowest["steps"]) == pytest.approx(slowest["latency_ns"])
     assert 0 < explanation["limit"]["utilisation"] <= 1
 
 
@@ -415,7 +415,7 @@ def test_machine_reflects_its_settings(tmp_path: Path) -> None:
         cohkit.play(platform, "rpc", numbers={"calls": 20}, set=settings)
         for platform, settings in ((slower, None), ("enzian-dc-ddr", changed_settings))
     ]
-    assert played[0]["times_ns"] == played[1]["times_ns"]
+    assert played[0]["durations_ns"] == played[1]["durations_ns"]
     assert pickle.loads(pickle.dumps(slower)) == slower != machine  # noqa: S301 -- our own
     assert len({machine, cohkit.Machine("enzian-dc-ddr"), slower}) == 2
     file = tmp_path / "mine.toml"

@@ -335,12 +335,12 @@ def test_checks_have_a_row_per_system_and_the_worst_code(tmp_path: Path, root: P
     assert pl.read_parquet(tmp_path / "limited/results.parquet")["code"].to_list() == [3, 1]
 
 
-def test_plays_are_swept_over_numbers_and_quantities(tmp_path: Path) -> None:
+def test_plays_are_swept_over_parameters_and_quantities(tmp_path: Path) -> None:
     axes = ["--with", "calls=5", "--sweep", "payload=1,4", "--sweep", "link.latency=60ns,120ns", "--out", tmp_path]
     assert sweep("play", "enzian-dc-bram", "rpc", *axes) == 0
     table = pl.read_parquet(tmp_path / "results.parquet")
-    assert table["numbers.payload"].to_list() == table["payload"].to_list() == [1, 1, 4, 4]
-    short, long, *_ = table["times_ns.call.mean"].to_list()
+    assert table["parameters.payload"].to_list() == table["payload"].to_list() == [1, 1, 4, 4]
+    short, long, *_ = table["durations_ns.call.mean"].to_list()
     assert short < long
 
 
@@ -403,7 +403,7 @@ def test_lockstep_seeds_are_points() -> None:
 def test_mutants_of_a_text_are_points() -> None:
     points = Spec("mutants", {"protocol": "msi"}, {"number": [80, 120]}).points()
     outcomes = [run(point) for point in points]
-    assert [[row["fate"] for row in outcome.rows] for outcome in outcomes] == [["survived"], ["refuted"]]
+    assert [[row["verdict"] for row in outcome.rows] for outcome in outcomes] == [["survived"], ["refuted"]]
     assert [outcome.code for outcome in outcomes] == [1, 0]
 
 

@@ -209,7 +209,7 @@ sed -i 's/takes && (hit || row_stays_q)/takes \\&\\& row_stays_q/' dcu.sv
         [*command], cwd=root, env=os.environ | {"PATH": path}, capture_output=True, text=True, check=False
     )
     assert (completed.returncode, completed.stderr) == (1, "")
-    match = re.search(r"the home looks up the state (\S+)$", json.loads(completed.stdout)["mismatch"]["what"])
+    match = re.search(r"the home looks up the state (\S+)$", json.loads(completed.stdout)["mismatch"]["description"])
     assert match, completed.stdout
     waveform = Waveform(file)
     states = waveform.types["back_invalidate_pkg::state_e"]

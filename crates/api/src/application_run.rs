@@ -383,8 +383,8 @@ impl Play {
     /// JSON value, described in `docs/output.md`.
     pub fn json(&self, played: &PlayResult, seconds: f64) -> Value {
         let performance = played.as_ref().ok();
-        let numbers = self.parameter_values.iter();
-        let numbers: Map<String, Value> = numbers
+        let parameters = self.parameter_values.iter();
+        let parameters: Map<String, Value> = parameters
             .map(|(name, value)| (name.clone(), json!(value)))
             .collect();
         let tally = |f: fn(&Tally) -> Value| performance.map(|played| f(&played.tally));
@@ -395,7 +395,7 @@ impl Play {
             "settings": self.request.settings,
             "sizes": self.request.sizes,
             "application": self.request.application,
-            "numbers": numbers,
+            "parameters": parameters,
             "seed": self.setup.seed,
             "oracle": self.setup.oracle != Level::Off,
             "window_ns": tally(|tally| json!(tally.window as f64 / 1000.0)),
@@ -404,13 +404,13 @@ impl Play {
                 let rates = tally.counts.keys().map(|&counter| (counter.into(), json!(tally.rate(counter))));
                 Value::Object(rates.collect())
             }),
-            "courses": performance.map(|played| {
+            "quarters_by_counter": performance.map(|played| {
                 let rate_samplers = played.tally.rate_samplers.iter();
                 let begin = self.setup.play.as_ref().map_or(0, |play| play.warm_up);
                 let rate_samplers = rate_samplers.map(|(&counter, sampler)| (counter.into(), quarters_json(sampler, begin)));
                 Value::Object(rate_samplers.collect())
             }),
-            "times_ns": tally(|tally| {
+            "durations_ns": tally(|tally| {
                 let times = tally.times.iter().map(|(&counter, times)| (counter.into(), times_json(times)));
                 Value::Object(times.collect())
             }),

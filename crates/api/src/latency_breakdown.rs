@@ -69,7 +69,7 @@ fn segments_json(slowest: &Transaction, protocol: &Protocol) -> Value {
         "line": slowest.line,
         "issued_ns": nanoseconds(slowest.issued),
         "latency_ns": nanoseconds(slowest.latency()),
-        "way": segments.collect::<Vec<Value>>(),
+        "steps": segments.collect::<Vec<Value>>(),
     })
 }
 

@@ -176,8 +176,8 @@ fn report_json(
             "name": flow.name,
             "both_directions": flow.is_bidirectional,
             "formula_bytes_per_second": flow.formula,
-            "driven_bytes_per_second": flow.run,
-            "sent_again_percent": flow.replayed,
+            "simulated_bytes_per_second": flow.run,
+            "replayed_percent": flow.replayed,
         })
     });
     json!({

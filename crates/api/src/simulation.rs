@@ -147,7 +147,7 @@ pub fn platform_json(platform: &Platform) -> Value {
         value["agents"] = remotes_by_kind.collect::<Map<String, Value>>().into();
     }
     if let Some(below) = &platform.below {
-        value["below"] = below.remotes.into();
+        value["lower_level_caches"] = below.remotes.into();
     }
     value
 }
@@ -465,8 +465,8 @@ impl Simulation {
         if let Some(statistics) = statistics {
             latency_breakdown::add(&mut value, statistics, &self.setup.protocol);
         }
-        if let Some(upper) = statistics.and_then(|statistics| statistics.above.as_deref()) {
-            value["above"] = json!({
+        if let Some(upper) = statistics.and_then(|statistics| statistics.upper_level.as_deref()) {
+            value["upper_level"] = json!({
                 "statistics": values_json(upper),
                 "messages": messages_json(upper),
             });
@@ -534,7 +534,7 @@ fn workload_json(workload: &Workload, work: &Work) -> Value {
         "region_lines": workload.lines,
         "accesses": workload.accesses,
         "cores": workload.cores,
-        "chunked": workload.pattern == Pattern::Chunked,
+        "partitioned": workload.pattern == Pattern::Chunked,
         "outstanding": workload.outstanding,
         "prefetch": workload.prefetch,
     })
@@ -886,7 +886,7 @@ pub(crate) fn failure_json(failure: &explain::Failure) -> Value {
         "message": failure.text,
         "line": failure.line,
         "time_ps": failure.time,
-        "waits": failure.waits,
+        "wait_for": failure.wait_for,
         "sequence": cohkit_chart::json(&failure.sequence),
     })
 }

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 const MAIN_LISTS: [&str; 3] = ["rows", "quantities", "tools"];
 
 /// Keys that name the members of lists.
-const NAME_KEYS: [&str; 2] = ["name", "what"];
+const NAME_KEYS: [&str; 2] = ["name", "operation"];
 
 /// Converts results to CSV, with a row per result. A column is a value that occurs in any result, named by its keys
 /// from the outside in, joined by dots. Values that depend on the machine are left out.
@@ -187,7 +187,8 @@ mod tests {
     fn named_list_items_become_columns() {
         let value = json!({ "p": [{ "name": "up", "n": 1 }, { "name": "down", "n": 2 }] , "q": 0 });
         assert_eq!(table(&value), "p.up.n,p.down.n,q\n1,2,0\n");
-        let value = json!({ "p": [{ "what": "up", "n": 1 }, { "what": "up", "n": 2 }] , "q": 0 });
+        let value =
+            json!({ "p": [{ "operation": "up", "n": 1 }, { "operation": "up", "n": 2 }] , "q": 0 });
         assert_eq!(table(&value), "p.up.n,p.up 2.n,q\n1,2,0\n");
     }
 

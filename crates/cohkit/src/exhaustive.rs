@@ -216,7 +216,7 @@ fn result_json(play: &Play, ending: &Ending, seconds: f64) -> Value {
         "platform": play.setup.platform.name,
         "application": play.request.application,
         "settings": play.request.settings,
-        "numbers": parameters,
+        "parameters": parameters,
         "outcome": outcome,
         "states": states,
         "ends": ends,

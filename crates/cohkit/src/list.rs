@@ -164,7 +164,7 @@ pub(crate) fn show_platform(
             value["agents"] = remotes_by_kind.collect::<serde_json::Map<_, _>>().into();
         }
         if let Some(lower_remotes) = lower_remotes {
-            value["below"] = lower_remotes.into();
+            value["lower_level_caches"] = lower_remotes.into();
         }
         options.output.form.format_output(value, console)
     } else {

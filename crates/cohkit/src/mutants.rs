@@ -74,7 +74,7 @@ pub(crate) fn run(
                 "number": number,
                 "kind": mutant.kind,
                 "mutant": mutant.description,
-                "fate": verdict.name(),
+                "verdict": verdict.name(),
             })
         });
         options.output.form.format_output(rows.collect(), console)

@@ -170,7 +170,7 @@ fn emit(options: &options::Emit, console: &mut Console) -> Result<ExitStatus, Fa
                 "package": path_with_suffix("_pkg.sv"),
                 "image": path_with_suffix(".mem"),
                 "top": path_with_suffix("_home.sv"),
-                "list": path_with_suffix(".f"),
+                "file_list": path_with_suffix(".f"),
                 "version": env!("CARGO_PKG_VERSION"),
             },
         });

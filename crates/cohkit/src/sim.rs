@@ -322,7 +322,7 @@ fn report(simulation: &Simulation, result: &RunResult, charts: &Text) -> String 
     summary::write(&mut text, statistics, width);
     text.push('\n');
     write_statistics(&mut text, statistics, width);
-    if let Some(upper) = &statistics.above {
+    if let Some(upper) = &statistics.upper_level {
         text.push_str("\nthe upper level:\n");
         write_statistics(&mut text, upper, width);
     }
@@ -374,7 +374,7 @@ pub(crate) fn failure_text(failure: &explain::Failure, charts: &Text) -> String 
     };
     let (kind, reason, line) = (failure.kind, &failure.text, failure.line);
     let mut text = format!("{verdict}: {kind}: {reason}\n  line {line}, after {time}\n");
-    for wait in &failure.waits {
+    for wait in &failure.wait_for {
         let _ = writeln!(text, "  {wait}");
     }
     let chart = cohkit_chart::text(&failure.sequence, charts);

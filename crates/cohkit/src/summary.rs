@@ -17,8 +17,8 @@ pub(crate) fn write(text: &mut String, statistics: &Statistics, width: usize) {
     let _ = writeln!(
         text,
         "{}/s requested, {}/s moved over links",
-        bytes(get("bandwidth_asked_bytes_per_s")),
-        bytes(get("bandwidth_moved_bytes_per_s")),
+        bytes(get("bandwidth_requested_bytes_per_s")),
+        bytes(get("bandwidth_link_bytes_per_s")),
     );
     let latencies = [
         ("loads", "loads", "load_latency"),

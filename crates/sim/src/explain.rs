@@ -82,7 +82,7 @@ pub struct Failure {
     /// Time of the failure, in picoseconds.
     pub time: Time,
     /// Wait-for report, one sentence per agent or message; only for [`FailureKind::NoProgress`].
-    pub waits: Vec<String>,
+    pub wait_for: Vec<String>,
     /// The last steps that concern the line.
     pub sequence: Sequence,
 }
@@ -95,7 +95,7 @@ impl fmt::Display for Failure {
             "{}: {} (line {}, at {nanoseconds:.3} ns)",
             self.kind, self.text, self.line
         )?;
-        for wait in &self.waits {
+        for wait in &self.wait_for {
             writeln!(f, "  {wait}")?;
         }
         f.write_str(&cohkit_chart::text(

@@ -116,13 +116,13 @@ fn bucket_end(bucket: usize) -> Time {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Stall {
     /// An access found its set full of lines that cannot be evicted yet.
-    NoWay,
+    NoEvictableWay,
     /// An agent's controller stalled a message, which stays in its channel.
-    Left,
+    Controller,
     /// An input of a unit waited for the unit's memory operation or coherence transaction.
     UnitSlot,
     /// A request channel stopped because the waiting set of a unit was full.
-    WaitingFull,
+    StallEntriesFull,
     /// A message found no room at its receiver for one more of its circuit.
     NoCredit,
     /// A store found its core's write buffer full.
@@ -223,7 +223,7 @@ pub struct Statistics {
     /// Lines that move back and forth between caches, longest waiting time first.
     pub bouncing: Vec<BouncingLine>,
     /// Two levels: statistics of the upper level. All other fields are those of the lower level, which has the cores.
-    pub above: Option<Box<Statistics>>,
+    pub upper_level: Option<Box<Statistics>>,
     /// Two spaces: statistics of the host's memory. All other fields are those of the device's lines.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub host: Option<Box<Statistics>>,
@@ -344,12 +344,12 @@ impl Counters {
                     translated.misses,
                 ),
                 (
-                    "translation_walked",
+                    "translation_table_reads",
                     "tables that the host's unit read from memory",
                     translated.tables_read,
                 ),
                 (
-                    "translation_taken_back",
+                    "translation_invalidations",
                     "pages that the host revoked",
                     translated.invalidations,
                 ),
@@ -375,7 +375,7 @@ impl Counters {
             traffic: Vec::new(),
             quarters,
             bouncing: self.bouncing.lines(totals.line_bytes),
-            above: None,
+            upper_level: None,
             host: None,
             explanation: None,
             timeline: None,
@@ -408,12 +408,12 @@ impl Counters {
             ratio(bytes, self.end as f64 / SECOND as f64),
         ),
         (
-            "bandwidth_asked_bytes_per_s",
+            "bandwidth_requested_bytes_per_s",
             "bytes of the words accessed, divided by the simulated time",
             ratio(self.bytes_requested as f64, self.end as f64 / SECOND as f64),
         ),
         (
-            "bandwidth_moved_bytes_per_s",
+            "bandwidth_link_bytes_per_s",
             "bytes sent over the links of caches in both directions, headers and payloads, divided by the simulated time",
             ratio(
                 (totals.bytes_up + totals.bytes_down) as f64,
@@ -446,7 +446,7 @@ impl Counters {
             ratio(self.l1_hits as f64, (self.l1_hits + self.l1_misses) as f64),
         ),
         (
-            "loads_forwarded",
+            "store_to_load_forwards",
             "loads served by the write buffer of their core",
             Value::Count(self.forwarded),
         ),
@@ -568,20 +568,20 @@ impl Counters {
             Value::Count(totals.row_misses),
         ),
         (
-            "stalls_no_way",
+            "stalls_no_evictable_way",
             "times an access found no evictable way in its set",
-            Value::Count(self.stalls[Stall::NoWay as usize]),
+            Value::Count(self.stalls[Stall::NoEvictableWay as usize]),
         ),
         (
-            "stalls_left",
+            "stalls_controller",
             "times a controller stalled a message",
-            Value::Count(self.stalls[Stall::Left as usize]),
+            Value::Count(self.stalls[Stall::Controller as usize]),
         ),
         ("stalls_unit_slot", "times an input waited because its unit's memory read, memory write or coherence transaction was in use", Value::Count(self.stalls[Stall::UnitSlot as usize])),
         (
-            "stalls_waiting_full",
+            "stalls_stall_entries_full",
             "times a request channel stopped because the waiting set of a unit was full",
-            Value::Count(self.stalls[Stall::WaitingFull as usize]),
+            Value::Count(self.stalls[Stall::StallEntriesFull as usize]),
         ),
         (
             "stalls_no_credit",
@@ -594,12 +594,12 @@ impl Counters {
             Value::Count(self.stalls[Stall::InputQueue as usize]),
         ),
         (
-            "locals_acknowledged",
+            "local_operations_acknowledged",
             "local operations of the device that were acknowledged",
             Value::Count(self.locals[0]),
         ),
         (
-            "locals_refused",
+            "local_operations_rejected",
             "local operations of the device that were refused",
             Value::Count(self.locals[1]),
         ),

@@ -41,7 +41,7 @@ def _response(result: Play) -> float:
 
 def _base_read(result: Play) -> float:
     """Return the read rate of the base table. Each response reads all of it, except the view at the start."""
-    response, numbers = times(result, "response"), result.numbers
+    response, numbers = times(result, "response"), result.parameters
     rows = ROWS * numbers["scale"] - numbers["transactions"] * numbers["updates"]
     scanned = (result.counts or {})["lines scanned"] - math.ceil(rows / ROWS_OF_A_LINE)
     return scanned * LINE_BYTES / (response.count * response.mean * 1e-9) / 2**30

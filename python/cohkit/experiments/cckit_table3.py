@@ -43,10 +43,10 @@ def _rate(result: Play) -> float:
     The first and last operations are excluded, because fewer are outstanding. If too few remain, the rate follows from
     the latency and the number of outstanding operations.
     """
-    middle = ((result.courses or {}).get("invalidated") or [])[1:3]
+    middle = ((result.quarters_by_counter or {}).get("invalidated") or [])[1:3]
     duration_ns = sum(quarter.ns for quarter in middle)
     if not duration_ns:
-        return result.numbers["outstanding"] * 1e3 / _mean(result)
+        return result.parameters["outstanding"] * 1e3 / _mean(result)
     return sum(quarter.count for quarter in middle) * 1e3 / duration_ns
 
 

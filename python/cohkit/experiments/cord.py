@@ -128,8 +128,8 @@ def successful_plays(results: Mapping[str, Play], ignored_failure: str = "") -> 
 
 def _time(result: Play) -> float:
     """Return the mean time in nanoseconds until the last release was acquired."""
-    assert result.times_ns is not None  # noqa: S101 -- it has not failed
-    return result.times_ns["delivered"].mean
+    assert result.durations_ns is not None  # noqa: S101 -- it has not failed
+    return result.durations_ns["delivered"].mean
 
 
 def traffic(result: Play) -> float:

@@ -119,7 +119,7 @@ class ProgramRun(NamedTuple):
 
 def duration(result: Play) -> float:
     """Return the duration of a program in nanoseconds, as the mean over its threads."""
-    times = result.times_ns
+    times = result.durations_ns
     assert times is not None  # noqa: S101 -- it has not failed
     return times["broadcasts" if "broadcasts" in times else "done"].mean
 

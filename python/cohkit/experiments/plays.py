@@ -66,7 +66,7 @@ def times(result: Play, counter: str) -> Times:
         InputError: the play was too short to record one.
 
     """
-    return _lookup(result.times_ns, result, counter)
+    return _lookup(result.durations_ns, result, counter)
 
 
 def rate(result: Play, counter: str) -> float:
@@ -132,8 +132,8 @@ def largest(ours: Sequence[Measurement], prefix: str, name: str) -> Measurement:
 
 
 def _is_steady(stage: Stage, value: float, result: Play, conditions: Conditions) -> bool:
-    course = (result.courses or {}).get(stage.counted)
-    return is_even(value * stage.per_s, course) and not (_is_cut(stage, conditions) and is_filling(result.quarters))
+    quarters = (result.quarters_by_counter or {}).get(stage.counted)
+    return is_even(value * stage.per_s, quarters) and not (_is_cut(stage, conditions) and is_filling(result.quarters))
 
 
 def _is_cut(stage: Stage, conditions: Conditions) -> bool:

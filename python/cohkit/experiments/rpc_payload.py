@@ -96,7 +96,7 @@ def _throughput_stage(stage: Stage) -> Stage:
     """Measure the argument throughput of one thread in MiB/s, instead of the latency of calls."""
 
     def measure(result: Play) -> float:
-        return result.numbers["payload"] * LINE_BYTES / _latency(result) * 1e6 / 2**20
+        return result.parameters["payload"] * LINE_BYTES / _latency(result) * 1e6 / 2**20
 
     name, key = (text.replace("latency", "throughput") for text in (stage.name, stage.key))
     return stage._replace(name=name, key=key, measure=measure, unit="MiB/s")

@@ -168,7 +168,7 @@ def flat(result: Mapping[str, Any], prefix: str = "") -> Row:
     """Flatten a result into one table row, with dotted names and without machine-dependent values.
 
     >>> from cohkit.sweeps.kinds import flat
-    >>> flat({"states": 2, "run": {"seconds": 1}, "times": {"mean": 5.0}, "courses": [1]})
+    >>> flat({"states": 2, "run": {"seconds": 1}, "times": {"mean": 5.0}, "bouncing_lines": [1]})
     {'states': 2, 'times.mean': 5.0}
 
     """
@@ -198,7 +198,7 @@ KINDS: dict[str, Kind] = {
         _MACHINE | {"time": str, "warm_up": str},
         _play,
         lambda options, seed: player._compile_request(_play_request(options, seed)),  # noqa: SLF001 -- it only looks
-        ("rates_per_s.*", "times_ns.*.mean"),
+        ("rates_per_s.*", "durations_ns.*.mean"),
     ),
     "check": Kind(
         ("protocol",),
@@ -245,7 +245,7 @@ KINDS: dict[str, Kind] = {
         {"number": int, "from": int, "every": int},
         lambda options, seed: _flatten_rows(*native.mutants(options, seed)),
         native.validate_protocol,
-        ("kind", "mutant", "fate"),
+        ("kind", "mutant", "verdict"),
         lambda _: False,
     ),
 }

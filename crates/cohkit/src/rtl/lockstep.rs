@@ -32,7 +32,7 @@ struct Totals {
     /// Numbers of seeds and of messages for each shape so far.
     shapes: [(u64, u64); SHAPES.len()],
     messages: u64,
-    answers: u64,
+    local_responses: u64,
     evictions: u64,
     illegal_inputs: u64,
     cycles: u64,
@@ -50,7 +50,7 @@ struct Totals {
 impl Totals {
     fn add(&mut self, report: &Report, rom: &Rom) {
         self.messages += report.messages;
-        self.answers += report.answers;
+        self.local_responses += report.answers;
         self.evictions += report.evictions;
         self.illegal_inputs += report.illegal_inputs;
         self.cycles += report.cycles;
@@ -328,7 +328,7 @@ pub(super) fn default_cache_folder() -> PathBuf {
         .join("cohkit/rtl")
 }
 
-fn unused_rows(setup: &Setup, total: &Totals) -> Vec<(usize, usize)> {
+fn uncovered_rows(setup: &Setup, total: &Totals) -> Vec<(usize, usize)> {
     reachable_rows(setup)
         .into_iter()
         .filter(|&(state, event)| !total.covered[state][event])
@@ -361,7 +361,7 @@ fn text(
     console: &Console,
 ) -> String {
     let name = &source.protocol.name;
-    let unused = unused_rows(setup, total);
+    let uncovered = uncovered_rows(setup, total);
     let rows = reachable_rows(setup).len();
     if let Some((seed, mismatch)) = &total.mismatch {
         let mut text = format!(
@@ -386,9 +386,9 @@ fn text(
         "{name}: no mismatch: {} over {}, {} of {rows} rows of the ROM used\n  {}, {}, {}, {} refused\n",
         counted(total.messages, "message"),
         counted(options.seeds, "seed"),
-        rows - unused.len(),
+        rows - uncovered.len(),
         counted(total.cycles, "cycle"),
-        counted(total.answers, "local answer"),
+        counted(total.local_responses, "local answer"),
         counted(total.evictions, "eviction"),
         counted(total.illegal_inputs, "stranger"),
     );
@@ -410,7 +410,7 @@ fn text(
         text += &format!("  not noticed: {}\n", row_name(setup, row));
     }
     if options.unused {
-        for row in unused {
+        for row in uncovered {
             text += &format!("  not used: {}\n", row_name(setup, row));
         }
     }
@@ -434,7 +434,7 @@ fn shape_json(name: &str, shape: &Shape, (seeds, messages): (u64, u64)) -> serde
         "waiting": shape.waiting,
         "store_slots": shape.store_slots,
         "change_depth": shape.change_depth,
-        "patience": 1_u64 << shape.recall_delay_log2,
+        "recall_delay_cycles": 1_u64 << shape.recall_delay_log2,
         "units_per_port": shape.units_per_port,
         "payload_bits": shape.payload,
     })
@@ -447,14 +447,14 @@ fn json(
     total: &Totals,
     builds: &Builds,
 ) -> serde_json::Value {
-    let unused = unused_rows(setup, total);
+    let uncovered = uncovered_rows(setup, total);
     let rows = reachable_rows(setup).len();
     let name = |&row: &(usize, usize)| json!({ "state": setup.rom.states[row.0], "event": setup.rom.events[row.1].name });
     json!({
         "protocol": source.protocol.name,
         "messages": total.messages,
         "mismatches": u8::from(total.mismatch.is_some()),
-        "rows_covered": rows - unused.len(),
+        "rows_covered": rows - uncovered.len(),
         "rows_reachable": rows,
         "seeds": options.seeds,
         "first_seed": options.seed,
@@ -465,17 +465,17 @@ fn json(
             .map(|((name, shape), counts)| shape_json(name, shape, counts))
             .collect::<Vec<_>>(),
         "cycles": total.cycles,
-        "answers": total.answers,
+        "local_responses": total.local_responses,
         "evictions": total.evictions,
-        "strangers": total.illegal_inputs,
-        "unused": unused.iter().map(name).collect::<Vec<_>>(),
-        "spoilt": total.detected + total.undetected.len() as u64,
-        "missed": total.undetected.iter().map(name).collect::<Vec<_>>(),
+        "illegal_inputs": total.illegal_inputs,
+        "uncovered_rows": uncovered.iter().map(name).collect::<Vec<_>>(),
+        "mutated_rows": total.detected + total.undetected.len() as u64,
+        "undetected_mutations": total.undetected.iter().map(name).collect::<Vec<_>>(),
         "mismatch": total.mismatch.as_ref().map(|(seed, mismatch)| json!({
             "seed": seed,
             "shape": SHAPES[Builds::shape_index(options, *seed)].0,
             "cycle": mismatch.cycle,
-            "what": mismatch.description,
+            "description": mismatch.description,
             "sequence": mismatch.sequence.as_ref().map(cohkit_chart::json),
         })),
         "run": {

@@ -294,7 +294,7 @@ fn json(
         "units": options.units,
         "clock_mhz": CLOCK,
         "latencies": latencies.iter().map(|latency| json!({
-            "what": latency.operation,
+            "operation": latency.operation,
             "cycles": latency.cycles,
         })).collect::<Vec<_>>(),
         "traffic": streams.iter().map(|stream| json!({
@@ -302,10 +302,10 @@ fn json(
             "memory_ns": stream.memory,
             "lines_per_cycle": lines_per_cycle(&stream.rate),
             "gib_per_s": bandwidth(&stream.rate, source),
-            "units_per_round_trip": lines_per_unit_and_round_trip(&stream.rate, options.units),
-            "in_hand_per_unit": stream.rate.mean_in_progress / options.units as f64,
-            "most_used_port": stream.bottleneck.0,
-            "most_used_port_share": stream.bottleneck.1,
+            "lines_per_unit_and_round_trip": lines_per_unit_and_round_trip(&stream.rate, options.units),
+            "outstanding_per_unit": stream.rate.mean_in_progress / options.units as f64,
+            "bottleneck_port": stream.bottleneck.0,
+            "bottleneck_utilisation": stream.bottleneck.1,
         })).collect::<Vec<_>>(),
         "run": {
             "file": options.file.display().to_string(),

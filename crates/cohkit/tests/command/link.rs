@@ -31,16 +31,17 @@ fn published_rates_match_formula_and_simulation() {
         [14.41, 13.76, 13.73, 12.02]
     );
     // A circuit is drained at 3 words per clock: known as 6.4 to 6.8 GiB/s of lines.
-    for key in ["formula_bytes_per_second", "driven_bytes_per_second"] {
+    for key in ["formula_bytes_per_second", "simulated_bytes_per_second"] {
         let data: Vec<f64> = rates(&eci, "data", key).into_iter().map(gib).collect();
         assert_eq!(data, [11.31, 11.31, 6.78, 6.78]);
     }
     // Large writes in both directions at once, in GB/s.
     for (link, published_rate) in [("pcie3", 12.99), ("pcie4", 25.99), ("pcie5", 51.98)] {
-        let driven_rate = rates(&link_json(&[link]), "data", "driven_bytes_per_second")[1] / 1e9;
+        let simulated_rate =
+            rates(&link_json(&[link]), "data", "simulated_bytes_per_second")[1] / 1e9;
         assert!(
-            (driven_rate / published_rate - 1.0).abs() < 0.001,
-            "{link}: {driven_rate}"
+            (simulated_rate / published_rate - 1.0).abs() < 0.001,
+            "{link}: {simulated_rate}"
         );
     }
 }
@@ -60,7 +61,7 @@ fn equal_seeds_give_equal_bit_errors() {
     };
     assert_eq!(noisy_link("1"), noisy_link("1"));
     assert_ne!(noisy_link("1")["data"], noisy_link("2")["data"]);
-    assert!(rates(&noisy_link("1"), "data", "sent_again_percent")[0] > 0.0);
+    assert!(rates(&noisy_link("1"), "data", "replayed_percent")[0] > 0.0);
 }
 
 #[test]

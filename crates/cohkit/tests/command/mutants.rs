@@ -40,7 +40,7 @@ fn mutant_verdicts_are_independent_of_threads() {
     for (index, row) in rows.iter().enumerate() {
         assert_eq!(row["number"], 2 + 60 * index);
         assert!(
-            row["fate"] == "rejected" || row["fate"] == "refuted",
+            row["verdict"] == "rejected" || row["verdict"] == "refuted",
             "{row}"
         );
     }

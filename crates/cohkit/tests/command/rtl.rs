@@ -66,7 +66,7 @@ fn emitted_folder_builds_without_other_files() {
         assert!(output.status.success(), "{}", text(&output.stderr));
         let value: serde_json::Value =
             serde_json::from_str(&text(&output.stdout)).expect("the text is JSON");
-        let list = value["run"]["list"].as_str().expect("a JSON string");
+        let list = value["run"]["file_list"].as_str().expect("a JSON string");
         let name = value["protocol"].as_str().expect("a JSON string");
         // Files outside the list are the image, the list itself, and included files.
         let listed = fs::read_to_string(list).expect("the file can be read");
@@ -280,7 +280,10 @@ fn lockstep_reports_comparison_counts() {
     assert_eq!(value["mismatches"], 0);
     assert_eq!(value["rows_reachable"], 1556);
     assert!(value["rows_covered"].as_u64() > Some(300), "{value}");
-    assert_eq!((&value["seeds"], &value["spoilt"]), (&3.into(), &2.into()));
+    assert_eq!(
+        (&value["seeds"], &value["mutated_rows"]),
+        (&3.into(), &2.into())
+    );
     let shapes = value["shapes"].as_array().expect("a JSON list");
     assert_eq!(shapes.len(), 1);
     assert_eq!(
@@ -288,7 +291,7 @@ fn lockstep_reports_comparison_counts() {
         (&"small".into(), &3.into())
     );
     assert_eq!(shapes[0]["messages"], value["messages"]);
-    assert_eq!(value["missed"], serde_json::json!([]));
+    assert_eq!(value["undetected_mutations"], serde_json::json!([]));
 }
 
 /// A seed has the same shape alone and among other seeds.
@@ -969,16 +972,16 @@ fn rtl_measurements_meet_their_limits() {
             .clone()
     };
     // Directory of 16 ways, and memory that answers in the next cycle.
-    let missing_read = find("latencies", "what", "read, not held");
+    let missing_read = find("latencies", "operation", "read, not held");
     assert!(
         missing_read["cycles"].as_u64() <= Some(20),
         "{missing_read}"
     );
-    assert!(find("latencies", "what", "write-back")["cycles"].is_u64());
+    assert!(find("latencies", "operation", "write-back")["cycles"].is_u64());
     // A unit has two local operations in progress, so its round trips overlap.
     let clean_invalidation = find("traffic", "name", "invalidation, held clean");
     assert!(
-        clean_invalidation["units_per_round_trip"].as_f64() >= Some(0.95),
+        clean_invalidation["lines_per_unit_and_round_trip"].as_f64() >= Some(0.95),
         "{clean_invalidation}"
     );
     // The home of 64 units sustains 24 GiB/s, so these four must sustain a sixteenth of it.
@@ -1011,7 +1014,7 @@ fn invalidation_engine_is_measured_behind_the_home() {
     let clean_invalidation = &streams[1];
     assert_eq!(clean_invalidation["name"], "invalidation, held clean");
     assert!(
-        clean_invalidation["units_per_round_trip"].as_f64() >= Some(0.95),
+        clean_invalidation["lines_per_unit_and_round_trip"].as_f64() >= Some(0.95),
         "{clean_invalidation}"
     );
 }

@@ -117,7 +117,7 @@ fn core_defaults_come_from_the_platform() {
     };
     let result = workload("sequential-read", &[]);
     assert_eq!(result["cores"], 48);
-    assert_eq!(result["chunked"], true);
+    assert_eq!(result["partitioned"], true);
     assert_eq!(result["prefetch"], 8);
     let by_setting = [
         "--set",
@@ -137,7 +137,7 @@ fn core_defaults_come_from_the_platform() {
     ];
     let result = workload("sequential-read", &by_setting);
     assert_eq!(
-        (&result["cores"], &result["chunked"]),
+        (&result["cores"], &result["partitioned"]),
         (&5.into(), &false.into())
     );
     assert_eq!(result, workload("sequential-read", &by_option));
@@ -596,7 +596,7 @@ fn two_level_statistics_are_separate_and_reproducible() {
     let first_result = json(&["--json"]);
     assert_eq!(first_result.to_string(), json(&["--json"]).to_string());
     assert_eq!(first_result["statistics"]["accesses"], 5000.0);
-    let upper_level = &first_result["above"];
+    let upper_level = &first_result["upper_level"];
     // The L2s provide the lines that the L1s request, and both levels have sent messages.
     assert!(
         upper_level["statistics"]["brought"].as_f64() > Some(1000.0),
@@ -802,8 +802,10 @@ fn latency_breakdown_sums_to_the_picosecond() {
         let sum: u64 = entries.iter().map(total_ps).sum();
         assert_eq!(sum, total_ps(&explanation["latency"]), "{kind}");
     }
-    let slowest_path = explanation["slowest"]["way"].as_array().expect("a way");
-    let ns: f64 = slowest_path
+    let slowest_steps = explanation["slowest"]["steps"]
+        .as_array()
+        .expect("a JSON list");
+    let ns: f64 = slowest_steps
         .iter()
         .filter_map(|moment| moment["ns"].as_f64())
         .sum();
@@ -1061,10 +1063,10 @@ fn requested_and_transferred_bytes_are_both_reported() {
     let statistic = |name: &str| value["statistics"][name].as_f64().expect("a JSON number");
     let bytes = |name: &str| statistic(name) * statistic("time_ns") / 1e9;
     let assert_near = |a: f64, b: f64| assert!((a / b - 1.0).abs() < 1e-9, "{a} {b}");
-    assert_near(bytes("bandwidth_asked_bytes_per_s"), 8.0 * 1000.0);
+    assert_near(bytes("bandwidth_requested_bytes_per_s"), 8.0 * 1000.0);
     assert_near(bytes("bandwidth_bytes_per_s"), 128.0 * 1000.0);
     let moved_bytes = statistic("link_bytes_to_home") + statistic("link_bytes_from_home");
-    assert_near(bytes("bandwidth_moved_bytes_per_s"), moved_bytes);
+    assert_near(bytes("bandwidth_link_bytes_per_s"), moved_bytes);
     assert!(moved_bytes > 0.0);
 }
 

@@ -67,7 +67,8 @@ fn hardware_home_keeps_the_data_of_a_machine() {
             let value = |name: &str| statistics.get(name).expect("known statistic");
             let performed = value("accesses") + value("accesses_skipped");
             assert_eq!(performed, ACCESSES as f64, "{file}, seed {seed}");
-            let answered = value("locals_acknowledged") + value("locals_refused");
+            let answered =
+                value("local_operations_acknowledged") + value("local_operations_rejected");
             assert_eq!(answered, DEVICE_OPERATIONS as f64, "{file}, seed {seed}");
             rules.extend(simulation.executed().1);
         }

@@ -303,7 +303,7 @@ impl Caches {
         if self.is_blocked(env, cache, message, usize::MAX)
             || !self.deliver(env, cache, index, message)
         {
-            env.context.tally.counters.stall(Stall::Left);
+            env.context.tally.counters.stall(Stall::Controller);
             // The message waits in the cache and frees its place in the circuit.
             env.interconnect
                 .dequeue_from_circuit(&mut env.context, index);

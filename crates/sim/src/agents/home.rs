@@ -324,7 +324,7 @@ impl Home {
         let configuration = self.directory.get(line);
         let upper_level = self.upper_level.as_mut();
         if upper_level.is_some_and(|above| above.must_wait(line, message)) {
-            env.context.tally.counters.stall(Stall::Left);
+            env.context.tally.counters.stall(Stall::Controller);
             return self.stall_input(env, unit_index, work, line);
         }
         let transition = match self.upper_level {
@@ -356,7 +356,7 @@ impl Home {
             Answer::Leave | Answer::Unexpected
                 if from_device || transition.answer == Answer::Leave =>
             {
-                env.context.tally.counters.stall(Stall::Left);
+                env.context.tally.counters.stall(Stall::Controller);
                 return self.stall_input(env, unit_index, work, line);
             }
             Answer::Refuse
@@ -541,7 +541,7 @@ impl Home {
     /// Keeps a request, for which there is no room to wait, at the head of its queue; it stops the bounded requests
     /// behind it.
     fn block_request(&mut self, context: &mut Context, unit_index: usize, work: Work) {
-        context.tally.counters.stall(Stall::WaitingFull);
+        context.tally.counters.stall(Stall::StallEntriesFull);
         let unit = &mut self.units[unit_index];
         unit.requests.push_front(work);
         unit.is_request_blocked = true;

@@ -47,13 +47,13 @@ const UPPER_LEVEL_STATISTICS: [&str; 19] = [
     "unit_occupancy",
     "memory_row_hits",
     "memory_row_misses",
-    "stalls_no_way",
-    "stalls_left",
+    "stalls_no_evictable_way",
+    "stalls_controller",
     "stalls_unit_slot",
-    "stalls_waiting_full",
+    "stalls_stall_entries_full",
     "stalls_no_credit",
-    "locals_acknowledged",
-    "locals_refused",
+    "local_operations_acknowledged",
+    "local_operations_rejected",
 ];
 
 /// Statistic that replaces `prefetches` at the upper level.
@@ -328,13 +328,13 @@ impl Levels {
                 let configuration = upper.caches.configuration(cache, line);
                 let state = upper.caches.state_text(&upper.tables, cache, configuration);
                 let name = upper.tables.agent_name(cache);
-                failure.waits.push(format!("{name} is in {state}"));
+                failure.wait_for.push(format!("{name} is in {state}"));
             }
             let (home, state) = (
                 upper.tables.agent_name(HOME),
                 (upper.home).state_text(&upper.tables, line, upper.home.directory.get(line)),
             );
-            failure.waits.push(format!("{home} is in {state}"));
+            failure.wait_for.push(format!("{home} is in {state}"));
         }
         result
     }
@@ -407,21 +407,21 @@ impl Levels {
             locals: upper.tally.counters.locals,
             ..Counters::default()
         };
-        let mut above = counters.statistics(messages.collect(), &upper.totals());
+        let mut upper_level = counters.statistics(messages.collect(), &upper.totals());
         let is_meaningful =
             |definition: &Definition| UPPER_LEVEL_STATISTICS.contains(&definition.name);
-        above
+        upper_level
             .values
             .retain(|(definition, _)| is_meaningful(definition));
         // The level below these caches only requests permissions.
-        let prefetches = above
+        let prefetches = upper_level
             .values
             .iter_mut()
             .find(|(d, _)| d.name == "prefetches");
         if let Some((definition, _)) = prefetches {
             *definition = PREFETCHED_FOR_BELOW;
         }
-        statistics.above = Some(Box::new(above));
+        statistics.upper_level = Some(Box::new(upper_level));
         statistics
     }
 

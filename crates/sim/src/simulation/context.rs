@@ -68,7 +68,7 @@ impl Context<'_> {
             text,
             line,
             time: self.local.now,
-            waits: Vec::new(),
+            wait_for: Vec::new(),
             sequence: sequence.unwrap_or_default(),
         }));
     }

@@ -104,7 +104,7 @@ impl Simulation {
         let text = self.describe_no_progress(oldest_access, &obligations, line);
         context!(self).fail(FailureKind::NoProgress, line, text);
         if let Some(failure) = &mut self.failure {
-            failure.waits = waits;
+            failure.wait_for = waits;
         }
     }
 

@@ -203,7 +203,7 @@ fn reads_of_a_unit_follow_each_other() {
         let statistics = run_reads(40, pending);
         assert_eq!(picoseconds(&statistics), single_read + 39 * period);
         // Requests stopped at the head of their queue are retried when there is room.
-        let stops = statistics.get("stalls_waiting_full").unwrap();
+        let stops = statistics.get("stalls_stall_entries_full").unwrap();
         let waits = statistics.get("stalls_unit_slot").unwrap();
         assert_eq!(waits - stops, 39.0);
         assert_eq!(stops > 0.0, pending == 5);

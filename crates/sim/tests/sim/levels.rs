@@ -83,8 +83,8 @@ fn two_levels_stay_coherent_under_evictions() {
                 access_counts[1] < access_counts[0] / 10.0,
                 "{access_counts:?}"
             );
-            recalls += statistic(&statistics, "locals_acknowledged");
-            let upper_statistics = statistics.above.expect("statistics of both levels");
+            recalls += statistic(&statistics, "local_operations_acknowledged");
+            let upper_statistics = statistics.upper_level.expect("statistics of both levels");
             let puts = ["PutS", "PutE", "PutM"];
             evictions += puts
                 .iter()
@@ -120,7 +120,7 @@ fn framed_links_of_both_levels_lose_nothing() {
             )
         });
         let upper_statistics = statistics
-            .above
+            .upper_level
             .as_deref()
             .expect("statistics of both levels");
         replayed[0] += statistic(upper_statistics, "link_units_replayed");
@@ -187,8 +187,8 @@ fn upper_device_accesses_lines_cached_at_both_levels() {
         let statistics = run(&setup).unwrap_or_else(|failure| {
             panic!("COHKIT_SEED={seed} cargo test -p cohkit-sim --test sim levels::upper_device_accesses\n{failure}")
         });
-        let upper_statistics = statistics.above.expect("statistics of both levels");
-        let local_counts = ["locals_acknowledged", "locals_refused"]
+        let upper_statistics = statistics.upper_level.expect("statistics of both levels");
+        let local_counts = ["local_operations_acknowledged", "local_operations_rejected"]
             .map(|name| statistic(&upper_statistics, name));
         assert_eq!(
             local_counts.iter().sum::<f64>(),

@@ -223,7 +223,7 @@ fn stalled_message_blocks_an_order_across_lines() {
         setup.workload.mix = vec![(Access::Load, 1), (Access::Store, 4)];
         let statistics = run(&setup).unwrap_or_else(|failure| panic_with_seed(seed, failure));
         assert_eq!(statistics.sent("First"), statistics.sent("Second"));
-        stalls += statistics.get("stalls_left").unwrap();
+        stalls += statistics.get("stalls_controller").unwrap();
     }
     assert!(stalls > 200.0, "{stalls}");
 }

@@ -41,17 +41,17 @@ fn every_protocol_is_coherent() {
                 "{label}"
             );
             assert!(performed > ACCESSES as f64 / 2.0, "{label}");
-            let locals = get("locals_acknowledged") + get("locals_refused");
+            let locals = get("local_operations_acknowledged") + get("local_operations_rejected");
             let expected = match setup.home.locals.is_empty() {
                 true => 0,
                 false => DEVICE_OPERATIONS,
             };
             assert_eq!(locals, expected as f64, "{label}");
             for (sum, stall) in stalls.iter_mut().zip([
-                "stalls_no_way",
-                "stalls_left",
+                "stalls_no_evictable_way",
+                "stalls_controller",
                 "stalls_unit_slot",
-                "stalls_waiting_full",
+                "stalls_stall_entries_full",
                 "stalls_no_credit",
                 "stalls_write_buffer",
             ]) {
@@ -59,7 +59,7 @@ fn every_protocol_is_coherent() {
             }
             for (sum, name) in private.iter_mut().zip([
                 "l1_hits",
-                "loads_forwarded",
+                "store_to_load_forwards",
                 "stores_coalesced",
                 "write_buffer_wait_ns",
             ]) {
@@ -92,7 +92,7 @@ fn ordered_answers_pass_stalled_requests() {
         setup.platform.home.waiting.value = 1;
         let statistics = cohkit_sim::simulation::run(&setup)
             .unwrap_or_else(|failure| panic!("seed {seed}: {failure}"));
-        stopped += statistics.get("stalls_waiting_full").unwrap();
+        stopped += statistics.get("stalls_stall_entries_full").unwrap();
     }
     assert!(stopped > 0.0);
 }
@@ -176,8 +176,13 @@ fn local_operation_without_a_row_waits() {
             run.unwrap_or_else(|failure| panic!("seed {seed}: {failure}"))
         };
         let (with_row, without_row) = (run(&text), run(&without_row));
-        assert!(with_row.get("locals_acknowledged").unwrap() > 0.0);
-        for name in ["time_ns", "accesses", "locals_acknowledged", "stalls_left"] {
+        assert!(with_row.get("local_operations_acknowledged").unwrap() > 0.0);
+        for name in [
+            "time_ns",
+            "accesses",
+            "local_operations_acknowledged",
+            "stalls_controller",
+        ] {
             assert_eq!(
                 with_row.get(name).unwrap(),
                 without_row.get(name).unwrap(),

@@ -61,7 +61,7 @@ fn no_access_uses_an_invalidated_translation() {
             )
         });
         assert_eq!(statistics.get("accesses"), Some(300.0), "{seed}");
-        let counts = ["hits", "misses", "taken_back"];
+        let counts = ["hits", "misses", "invalidations"];
         for (sum, counter) in sums.iter_mut().zip(counts) {
             *sum += statistics.get(&format!("translation_{counter}")).unwrap();
         }
@@ -94,7 +94,10 @@ fn translation_latency_is_the_sum_of_its_parts() {
         let untranslated = run(&translated).unwrap();
         assert_eq!(untranslated.get("translation_hits"), None);
         assert_eq!(statistics.get("translation_misses"), Some(pages));
-        assert_eq!(statistics.get("translation_walked"), Some(pages * tables));
+        assert_eq!(
+            statistics.get("translation_table_reads"),
+            Some(pages * tables)
+        );
         let total_latency = |statistics: &cohkit_sim::statistics::Statistics| {
             statistics.get("latency_mean_ns").unwrap() * statistics.get("accesses").unwrap()
         };
@@ -141,7 +144,7 @@ fn absent_pages_are_requested_again() {
     assert_eq!(statistics.get("translation_faults"), Some(128.0));
     assert_eq!(statistics.get("translation_misses"), Some(128.0 + 6.0));
     assert_eq!(
-        statistics.get("translation_walked"),
+        statistics.get("translation_table_reads"),
         Some(4.0 * (128.0 + 6.0))
     );
     assert_eq!(statistics.get("accesses"), Some(384.0));

@@ -115,12 +115,12 @@ fn loads_find_their_own_stores() {
     let mut setup = single_core_setup(Access::Store, 1, 2000);
     setup.workload.mix = vec![(Access::Store, 1), (Access::Load, 1)];
     let statistics = run(&setup).unwrap();
-    let forwarded = statistics.get("loads_forwarded").unwrap();
+    let forwarded = statistics.get("store_to_load_forwards").unwrap();
     assert!(forwarded > 0.0);
     let mut without_buffer = setup.clone();
     without_buffer.platform.cores.write_buffer.value = 0;
     let without_buffer = run(&without_buffer).unwrap();
-    assert_eq!(without_buffer.get("loads_forwarded"), Some(0.0));
+    assert_eq!(without_buffer.get("store_to_load_forwards"), Some(0.0));
     assert_eq!(without_buffer.get("accesses"), statistics.get("accesses"));
     assert!(without_buffer.get("time_ns") > statistics.get("time_ns"));
 }

@@ -126,7 +126,7 @@ function runPage(part) {
     element("h2", {}, part.title),
     element("p", {}, `${run.protocol} on ${run.platform}, seed ${run.seed}`, run.settings.length ? `; ${run.settings.join(", ")}` : ""),
   ];
-  if (failure) header.push(element("p", { class: "violated" }, `${failure.kind}: ${failure.message}`), ...sentences("Wait-for relations", failure.waits), player(failure.sequence, () => null));
+  if (failure) header.push(element("p", { class: "violated" }, `${failure.kind}: ${failure.message}`), ...sentences("Wait-for relations", failure.wait_for), player(failure.sequence, () => null));
   const figures = [];
   for (const [memoryName, explanation] of [["", run.explanation], [" of accesses to the host's memory", run.host?.explanation]]) {
     if (!explanation) continue;
@@ -136,8 +136,8 @@ function runPage(part) {
   }
   if (counts.length) figures.push(element("section", {}, element("h3", {}, "Messages"), bars(counts.map(([name, count]) => ({ name, y: count, published: null, words: `${name}: ${number(count)}` })), { y: "messages sent" })));
   const tables = [];
-  for (const name of run.application ? ["numbers", "counts", "rates_per_s", "times_ns", "statistics"] : ["workload", "statistics"]) {
-    if (run[name]) tables.push(valueTable(quantity(name).name, run[name], ["rates_per_s", "times_ns"].includes(name) ? `${name}.` : ""));
+  for (const name of run.application ? ["parameters", "counts", "rates_per_s", "durations_ns", "statistics"] : ["workload", "statistics"]) {
+    if (run[name]) tables.push(valueTable(quantity(name).name, run[name], ["rates_per_s", "durations_ns"].includes(name) ? `${name}.` : ""));
   }
   if (run.host) tables.push(valueTable("the host's memory", run.host.statistics));
   return [...header, element("div", { class: "figures" }, figures), element("div", { class: "tables" }, tables), runTable([part])];

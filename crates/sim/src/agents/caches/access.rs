@@ -65,7 +65,7 @@ impl Caches {
                     || kind == Access::Atomic && self.executor.program.atomics_fetch =>
             {
                 let Some(slot) = self.make_room(env, access.cache, access.line) else {
-                    env.context.tally.counters.stall(Stall::NoWay);
+                    env.context.tally.counters.stall(Stall::NoEvictableWay);
                     env.context.observe(Fact::WaitsForWay { access: index });
                     self[access.cache].waiting_for_way.push(index);
                     return;

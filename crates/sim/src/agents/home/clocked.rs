@@ -395,7 +395,7 @@ impl Home {
             ));
         }
         if admission == Admission::Left {
-            env.context.tally.counters.stall(Stall::Left);
+            env.context.tally.counters.stall(Stall::Controller);
             return Ok(());
         }
         if let (Some((position, _)), false, Some(clocked)) =

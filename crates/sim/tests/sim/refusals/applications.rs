@@ -45,7 +45,7 @@ fn virtual_addresses_only_slow_applications() {
             let nodes = queries * u64::from(gather.nodes);
             assert_eq!(played.tally.counts["nodes followed"], nodes);
             *end += played.end;
-            for (sum, counter) in sums.iter_mut().zip(["misses", "taken_back"]) {
+            for (sum, counter) in sums.iter_mut().zip(["misses", "invalidations"]) {
                 if is_virtual {
                     *sum += get(&played, &format!("translation_{counter}"));
                 }

@@ -59,7 +59,7 @@ fn shared_queue_for_requests_and_responses_deadlocks() {
     let report = failure.to_string();
     let is_head = |wait: &&String| wait.contains("is the first in network vnet at directory");
     let head = failure
-        .waits
+        .wait_for
         .iter()
         .find(is_head)
         .unwrap_or_else(|| panic!("{report}"));
@@ -260,7 +260,7 @@ fn local_operation_waits_for_channel_capacity() {
         setup.workload.mix = vec![(Access::Load, 1), (Access::Store, 1)];
         (setup.device.operations, setup.device.lines) = (200, 2);
         let statistics = run(&setup).unwrap_or_else(|failure| panic_with_seed(seed, failure));
-        assert_eq!(statistics.get("locals_acknowledged"), Some(200.0));
+        assert_eq!(statistics.get("local_operations_acknowledged"), Some(200.0));
         stalls += statistics.get("stalls_input_queue").unwrap();
         let (_, sequence) = trace(&setup, Side::Device, 0).unwrap();
         let verdict = cohkit_trace::judge(&setup.protocol, &setup.home, &sequence, true);
