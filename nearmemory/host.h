@@ -179,7 +179,7 @@ static inline void nm_flush_all(volatile void *far, uint64_t bytes) {
   nm_order();
 }
 
-// Reads the binary that the option --cp of the command defines under this name and returns its length; an error if there is none.
+// Reads the binary that the option --channel-program of the command defines under this name and returns its length; an error if there is none.
 static inline long nm_binary(const char *name, void *bytes, size_t capacity) {
   FILE *file = nm_binary_file(name);
   if (!file) return NM_NO_BINARY;
@@ -189,7 +189,7 @@ static inline long nm_binary(const char *name, void *bytes, size_t capacity) {
   return is_longer ? NM_TOO_LONG : (long)length;
 }
 
-// Starts the program that the option --cp of the command defines under this name.
+// Starts the program that the option --channel-program of the command defines under this name.
 static inline int nm_spawn(uint64_t core, const char *name, const uint64_t words[4]) {
   void *binary = malloc(NM_BINARY);
   if (!binary) return NM_TOO_LONG;

@@ -1,6 +1,6 @@
 // Native execution of hosts and channel programs as threads: no simulator, no timing, and no detection of missing cache
 // maintenance, because native caches are coherent. A host is compiled as a program, and a channel program as a library. The
-// environment variable NEARMEMORY_CP defines the binaries, as `--cp` does:
+// environment variable NEARMEMORY_CP defines the binaries, as `--channel-program` does:
 //
 //     cc @nearmemory/native.flags host.c -o host
 //     cc @nearmemory/native.flags -shared sum.c -o sum.so

@@ -43,10 +43,11 @@ def mutants(
     ('bytes of a message', 'rejected')
 
     """
-    options = {"--number": number, "--from": first, "--every": every, "--threads": threads}
+    flags = {"number": "--index", "first": "--first", "every": "--stride", "threads": "--threads"}
+    options = {"number": number, "first": first, "every": every, "threads": threads}
     for name, value in options.items():
-        if value is not None and value < (name in ("--every", "--threads")):
-            raise InputError(f"`{name.removeprefix('--')}` is not {value}")
-    words = [word for name, value in options.items() if value is not None for word in (name, value)]
+        if value is not None and value < (name in ("every", "threads")):
+            raise InputError(f"`{name}` is not {value}")
+    words = [word for name, value in options.items() if value is not None for word in (flags[name], value)]
     results, _ = run_json(["mutants", load_protocol(protocol), *words])
     return records(types.Mutant.of, results)

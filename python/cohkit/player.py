@@ -62,7 +62,7 @@ def play(  # noqa: PLR0913 -- each is a keyword
         platform: a platform that comes with the package, a file whose name ends in `.toml`, or a `Machine`.
         application: the name of a shipped application, which `cohkit list applications` describes; or a user-defined
             `Scenario`.
-        numbers: numbers of the application, such as `{"threads": 8}`; `cohkit play PLATFORM APPLICATION --with help`
+        numbers: numbers of the application, such as `{"threads": 8}`; `cohkit play PLATFORM APPLICATION --param help`
             lists them.
         time: simulated time at which the run stops starting work, such as `"2ms"`, or in nanoseconds; the end of the
             application if not given.

@@ -66,9 +66,9 @@ def lockstep(  # noqa: PLR0913 -- each is a keyword
         UnavailableError: Verilator is not installed.
 
     """
-    words: list[object] = ["--seed", seed, "--seeds", seeds, "--messages", messages, "--spoil", spoil]
+    words: list[object] = ["--seed", seed, "--seeds", seeds, "--messages", messages, "--mutate-rows", spoil]
     words += [] if shape is None else ["--shape", shape]
-    [result], _ = run_json(["rtl", "test", load_protocol(protocol), *words, *_build(build)])
+    [result], _ = run_json(["rtl", "test", load_protocol(protocol), *words, *_folder("--build-cache", build)])
     return types.Lockstep.of(result)
 
 
@@ -85,8 +85,8 @@ def synth(
         UnavailableError: Yosys is not installed.
 
     """
-    unit_list = ",".join(map(str, units))
-    results, _ = run_json(["rtl", "synth", load_protocol(protocol), "--units", unit_list, *_build(build)])
+    words = ["--units", ",".join(map(str, units)), *_folder("--build-folder", build)]
+    results, _ = run_json(["rtl", "synth", load_protocol(protocol), *words])
     return records(types.Synthesis.of, results)
 
 
@@ -114,9 +114,9 @@ def measure(
     """
     options = {"--units": units, "--outstanding": outstanding, "--lines": lines}
     words = [word for name, value in options.items() if value is not None for word in (name, value)]
-    [result], _ = run_json(["rtl", "measure", load_protocol(protocol), *words, *_build(build)])
+    [result], _ = run_json(["rtl", "measure", load_protocol(protocol), *words, *_folder("--build-cache", build)])
     return types.HomeMeasurements.of(result)
 
 
-def _build(folder: str | os.PathLike[str] | None) -> list[object]:
-    return [] if folder is None else ["--build", Path(folder).absolute()]
+def _folder(flag: str, folder: str | os.PathLike[str] | None) -> list[object]:
+    return [] if folder is None else [flag, Path(folder).absolute()]

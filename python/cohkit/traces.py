@@ -49,6 +49,6 @@ def trace(
         text = Text(os.fspath(traces), decode(os.fspath(traces), Path(traces).read_bytes()))
     else:
         text = Text("traces.json", json.dumps(traces))
-    size_options = [word for name, value in (sizes or {}).items() for word in ("--size", f"{name}={value}")]
+    size_options = [word for name, value in (sizes or {}).items() for word in ("--protocol-param", f"{name}={value}")]
     verdicts, _ = run_json(["trace", text, "--protocol", load_protocol(protocol), *size_options])
     return records(types.TraceVerdict.of, verdicts)

@@ -112,7 +112,7 @@ def test_device_and_host_form_a_machine_of_two_spaces(tmp_path: Path) -> None:
 def test_application_runs_on_a_machine_of_two_spaces(cohkit_command: Command) -> None:
     result = cohkit.play(TWO_SPACES, "gather", protocol="eci-both", numbers={"queries": 20})
     completed = cohkit_command(
-        "play", TWO_SPACES, "gather", "--protocol", TWO_SPACES_FILE, "--with", "queries=20", "--json"
+        "play", TWO_SPACES, "gather", "--protocol", TWO_SPACES_FILE, "--param", "queries=20", "--json"
     )
     assert_same_results([result], f"[{completed.stdout}]")
 

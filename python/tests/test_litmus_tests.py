@@ -31,14 +31,17 @@ def without_run(entry: object) -> object:
         ),
         (
             {"protocol": "msi", "cores": "store_buffer", "simulate_runs": 50, "seed": 3},
-            ["--protocol", "protocols/msi.coh", "--cores", "store-buffer", "--simulate", "50", "--seed", "3"],
+            ["--protocol", "protocols/msi.coh", "--cores", "store-buffer", "--simulation-runs", "50", "--seed", "3"],
         ),
         ({"protocol": "msi", "max_states": 50}, ["--protocol", "protocols/msi.coh", "--max-states", "50"]),
-        ({"protocol": "msi", "gives_up": 0}, ["--protocol", "protocols/msi.coh", "--gives-up", "0"]),
-        ({"protocol": "ordering/cord.coh", "stores": "ab"}, ["--protocol", "ordering/cord.coh", "--stores", "ab"]),
+        ({"protocol": "msi", "gives_up": 0}, ["--protocol", "protocols/msi.coh", "--max-spontaneous-evictions", "0"]),
+        (
+            {"protocol": "ordering/cord.coh", "stores": "ab"},
+            ["--protocol", "ordering/cord.coh", "--store-variants", "ab"],
+        ),
         (
             {"protocol": "ordering/cord.coh", "stores": "tb", "simulate_runs": 9},
-            ["--protocol", "ordering/cord.coh", "--stores", "tb", "--simulate", "9"],
+            ["--protocol", "ordering/cord.coh", "--store-variants", "tb", "--simulation-runs", "9"],
         ),
         (
             {"protocol": "tests/kinds/mixed.coh", "kinds": ["device", "cache"]},
@@ -87,7 +90,7 @@ def test_invalid_litmus_test_is_reported_with_its_location(tmp_path: Path) -> No
         ({"kinds": ["cache", "device"]}, "`kinds` applies to the caches of a protocol: give `protocol` too"),
         ({"protocol": "tests/kinds/mixed.coh"}, "`kinds` assigns one to each thread, in one of 3 ways"),
         ({"protocol": "tests/kinds/mixed.coh", "kinds": ["cache"]}, "`cache` names 1 kind, and SB has 2 threads"),
-        ({"protocol": "ordering/cord.coh", "stores": "t"}, "--stores: `t` has 1 letter, and SB writes 2 times"),
+        ({"protocol": "ordering/cord.coh", "stores": "t"}, "--store-variants: `t` has 1 letter, and SB writes 2 times"),
         ({"protocol": "ordering/cord.coh", "stores": "every"}, "`stores` needs one letter per write of a single test"),
         ({"protocol": "msi", "seed": 3}, "give `simulate_runs` too"),
         ({"protocol": "msi", "simulate_runs": 3, "max_states": 5}, "not to runs in the simulator"),

@@ -26,7 +26,7 @@ def without_run(value: Any) -> Any:
 
 
 def test_results_match_the_command(cohkit_command: Command) -> None:
-    options = ["--with", "contexts=3", "--with", "calls=20", "--seed", 4, "--set", "link.latency=100ns"]
+    options = ["--param", "contexts=3", "--param", "calls=20", "--seed", 4, "--set", "link.latency=100ns"]
     printed = json.loads(cohkit_command("play", "enzian-dc-ddr", "rpc", *options, "--json").stdout)
     numbers = {"contexts": 3, "calls": 20}
     result = cohkit.play("enzian-dc-ddr", "rpc", numbers=numbers, seed=4, set={"link.latency": "100ns"})

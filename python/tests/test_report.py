@@ -51,7 +51,7 @@ def results(tmp_path_factory: pytest.TempPathFactory, cohkit_command: Command, r
         ("mesi", "table", "protocols/mesi.coh", "--agent", "remote"),
         ("litmus", "litmus", "SB", "--protocol", "protocols/msi.coh", "--chart"),
         ("sim", "sim", "enzian-dc-bram", "random-read", "--region", "1MiB", "--explain"),
-        ("play", "play", "enzian-cohkit", "rpc", "--time", "20us"),
+        ("play", "play", "enzian-cohkit", "rpc", "--stop-after", "20us"),
         ("eci-home", "reproduce", "eci-home"),
         ("fig8", "reproduce", "cckit-fig8", "--accesses", 200),
     ]:

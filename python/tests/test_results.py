@@ -134,7 +134,7 @@ def test_sizes_and_times_are_numbers_too() -> None:
 
 
 def test_mutants_and_traces_match_the_command(cohkit_command: Command, tmp_path: Path) -> None:
-    printed = json.loads(cohkit_command("mutants", "msi", "--from", 2, "--every", 100, "--json").stdout)
+    printed = json.loads(cohkit_command("mutants", "msi", "--first", 2, "--stride", 100, "--json").stdout)
     assert cohkit.mutants("msi", first=2, every=100) == printed
     with pytest.raises(cohkit.InputError, match="cannot be used with"):
         cohkit.mutants("msi", number=1, every=2)

@@ -31,7 +31,7 @@ def without_run(verdict: Any) -> Any:
         ({"hash_compaction": True}, ["--hash-compaction"]),
         (
             {"simulate_steps": 3000, "seed": 7, "max_depth": 50},
-            ["--simulate", "3000", "--seed", "7", "--max-depth", "50"],
+            ["--random-walks", "3000", "--seed", "7", "--max-depth", "50"],
         ),
         ({"max_states": 500, "threads": 2}, ["--max-states", "500"]),
     ],

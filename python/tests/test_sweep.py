@@ -24,7 +24,7 @@ from cohkit.experiments import EXPERIMENTS
 from cohkit.sweeps.cluster import Jobs
 from cohkit.sweeps.display import format_table
 from cohkit.sweeps.points import Point, Texts, run
-from cohkit.sweeps.spec import Spec
+from cohkit.sweeps.spec import Spec, from_file
 from cohkit.sweeps.values import values
 
 if TYPE_CHECKING:
@@ -336,7 +336,7 @@ def test_checks_have_a_row_per_system_and_the_worst_code(tmp_path: Path, root: P
 
 
 def test_plays_are_swept_over_parameters_and_quantities(tmp_path: Path) -> None:
-    axes = ["--with", "calls=5", "--sweep", "payload=1,4", "--sweep", "link.latency=60ns,120ns", "--out", tmp_path]
+    axes = ["--param", "calls=5", "--sweep", "payload=1,4", "--sweep", "link.latency=60ns,120ns", "--out", tmp_path]
     assert sweep("play", "enzian-dc-bram", "rpc", *axes) == 0
     table = pl.read_parquet(tmp_path / "results.parquet")
     assert table["parameters.payload"].to_list() == table["payload"].to_list() == [1, 1, 4, 4]
@@ -351,7 +351,7 @@ def test_quantities_added_by_a_setting_can_be_swept(tmp_path: Path, capsys: pyte
     assert sweep(*framed, "--sweep", "link.lanes=6,12", "--out", out) == 0
     few, all_lanes = pl.read_parquet(out / "results.parquet").to_dicts()
     assert few["statistics.bandwidth_bytes_per_s"] < all_lanes["statistics.bandwidth_bytes_per_s"]
-    machine = ["enzian-dc-bram+enzian-cpu-home", "gather", "--protocol", "eci-both", "--with", "queries=5"]
+    machine = ["enzian-dc-bram+enzian-cpu-home", "gather", "--protocol", "eci-both", "--param", "queries=5"]
     used = ["--set", "host.agents.device.translation.used=1"]
     out = tmp_path / "refused"
     assert sweep("play", *machine, *used, "--sweep", "host.agents.device.translation.absent=0,1", "--out", out) == 1
@@ -401,10 +401,18 @@ def test_lockstep_seeds_are_points() -> None:
 
 
 def test_mutants_of_a_text_are_points() -> None:
-    points = Spec("mutants", {"protocol": "msi"}, {"number": [80, 120]}).points()
+    points = Spec("mutants", {"protocol": "msi"}, {"index": [80, 120]}).points()
     outcomes = [run(point) for point in points]
     assert [[row["verdict"] for row in outcome.rows] for outcome in outcomes] == [["survived"], ["refuted"]]
     assert [outcome.code for outcome in outcomes] == [1, 0]
+
+
+def test_former_names_of_options_are_accepted(tmp_path: Path) -> None:
+    spec = tmp_path / "spec.toml"
+    spec.write_text('run = "mutants"\n[options]\nprotocol = "msi"\n[sweep]\nnumber = "80,120"\n')
+    assert [point.axes for point in from_file(spec).points()] == [{"index": 80}, {"index": 120}]
+    walks = ["check", "msi", "--simulate", 100, "--sweep", "remotes=1..2", "--out", tmp_path / "walks"]
+    assert sweep(*walks) == 3
 
 
 def test_points_pickle_and_their_hash_is_of_their_content(tmp_path: Path, root: Path) -> None:

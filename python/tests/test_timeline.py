@@ -88,7 +88,7 @@ def test_near_memory_timeline_matches_the_counters(cohkit_command: Command, tmp_
     for flags, source, program in (("host", "host", host), ("channel", "arrays", channel)):
         compiled = [f"@nearmemory/{flags}.flags", f"docs/riscv/arrays/{source}.c", "-o", str(program)]
         subprocess.run(["riscv64-unknown-elf-gcc", *compiled], cwd=root, check=True)
-    run_options = ["run", "--counters", "--cp", f"arrays={channel}"]
+    run_options = ["run", "--counters", "--channel-program", f"arrays={channel}"]
     without_timeline, with_timeline = (
         cohkit_command(*run_options, host),
         cohkit_command(*run_options, "--timeline", file, host),
@@ -200,7 +200,8 @@ sed -i 's/takes && (hit || row_stays_q)/takes \\&\\& row_stays_q/' dcu.sv
     )
     verilator_script.chmod(0o755)
     file = tmp_path / "run.fst"
-    options = ["--shape", "narrow", "--messages", "200", "--build", tmp_path / "built", "--waveform", file, "--json"]
+    folders = ["--build-cache", tmp_path / "built", "--waveform", file]
+    options = ["--shape", "narrow", "--messages", "200", *folders, "--json"]
     command = map(
         str, [Path(sys.executable).parent / "cohkit", "rtl", "test", "protocols/back-invalidate.coh", *options]
     )

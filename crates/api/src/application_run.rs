@@ -101,8 +101,8 @@ fn input_error(message: String) -> StartError {
 fn end_hint(request: &Request) -> String {
     let options = bounding_options(&request.application, &request.parameters, 1000);
     match options.is_empty() {
-        true => "`--time 1ms` ends it".into(),
-        false => format!("`--time 1ms` ends it, or `{options}`"),
+        true => "`--stop-after 1ms` ends it".into(),
+        false => format!("`--stop-after 1ms` ends it, or `{options}`"),
     }
 }
 
@@ -125,7 +125,7 @@ pub fn bounding_options(application: &str, given_parameters: &[String], count: u
                 false => parameter.name.to_string(),
             };
             if !is_given(&number) {
-                options.push(format!("--with {number}={count}"));
+                options.push(format!("--param {number}={count}"));
             }
         }
     }

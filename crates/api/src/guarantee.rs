@@ -209,12 +209,12 @@ impl GuaranteeVerdict {
     fn uncovered_behaviour(&self) -> Vec<String> {
         let evictions_text = counted(self.report.gives_up, "line");
         let mut limits = vec![format!(
-            "more than {evictions_text} evicted spontaneously (`cohkit litmus --gives-up N`)"
+            "more than {evictions_text} evicted spontaneously (`cohkit litmus --max-spontaneous-evictions N`)"
         )];
         if !self.unused_variants.is_empty() {
             let unused_variants = self.unused_variants.join(" or ");
             limits.push(format!(
-                "stores that are {unused_variants} (`cohkit litmus --stores every`)"
+                "stores that are {unused_variants} (`cohkit litmus --store-variants all`)"
             ));
         }
         limits

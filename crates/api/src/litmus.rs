@@ -167,12 +167,16 @@ impl Test {
         protocol: &Protocol,
     ) -> Result<Vec<Test>, Failure> {
         let mixes = match stores {
-            "every" => store_variants::all_mixes(protocol, &self.kinds(), &self.program),
+            // The former spelling `every` stays valid until 0.3.0.
+            "all" | "every" => store_variants::all_mixes(protocol, &self.kinds(), &self.program),
             letters => {
                 let mix =
                     store_variants::parse_mix(letters, protocol, &self.kinds(), &self.program);
                 let stores_error = |reason| {
-                    Failure::new(ExitStatus::BadInput, format!("error: --stores: {reason}"))
+                    Failure::new(
+                        ExitStatus::BadInput,
+                        format!("error: --store-variants: {reason}"),
+                    )
                 };
                 vec![mix.map_err(stores_error)?]
             }

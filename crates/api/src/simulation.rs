@@ -627,7 +627,7 @@ fn host_and_device_workloads(
 fn check_workloads_by_kind(request: &Request, kinds: &[&str]) -> Result<(), StartError> {
     for entry in &request.kind_workloads {
         let Some((kind_name, workload_name)) = entry.split_once('=') else {
-            let reason = format!("`--by {entry}` has no `=`");
+            let reason = format!("`--kind-workload {entry}` has no `=`");
             return Err(StartError::input(
                 reason,
                 "write it like `device=random-write`",

@@ -27,16 +27,16 @@ pub(crate) fn request<'a>(options: &Check, console: &Console<'a>) -> Request<'a>
         max_depth: options.max_depth,
         max_memory: options.max_memory,
         simulation: options
-            .simulate
+            .random_walks
             .map(|steps| simulation(steps, options.seed.unwrap_or(0), options.max_depth)),
         coverage: options.coverage,
         cancel: console.interrupted,
     }
 }
 
-/// Output line with the command that repeats the same random walks, seed included; empty without `--simulate`.
+/// Output line with the command that repeats the same random walks, seed included; empty without `--random-walks`.
 pub(crate) fn reproduce_command(options: &Check) -> String {
-    if options.simulate.is_none() {
+    if options.random_walks.is_none() {
         return String::new();
     }
     let mut command = String::from("cohkit");

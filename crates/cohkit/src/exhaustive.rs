@@ -28,11 +28,13 @@ impl Visitor for SizeCheck<'_> {
 
     fn visit<S: Scenario>(self, scenario: S) -> Result<(), StartError> {
         let Options {
-            application, with, ..
+            application,
+            params,
+            ..
         } = self.0;
         if !scenario.terminates() {
-            let help = match bounding_options(application, with, 2) {
-                numbers if numbers.is_empty() => "`--with help` lists its parameters".into(),
+            let help = match bounding_options(application, params, 2) {
+                numbers if numbers.is_empty() => "`--param help` lists its parameters".into(),
                 numbers => format!("`{numbers}` ends it"),
             };
             let message = "the application never ends, so `--exhaustive` cannot check that its end is reachable";
@@ -44,7 +46,7 @@ impl Visitor for SizeCheck<'_> {
             let message = format!("this uses {lines}, and up to {MAX_LINES} can be explored");
             return Err(StartError::input(
                 message,
-                "`--with help` lists its parameters, which can make it smaller",
+                "`--param help` lists its parameters, which can make it smaller",
             ));
         }
         Ok(())
@@ -101,7 +103,7 @@ pub(crate) fn check_size(options: &Options) -> Result<(), StartError> {
         let message = "`--exhaustive` explores one application, but several are given";
         return Err(input_error(message.into()));
     }
-    let values = parse_parameters(&options.with)?;
+    let values = parse_parameters(&options.params)?;
     visit(&options.application, &values, SizeCheck(options)).map_err(input_error)?
 }
 

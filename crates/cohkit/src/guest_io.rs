@@ -76,7 +76,7 @@ pub(crate) fn canonical_path(folder: &Path) -> Result<PathBuf, Failure> {
         Ok(canonical_path) if canonical_path.is_dir() => Ok(canonical_path),
         Ok(_) => Err(Failure::new(
             ExitStatus::BadInput,
-            format!("error: {folder_text}: is not a folder\n  help: `--files FOLDER` names the folder whose files the program may use"),
+            format!("error: {folder_text}: is not a folder\n  help: `--guest-folder FOLDER` names the folder whose files the program may use"),
         )),
         Err(error) => Err(Failure::new(
             if error.kind() == ErrorKind::NotFound { ExitStatus::BadInput } else { ExitStatus::CouldNotRun },
@@ -148,7 +148,7 @@ impl GuestIo<'_, '_> {
                 }
             };
             self.say(&format!(
-                "no channel program is named `{name}`{known_names}\n  help: `--cp {name}=PROGRAM` names one"
+                "no channel program is named `{name}`{known_names}\n  help: `--channel-program {name}=PROGRAM` names one"
             ));
         }
     }

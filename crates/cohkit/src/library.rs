@@ -47,5 +47,5 @@ const NEXT_COMMANDS: &str = "\
     docs/riscv/accumulator/host.c -o host.elf
   riscv64-unknown-elf-gcc @nearmemory/channel.flags \\
     docs/riscv/accumulator/sum.c -o sum.elf
-  cohkit run --cp sum=sum.elf host.elf
+  cohkit run --channel-program sum=sum.elf host.elf
 ";

@@ -48,7 +48,7 @@ fn categories() -> Vec<Category> {
         category("workloads", "cohkit sim PLATFORM NAME", workloads.collect()),
         category(
             "applications",
-            "cohkit play PLATFORM NAME; its numbers: --with help",
+            "cohkit play PLATFORM NAME; its numbers: --param help",
             SCENARIOS
                 .iter()
                 .map(|shipped| owned_pair((shipped.name, shipped.text)))

@@ -38,10 +38,10 @@ pub(crate) fn run(options: &Options, console: &mut Console) -> Result<ExitStatus
     let request = LitmusRequest {
         cores: options.cores,
         model: options.model,
-        max_spontaneous_evictions: options.gives_up,
+        max_spontaneous_evictions: options.max_spontaneous_evictions,
         max_states: options.max_states,
         chart: options.chart,
-        simulate: options.simulate.map(|runs| (options.seed, runs)),
+        simulate: options.simulation_runs.map(|runs| (options.seed, runs)),
         basis: options.expect,
     };
     // Read all tests before the first run: an error in the last one must not appear after hours.
@@ -84,7 +84,9 @@ pub(crate) fn run(options: &Options, console: &mut Console) -> Result<ExitStatus
         };
         tests = expand_tests(tests, &place, (&mut outcome, console));
     }
-    if let (Some(stores), Some(source)) = (&options.stores, lower.as_ref().or(source.as_ref())) {
+    if let (Some(stores), Some(source)) =
+        (&options.store_variants, lower.as_ref().or(source.as_ref()))
+    {
         let mix = |test: Test| test.with_store_variants(stores, &source.protocol);
         tests = expand_tests(tests, &mix, (&mut outcome, console));
     }

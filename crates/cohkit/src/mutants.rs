@@ -27,7 +27,7 @@ pub(crate) fn run(
         Failure::new(ExitStatus::BadInput, message)
     };
     let mutants = mutants(&source.text);
-    let indices = match options.number {
+    let indices = match options.index {
         Some(number) if number < mutants.len() => vec![number],
         Some(number) => {
             let range = mutants.len().checked_sub(1);
@@ -36,8 +36,8 @@ pub(crate) fn run(
             });
             return Err(input_error(range));
         }
-        None => (options.from..mutants.len())
-            .step_by(options.every.get())
+        None => (options.first..mutants.len())
+            .step_by(options.stride.get())
             .collect(),
     };
     if options.print {

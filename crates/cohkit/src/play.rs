@@ -22,7 +22,7 @@ pub(crate) fn run(options: &Options, console: &mut Console) -> Result<ExitStatus
     if let Some(file) = &options.output.out {
         files::try_file(file)?;
     }
-    if options.with.iter().any(|parameter| parameter == "help") {
+    if options.params.iter().any(|parameter| parameter == "help") {
         let shipped = SCENARIOS
             .iter()
             .find(|shipped| shipped.name == options.application);
@@ -50,11 +50,11 @@ pub(crate) fn run(options: &Options, console: &mut Console) -> Result<ExitStatus
     set(&mut platform, &options.set).map_err(to_failure)?;
     let request = Request {
         application: options.application.clone(),
-        parameters: options.with.clone(),
-        time: options.time.clone(),
+        parameters: options.params.clone(),
+        time: options.stop_after.clone(),
         warm_up: options.warm_up.clone(),
         settings: options.set.clone(),
-        sizes: options.size.clone(),
+        sizes: options.protocol_params.clone(),
         seed: options.seed,
         oracle: !options.no_oracle,
         tables: options.tables,

@@ -41,11 +41,11 @@ pub(crate) fn run(options: &options::Run, console: &mut Console) -> Result<ExitS
     let image = Image::read(&file).map_err(|reason| input_error(&reason))?;
     if channel::read_unverified(&file).is_ok() {
         return Err(input_error(
-            "this is a channel program, which a host starts\n  help: `--cp NAME=PROGRAM` names it; the host's program follows",
+            "this is a channel program, which a host starts\n  help: `--channel-program NAME=PROGRAM` names it; the host's program follows",
         ));
     }
     let folder = options
-        .files
+        .guest_folder
         .as_deref()
         .map(guest_io::canonical_path)
         .transpose()?;
@@ -72,7 +72,7 @@ fn run_plain(
     // Initial stack pointer; programs with a C library set their own.
     hart.set_x(2, memory.end() - 64);
     hart.stack_limits = system.stack_limits();
-    let max_instructions = options.most.unwrap_or(MAX_INSTRUCTIONS);
+    let max_instructions = options.max_instructions.unwrap_or(MAX_INSTRUCTIONS);
     let (mut fast, mut timed) = (
         FastInterpreter::default(),
         TimedInterpreter::new(Latencies::small()),
@@ -132,7 +132,7 @@ fn run_plain(
         }
         if hart.csrs.instret >= max_instructions {
             guest_io.say(&format!(
-                "undecided: the program has not ended after {}\n  help: `--most N` gives it more\n{}",
+                "undecided: the program has not ended after {}\n  help: `--max-instructions N` gives it more\n{}",
                 counted(max_instructions, "instruction"),
                 program_position(file, image, &hart, &memory)
             ));

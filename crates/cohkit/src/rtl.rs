@@ -112,7 +112,7 @@ fn build_failure(error: BuildError) -> Failure {
     let message = match error {
         BuildError::Missing(what) | BuildError::Unusable(what) => format!("error: {what}"),
         BuildError::Folder(folder, reason) => format!(
-            "error: {}: cannot be written: {reason}\n  help: `--build` names another folder",
+            "error: {}: cannot be written: {reason}\n  help: `--build-cache` names another folder",
             folder.display()
         ),
         BuildError::Failed(output) => format!("error: the RTL cannot be built:\n{output}"),

@@ -1,5 +1,5 @@
-//! `cohkit run --cp`: runs a compiled program on the host of a machine with near-memory cores, and the channel
-//! programs that it starts on these cores.
+//! `cohkit run --channel-program`: runs a compiled program on the host of a machine with near-memory cores, and the
+//! channel programs that it starts on these cores.
 
 use crate::guest_io::{self, GuestIo};
 use crate::streaming_file::StreamingFile;
@@ -57,7 +57,7 @@ pub(crate) fn run(
         result.map_err(|reason| input_error(&reason))?;
     }
     let program_name = options.program.display();
-    let max_instructions = options.most.unwrap_or(MAX_INSTRUCTIONS);
+    let max_instructions = options.max_instructions.unwrap_or(MAX_INSTRUCTIONS);
     let mut races: u64 = 0;
     let mut outcome = ExitStatus::Success;
     loop {
@@ -126,7 +126,7 @@ pub(crate) fn run(
         if machine.instructions() >= max_instructions {
             machine.flush(&mut guest_io);
             guest_io.say(&format!(
-                "undecided: the programs have not ended after {}\n  help: `--most N` gives them more\n{}",
+                "undecided: the programs have not ended after {}\n  help: `--max-instructions N` gives them more\n{}",
                 counted(max_instructions, "instruction"),
                 program_positions((file, image), &machine, &channels)
             ));
@@ -163,7 +163,7 @@ fn create_machine(
         let result = binaries.add(name, file);
         result.map_err(|reason| input_error(&format!("the channel program `{name}`: {reason}")))?;
     }
-    let evictions = options.evict.map(|interval| Evictions {
+    let evictions = options.random_eviction_interval.map(|interval| Evictions {
         mean_interval: interval,
         seed: options.seed,
     });
@@ -286,7 +286,7 @@ pub(crate) fn needs_cores(exception: &Exception) -> &'static str {
         Exception::LoadFault(address) | Exception::StoreFault(address)
             if (FAR..REGISTERS + 256 * REGISTERS_STRIDE).contains(address) =>
         {
-            "\n  help: `--cp NAME=PROGRAM` runs it on a machine with far memory and cores beside it, as docs/nearmemory.md shows"
+            "\n  help: `--channel-program NAME=PROGRAM` runs it on a machine with far memory and cores beside it, as docs/nearmemory.md shows"
         }
         _ => "",
     }
@@ -622,15 +622,15 @@ fn read_channels(options: &options::Run, platform: &Platform) -> Result<Vec<Chan
         far: std::iter::once(host::FAR..host::FAR + platform.far_bytes.value).collect(),
     };
     let mut channels: Vec<Channel> = Vec::new();
-    for option in &options.channels {
+    for option in &options.channel_programs {
         let (name, path) = option.split_once('=').ok_or_else(|| {
             input_error(&format!(
-                "`--cp {option}` has no `=`\n  help: write it like `sum=sum.elf`"
+                "`--channel-program {option}` has no `=`\n  help: write it like `sum=sum.elf`"
             ))
         })?;
         if name.is_empty() {
             return Err(input_error(&format!(
-                "`--cp {option}` has no name\n  help: write it like `sum=sum.elf`"
+                "`--channel-program {option}` has no name\n  help: write it like `sum=sum.elf`"
             )));
         }
         if channels.iter().any(|channel| channel.name == name) {
@@ -643,7 +643,7 @@ fn read_channels(options: &options::Run, platform: &Platform) -> Result<Vec<Chan
             "a channel program is an RV64 ELF file; docs/nearmemory.md shows how to compile one",
             "name a program in it",
         )?;
-        if !options.unverified {
+        if !options.skip_verification {
             let result = channel::verify(&file, &grant);
             result.map_err(|rejection| {
                 let mut message = rejection.to_string();

@@ -21,7 +21,8 @@ pub(crate) fn run(options: &Options, console: &mut Console) -> Result<ExitStatus
     if let Some(file) = &options.output.out {
         files::try_file(file)?;
     }
-    let source = Source::read(&options.protocol, console.terminal.colour)?.sized(&options.size);
+    let source =
+        Source::read(&options.protocol, console.terminal.colour)?.sized(&options.protocol_params);
     let source =
         source.map_err(|reason| Failure::new(ExitStatus::BadInput, format!("error: {reason}")))?;
     let text = files::read(&options.file)?;

@@ -254,7 +254,7 @@ Ten programs, one thread on each of eight hosts (assumed: up to eight, and the l
 trip, with `--sensitivity`), that compute on real data and check their results; a program whose check fails has no
 number. Bytes between two releases and fan-outs are those of the published table; graphs are generated, of 16384
 vertices; matrices are of 256 by 60 and 128 by 128 lines; which messages the mini-applications pass, and how often, is
-assumed (`cohkit play cxl-8x8 mocfe --with help`). Time is from the first moment at which all have their data to the
+assumed (`cohkit play cxl-8x8 mocfe --param help`). Time is from the first moment at which all have their data to the
 last check. What a thread keeps to itself is calculated outside of the memory that is simulated, in 1 ns for each value.
 Acknowledged stores of a thread to one line wait for each other, so words cost more than lines. Credits of posted stores
 do not count.

@@ -138,7 +138,8 @@ def _compile(folder: Path, kind: str, program: str, options: Sequence[str], outp
 
 def _run(folder: Path, run: Run) -> dict[str, float]:
     settings = [word for name, value in run.settings.items() for word in ("--set", f"{name}={value}")]
-    words = ["run", "--memory", _HOST_MIB, "--most", 10**12, *settings, "--cp", f"{run.name}={run.channel}"]
+    limits = ["--memory", _HOST_MIB, "--max-instructions", 10**12]
+    words = ["run", *limits, *settings, "--channel-program", f"{run.name}={run.channel}"]
     command = [*map(str, [binary(), *words, f"{run.name}-host.elf", *run.arguments])]
     process = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     if process.returncode:

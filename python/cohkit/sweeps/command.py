@@ -18,7 +18,7 @@ from cohkit.sweeps import cluster, tables
 from cohkit.sweeps.display import format_table
 from cohkit.sweeps.execution import execute
 from cohkit.sweeps.journal import Journal
-from cohkit.sweeps.kinds import KINDS, worst_code
+from cohkit.sweeps.kinds import FORMER_NAMES, KINDS, current_name, worst_code
 from cohkit.sweeps.spec import Spec, convert_booleans, from_file, parse_option, split_setting
 
 if TYPE_CHECKING:
@@ -73,8 +73,9 @@ def _parser(kind: str | None) -> argparse.ArgumentParser:
                 parser.add_argument(f"--{flag}", action="store_const", const="true")
             else:
                 parser.add_argument(f"--no-{flag}", dest=name, action="store_const", const="false")
-        for flag in ("--set", "--with"):
+        for flag in ("--set", "--param"):
             parser.add_argument(flag, dest="set", action="append", default=[], metavar="NAME=VALUE")
+        _add_former_options(parser, kind)
     add = parser.add_argument
     add(
         "--sweep", action="append", default=[], metavar="NAME=VALUES", help="an axis: `a,b,c`, `1..8`, `60ns..90ns/5ns`"
@@ -94,6 +95,14 @@ def _parser(kind: str | None) -> argparse.ArgumentParser:
     return parser
 
 
+def _add_former_options(parser: argparse.ArgumentParser, kind: str) -> None:
+    """Add the former names of options, which the help does not show."""
+    for (command, former_name), name in FORMER_NAMES.items():
+        if command == kind:
+            parser.add_argument(f"--{former_name.replace('_', '-')}", dest=name, help=argparse.SUPPRESS)
+    parser.add_argument("--with", dest="set", action="append", default=[], help=argparse.SUPPRESS)
+
+
 def _sweep_spec(kind: str | None, options: argparse.Namespace) -> Spec:
     if kind is None:
         if options.spec is None:
@@ -107,6 +116,7 @@ def _sweep_spec(kind: str | None, options: argparse.Namespace) -> Spec:
         }
     for text in options.sweep:
         name, value = split_setting(text)
+        name = current_name(spec.run, name)
         if name in spec.axes:
             raise InputError(f"`{name}` is swept twice")
         spec.add(name, value)

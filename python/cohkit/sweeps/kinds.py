@@ -87,6 +87,8 @@ def _sim(options: dict[str, Any], seed: int) -> tuple[list[Row], int]:
 def _play_request(options: dict[str, Any], seed: int) -> player.Request:
     command_options, named_values = _split_options(options, (*KINDS["play"].takes, *KINDS["play"].options))
     quantities = {*_quantities(options)}
+    if "stop_after" in command_options:
+        command_options["time"] = command_options.pop("stop_after")
     settings = {name: value for name, value in named_values.items() if name in quantities}
     numbers = {name: value for name, value in named_values.items() if name not in quantities}
     return cast("player.Request", command_options | {"set": settings, "numbers": numbers, "seed": seed})
@@ -123,11 +125,11 @@ def worst_code(codes: Iterable[int]) -> int:
 
 
 def _check_arguments(options: dict[str, Any], seed: int) -> dict[str, Any]:
-    arguments = {name: value for name, value in options.items() if name not in ("protocol", "system", "simulate")}
+    arguments = {name: value for name, value in options.items() if name not in ("protocol", "system", "random_walks")}
     if "system" in options:
         arguments["systems"] = [options["system"]]
-    if "simulate" in options:
-        arguments |= {"simulate_steps": options["simulate"], "seed": seed}
+    if "random_walks" in options:
+        arguments |= {"simulate_steps": options["random_walks"], "seed": seed}
     return arguments | {"threads": 1}
 
 
@@ -195,7 +197,7 @@ KINDS: dict[str, Kind] = {
     ),
     "play": Kind(
         ("platform", "application"),
-        _MACHINE | {"time": str, "warm_up": str},
+        _MACHINE | {"stop_after": str, "warm_up": str},
         _play,
         lambda options, seed: player._compile_request(_play_request(options, seed)),  # noqa: SLF001 -- it only looks
         ("rates_per_s.*", "durations_ns.*.mean"),
@@ -211,12 +213,12 @@ KINDS: dict[str, Kind] = {
             "hash_compaction": bool,
             "max_states": int,
             "max_depth": int,
-            "simulate": int,
+            "random_walks": int,
         },
         _check,
         _validate_check,
         ("system", "outcome", "violated", "states", "transitions", "depth"),
-        lambda options: "simulate" in options,
+        lambda options: "random_walks" in options,
     ),
     "reproduce": Kind(
         ("experiment",),
@@ -227,11 +229,18 @@ KINDS: dict[str, Kind] = {
     ),
     "litmus": Kind(
         ("test",),
-        {"protocol": str, "cores": str, "model": str, "gives_up": int, "max_states": int, "simulate": int},
+        {
+            "protocol": str,
+            "cores": str,
+            "model": str,
+            "max_spontaneous_evictions": int,
+            "max_states": int,
+            "simulation_runs": int,
+        },
         lambda options, seed: _flatten_rows(*native.litmus(options, seed)),
         native.validate_litmus,
         ("outcome", "allowed", "states"),
-        lambda options: "simulate" in options,
+        lambda options: "simulation_runs" in options,
     ),
     "lockstep": Kind(
         ("protocol",),
@@ -242,7 +251,7 @@ KINDS: dict[str, Kind] = {
     ),
     "mutants": Kind(
         ("protocol",),
-        {"number": int, "from": int, "every": int},
+        {"index": int, "first": int, "stride": int},
         lambda options, seed: _flatten_rows(*native.mutants(options, seed)),
         native.validate_protocol,
         ("kind", "mutant", "verdict"),
@@ -250,3 +259,19 @@ KINDS: dict[str, Kind] = {
     ),
 }
 """Commands that can be swept, by name."""
+
+FORMER_NAMES = {
+    ("check", "simulate"): "random_walks",
+    ("litmus", "gives_up"): "max_spontaneous_evictions",
+    ("litmus", "simulate"): "simulation_runs",
+    ("mutants", "every"): "stride",
+    ("mutants", "from"): "first",
+    ("mutants", "number"): "index",
+    ("play", "time"): "stop_after",
+}
+"""Options by command and former name, which stays valid until 0.3.0."""
+
+
+def current_name(kind: str, name: str) -> str:
+    """Return the current name of an option, given its current or former name."""
+    return FORMER_NAMES.get((kind, name), name)

@@ -14,7 +14,7 @@ from cohkit.protocols import load_executable, load_protocol
 
 def litmus(options: dict[str, Any], seed: int) -> tuple[list[dict[str, Any]], int]:
     """Run a litmus test on a protocol, or with a memory model alone."""
-    seeds = ["--seed", seed] if "simulate" in options else []
+    seeds = ["--seed", seed] if "simulation_runs" in options else []
     return run_json(["litmus", options["test"], *_flags(options, "test"), *seeds])
 
 

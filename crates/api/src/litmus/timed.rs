@@ -176,10 +176,12 @@ impl SimulatedTest<'_> {
             .as_ref()
             .map(|kinds| format!(" --kinds {}", kinds.join(",")));
         let kinds = kinds.unwrap_or_default();
-        let stores = self.stores.map(|stores| format!(" --stores {stores}"));
+        let stores = self
+            .stores
+            .map(|stores| format!(" --store-variants {stores}"));
         let stores = stores.unwrap_or_default();
         Some(format!(
-            "cohkit litmus {test} --protocol {path}{kinds}{stores} --cores {cores} --simulate 1 --seed {seed}"
+            "cohkit litmus {test} --protocol {path}{kinds}{stores} --cores {cores} --simulation-runs 1 --seed {seed}"
         ))
     }
 

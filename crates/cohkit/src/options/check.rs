@@ -68,7 +68,7 @@ pub(crate) struct Check {
     #[arg(long, value_name = "N")]
     pub max_states: Option<u64>,
 
-    /// Maximum depth of the search in steps; with `--simulate`, maximum steps of one walk (1000 by default).
+    /// Maximum depth of the search in steps; with `--random-walks`, maximum steps of one walk (1000 by default).
     #[arg(long, value_name = "N")]
     pub max_depth: Option<u64>,
 
@@ -76,18 +76,18 @@ pub(crate) struct Check {
     /// with the signature of another one is omitted; the verdict gives an upper bound of that probability. Violations
     /// are real, and have their path. Quiescence, covers and liveness are not checked, because they need the states
     /// themselves; checkpoints and `--coverage` are not available.
-    #[arg(long, conflicts_with_all = ["replay", "simulate"])]
+    #[arg(long, conflicts_with_all = ["replay", "random_walks"])]
     pub hash_compaction: bool,
 
     /// Take this many steps on random walks from initial states, for systems that are too large to search. Every state
     /// of a walk and all its successors are checked, except for properties that need all states. Without a violation,
     /// the verdict is undecided. The same seed gives the same walks on any number of threads.
-    #[arg(long, value_name = "STEPS", value_parser = clap::value_parser!(u64).range(1..),
+    #[arg(long, alias = "simulate", value_name = "STEPS", value_parser = clap::value_parser!(u64).range(1..),
           conflicts_with_all = ["max_states", "max_memory", "symmetry", "checkpoint", "resume", "coverage", "graph", "replay"])]
-    pub simulate: Option<u64>,
+    pub random_walks: Option<u64>,
 
     /// Seed of all random choices; 0 by default.
-    #[arg(long, value_name = "N", requires = "simulate")]
+    #[arg(long, value_name = "N", requires = "random_walks")]
     pub seed: Option<u64>,
 
     /// Stop the search when states take this much memory, such as `500MiB` or `2GB`; by default, three quarters of the

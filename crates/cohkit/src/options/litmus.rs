@@ -41,10 +41,10 @@ pub(crate) struct Litmus {
     pub cores: Option<CoreModel>,
 
     /// Variant of each store, one letter per store, thread by thread: `t` as the protocol file defines stores, `b`
-    /// written back from the core's own copy, `a` acknowledged by the home. `every` runs each combination as a separate
+    /// written back from the core's own copy, `a` acknowledged by the home. `all` runs each combination as a separate
     /// test.
-    #[arg(long, value_name = "MIX", requires = "protocol")]
-    pub stores: Option<String>,
+    #[arg(long, alias = "stores", value_name = "MIX", requires = "protocol")]
+    pub store_variants: Option<String>,
 
     /// Kind of remote for each thread: `cpu,device`. By default, if kinds differ in their rows, each placement of
     /// threads on kinds is a separate test.
@@ -57,15 +57,20 @@ pub(crate) struct Litmus {
 
     /// Run each test this many times in the simulator, with random delays of threads and messages, instead of exploring
     /// all orders. The verdict is undecided unless an observed outcome decides the condition.
-    #[arg(long, value_name = "N", requires = "protocol", conflicts_with_all = ["gives_up", "max_states"])]
-    pub simulate: Option<u64>,
+    #[arg(long, alias = "simulate", value_name = "N", requires = "protocol", conflicts_with_all = ["max_spontaneous_evictions", "max_states"])]
+    pub simulation_runs: Option<u64>,
 
     /// Seed of the first run; each further run uses the next seed.
-    #[arg(long, value_name = "N", requires = "simulate", default_value_t = 0)]
+    #[arg(
+        long,
+        value_name = "N",
+        requires = "simulation_runs",
+        default_value_t = 0
+    )]
     pub seed: u64,
 
     /// Draw a shortest path to an outcome that satisfies the condition, even if no outcome is forbidden.
-    #[arg(long, requires = "protocol", conflicts_with_all = ["simulate", "csv", "stats"])]
+    #[arg(long, requires = "protocol", conflicts_with_all = ["simulation_runs", "csv", "stats"])]
     pub chart: bool,
 
     /// Memory model that outcomes are compared with, and that determines the outcomes without a protocol; by default
@@ -78,8 +83,8 @@ pub(crate) struct Litmus {
     pub expect: OutcomeBasis,
 
     /// Maximum number of spontaneous evictions and downgrades in one run, of all caches together.
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    pub gives_up: u8,
+    #[arg(long, alias = "gives-up", value_name = "N", default_value_t = 1)]
+    pub max_spontaneous_evictions: u8,
 
     /// Maximum number of states of one test.
     #[arg(long, value_name = "N", default_value_t = 10_000_000)]

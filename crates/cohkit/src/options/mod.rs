@@ -177,23 +177,23 @@ pub(crate) struct ShowPlatform {
 ///
 /// `--sweep NAME=VALUES` runs the command at every value of an option; see `cohkit sweep --help`.
 #[derive(Args, Debug)]
-#[command(after_help = example("cohkit mutants msi --from 2 --every 60"))]
+#[command(after_help = example("cohkit mutants msi --first 2 --stride 60"))]
 pub(crate) struct Mutants {
     /// Protocol file, or the name of a shipped one.
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
 
     /// Check only the mutant with this index, counted from 0.
-    #[arg(long, value_name = "N", conflicts_with_all = ["from", "every"])]
-    pub number: Option<usize>,
+    #[arg(long, alias = "number", value_name = "N", conflicts_with_all = ["first", "stride"])]
+    pub index: Option<usize>,
 
     /// Index of the first mutant.
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    pub from: usize,
+    #[arg(long, alias = "from", value_name = "N", default_value_t = 0)]
+    pub first: usize,
 
     /// Check every K-th mutant.
-    #[arg(long, value_name = "K", default_value = "1")]
-    pub every: NonZeroUsize,
+    #[arg(long, alias = "every", value_name = "K", default_value = "1")]
+    pub stride: NonZeroUsize,
 
     /// Mutants checked concurrently; by default the number of processors.
     #[arg(long, value_name = "N")]
@@ -309,8 +309,8 @@ pub(crate) struct Trace {
     pub protocol: PathBuf,
 
     /// Override a parameter of the protocol file, such as `homes=8`, as the system of the traces does; may be repeated.
-    #[arg(long = "size", value_name = "NAME=VALUE")]
-    pub size: Vec<String>,
+    #[arg(long = "protocol-param", alias = "size", value_name = "NAME=VALUE")]
+    pub protocol_params: Vec<String>,
 
     #[command(flatten)]
     pub output: Output,

@@ -80,8 +80,8 @@ pub(crate) struct RtlTest {
     /// Mutate this many rows of the ROM, one at a time, and require that lockstep detects each; `all` is every
     /// reachable row. Row and first seed determine the mutation. Up to 20 runs are guided to the row, all in the first
     /// seed's shape.
-    #[arg(long, value_name = "N", default_value = "0", value_parser = mutated_rows)]
-    pub spoil: u64,
+    #[arg(long, alias = "spoil", value_name = "N", default_value = "0", value_parser = mutated_rows)]
+    pub mutate_rows: u64,
 
     /// Write the waveform of the last 2000 cycles before a mismatch into this file (FST).
     #[arg(long, value_name = "FILE")]
@@ -92,12 +92,12 @@ pub(crate) struct RtlTest {
     pub trace: Option<PathBuf>,
 
     /// List the rows of the ROM that were not executed.
-    #[arg(long)]
-    pub unused: bool,
+    #[arg(long, alias = "unused")]
+    pub uncovered_rows: bool,
 
     /// Folder that caches the built RTL for later runs; by default a folder of the current user.
-    #[arg(long, value_name = "DIR")]
-    pub build: Option<PathBuf>,
+    #[arg(long, alias = "build", value_name = "DIR")]
+    pub build_cache: Option<PathBuf>,
 
     #[command(flatten)]
     pub output: Output,
@@ -121,8 +121,8 @@ pub(crate) struct Synth {
     pub units: Vec<usize>,
 
     /// Keep the input and output of Yosys in this folder, with a subfolder for each configuration.
-    #[arg(long, value_name = "DIR")]
-    pub build: Option<PathBuf>,
+    #[arg(long, alias = "build", value_name = "DIR")]
+    pub build_folder: Option<PathBuf>,
 
     #[command(flatten)]
     pub form: Form,
@@ -169,21 +169,21 @@ pub(crate) struct Measure {
 
     /// Print the measured latencies as a `[home]` table for a platform file, like that of
     /// `platforms/enzian-cohkit.toml`.
-    #[arg(long, conflicts_with_all = ["outstanding", "lines", "json", "csv", "stats"])]
-    pub platform: bool,
+    #[arg(long, alias = "platform", conflicts_with_all = ["outstanding", "lines", "json", "csv", "stats"])]
+    pub print_platform: bool,
 
     /// Measure the rate at which the invalidation engine of `hardware/endpoints` invalidates lines of the remote. The
     /// engine is the device behind the home, with RAM as memory.
-    #[arg(long, conflicts_with = "platform")]
-    pub engine: bool,
+    #[arg(long, alias = "engine", conflicts_with = "print_platform")]
+    pub invalidation_engine: bool,
 
     /// Number of lines of each traffic stream.
     #[arg(long, value_name = "N", default_value_t = 4096, value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(64..=65536))]
     pub lines: usize,
 
     /// Folder that caches the built RTL for later runs; by default a folder of the current user.
-    #[arg(long, value_name = "DIR")]
-    pub build: Option<PathBuf>,
+    #[arg(long, alias = "build", value_name = "DIR")]
+    pub build_cache: Option<PathBuf>,
 
     #[command(flatten)]
     pub form: Form,

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 /// instructions or cycles, as nanoseconds. If the program exits with a code other than 0, or with an exception, the
 /// exit code of the command is 1.
 #[derive(Args, Debug)]
-#[command(after_help = example("cohkit run --files docs/riscv out/sum.elf numbers.txt"))]
+#[command(after_help = example("cohkit run --guest-folder docs/riscv out/sum.elf numbers.txt"))]
 pub(crate) struct Run {
     /// Program: an ELF file for RV64.
     #[arg(value_name = "PROGRAM")]
@@ -36,17 +36,17 @@ pub(crate) struct Run {
 
     /// Maximum number of instructions, of all cores together: 10000000000 by default, or 1000000000 on a machine with
     /// near-memory cores, whose time is modelled. Either default takes a few minutes at most.
-    #[arg(long, value_name = "N")]
-    pub most: Option<u64>,
+    #[arg(long, alias = "most", value_name = "N")]
+    pub max_instructions: Option<u64>,
 
     /// Folder whose files the program may read and write; by default it has no access to files.
-    #[arg(long, value_name = "FOLDER")]
-    pub files: Option<PathBuf>,
+    #[arg(long, alias = "files", value_name = "FOLDER")]
+    pub guest_folder: Option<PathBuf>,
 
     /// Channel program that the main program may start by this name on a near-memory core; may be repeated. The main
     /// program then runs on the host of a machine, with modelled time.
-    #[arg(long = "cp", value_name = "NAME=PROGRAM")]
-    pub channels: Vec<String>,
+    #[arg(long = "channel-program", alias = "cp", value_name = "NAME=PROGRAM")]
+    pub channel_programs: Vec<String>,
 
     /// Do not model the time of instructions on that machine: runs are faster, but simulated times are meaningless.
     #[arg(long, conflicts_with_all = ["timed", "races", "timeline"])]
@@ -64,9 +64,9 @@ pub(crate) struct Run {
     #[arg(long)]
     pub counters: bool,
 
-    /// Do not verify the programs of `--cp` before the run; the cores verify them when they start.
-    #[arg(long)]
-    pub unverified: bool,
+    /// Do not verify the programs of `--channel-program` before the run; the cores verify them when they start.
+    #[arg(long, alias = "unverified")]
+    pub skip_verification: bool,
 
     /// Report races in far memory, which has no hardware coherence: loads of stale lines, write-backs over newer
     /// data, and conflicting accesses of a line by two programs without synchronisation. A report locates both accesses
@@ -78,8 +78,8 @@ pub(crate) struct Run {
     pub timeline_options: TimelineOptions,
 
     /// Evict a random line from the host's caches every N accesses on average.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
-    pub evict: Option<u64>,
+    #[arg(long, alias = "evict", value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub random_eviction_interval: Option<u64>,
 
     /// Seed of all random choices.
     #[arg(long, value_name = "N", default_value_t = 0)]
@@ -89,8 +89,9 @@ pub(crate) struct Run {
 impl Run {
     /// Returns true if an option selects a machine with near-memory cores.
     pub(crate) fn uses_near_memory(&self) -> bool {
-        let machine = self.platform.is_some() || !self.set.is_empty() || self.evict.is_some();
+        let evicts = self.random_eviction_interval.is_some();
+        let machine = self.platform.is_some() || !self.set.is_empty() || evicts;
         let reports = self.counters || self.races || self.timeline_options.timeline.is_some();
-        machine || reports || !self.channels.is_empty() || self.unverified
+        machine || reports || !self.channel_programs.is_empty() || self.skip_verification
     }
 }

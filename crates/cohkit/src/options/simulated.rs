@@ -17,7 +17,7 @@ fn machine_help() -> String {
 /// Help of an application, with the names of the shipped ones.
 fn application_help() -> String {
     let names = SCENARIOS.map(|shipped| shipped.name).join(", ");
-    format!("Application: {names}. `pagerank:FILE` and `sssp:FILE` read the graph from a file in Matrix Market format. Applications joined by `+` run concurrently; `--with APPLICATION.NAME=VALUE` then sets a parameter of one of them")
+    format!("Application: {names}. `pagerank:FILE` and `sssp:FILE` read the graph from a file in Matrix Market format. Applications joined by `+` run concurrently; `--param APPLICATION.NAME=VALUE` then sets a parameter of one of them")
 }
 
 /// Simulates a workload on a machine whose caches and home execute a protocol's controllers.
@@ -70,7 +70,7 @@ pub(crate) struct Sim {
 
     /// Workload of the cores of a further kind of caching agents, or `idle`; may be repeated for other kinds. Each kind
     /// performs `--accesses` accesses; `--cores` and `--outstanding` apply to the first kind.
-    #[arg(long = "by", value_name = "KIND=WORKLOAD")]
+    #[arg(long = "kind-workload", alias = "by", value_name = "KIND=WORKLOAD")]
     pub kind_workloads: Vec<String>,
 
     /// Set a quantity of the machine, such as `link.latency=120ns`; may be repeated.
@@ -114,7 +114,7 @@ pub(crate) struct Sim {
 ///
 /// `--sweep NAME=VALUES` runs the application at every value of an option or quantity; see `cohkit sweep --help`.
 #[derive(Args, Debug)]
-#[command(after_help = example("cohkit play enzian-dc-bram rpc --with calls=100"))]
+#[command(after_help = example("cohkit play enzian-dc-bram rpc --param calls=100"))]
 pub(crate) struct Play {
     /// Name or file of a platform.
     #[arg(help = machine_help())]
@@ -124,13 +124,13 @@ pub(crate) struct Play {
     #[arg(help = application_help())]
     pub application: String,
 
-    /// Set a parameter of the application, such as `threads=8`; may be repeated. `--with help` lists the parameters.
-    #[arg(long = "with", value_name = "NAME=VALUE")]
-    pub with: Vec<String>,
+    /// Set a parameter of the application, such as `threads=8`; may be repeated. `--param help` lists the parameters.
+    #[arg(long = "param", alias = "with", value_name = "NAME=VALUE")]
+    pub params: Vec<String>,
 
     /// Simulated time after which no operation starts, such as `2ms`; by default the application ends by itself.
-    #[arg(long, value_name = "TIME")]
-    pub time: Option<String>,
+    #[arg(long, alias = "time", value_name = "TIME")]
+    pub stop_after: Option<String>,
 
     /// Simulated warm-up time, whose events are not counted.
     #[arg(long, value_name = "TIME", default_value = "0ns")]
@@ -146,8 +146,8 @@ pub(crate) struct Play {
 
     /// Override a parameter of the protocol file, such as `homes=8`; `line` is the size of a line in bytes. May be
     /// repeated.
-    #[arg(long = "size", value_name = "NAME=VALUE")]
-    pub size: Vec<String>,
+    #[arg(long = "protocol-param", alias = "size", value_name = "NAME=VALUE")]
+    pub protocol_params: Vec<String>,
 
     /// Seed of all random choices.
     #[arg(long, value_name = "N", default_value_t = 0)]
@@ -155,7 +155,7 @@ pub(crate) struct Play {
 
     /// Explore every order of events, without timing, for an application on at most 8 lines that ends by itself. Of the
     /// machine, only the caching agents, the home's units, their queues and their concurrent reads are modelled.
-    #[arg(long, conflicts_with_all = ["time", "warm_up", "seed", "tables", "no_oracle", "home"])]
+    #[arg(long, conflicts_with_all = ["stop_after", "warm_up", "seed", "tables", "no_oracle", "home_executor"])]
     pub exhaustive: bool,
 
     /// With --exhaustive, the maximum number of states; beyond it, the verdict is undecided. A state takes a few
@@ -191,12 +191,12 @@ pub(crate) struct Play {
 pub(crate) struct ExecutorOptions {
     /// Executor of the home: the simulator, with the platform's quantities, or the Verilated RTL at 322 MHz, whose
     /// steps and messages are compared with the controller's. The RTL has two slices and supports one remote.
-    #[arg(long, value_enum, default_value_t)]
-    pub home: HomeKind,
+    #[arg(long, alias = "home", value_enum, default_value_t)]
+    pub home_executor: HomeKind,
 
     /// Folder that caches the built RTL for later runs; by default a folder of the current user.
-    #[arg(long, value_name = "DIR")]
-    pub build: Option<PathBuf>,
+    #[arg(long, alias = "build", value_name = "DIR")]
+    pub build_cache: Option<PathBuf>,
 }
 
 /// Executor of the home's controller.

@@ -24,7 +24,7 @@ pub(crate) fn build_rtl_home(
     platform: &Platform,
     console: &mut Console,
 ) -> Result<Option<ClockedHomeFactory>, Failure> {
-    if options.home == HomeKind::Model {
+    if options.home_executor == HomeKind::Model {
         return Ok(None);
     }
     let shape = shape(platform)?;
@@ -33,7 +33,10 @@ pub(crate) fn build_rtl_home(
     let file = super::file_name(&source.path);
     let origin = origin(source, &file);
     let text = package(protocol, &rom, &origin);
-    let cache = options.build.clone().unwrap_or_else(default_cache_folder);
+    let cache = options
+        .build_cache
+        .clone()
+        .unwrap_or_else(default_cache_folder);
     files::make_folder(&cache)?;
     let printed = Printed {
         protocol: &protocol.name,

@@ -125,7 +125,10 @@ pub(super) fn test(options: &RtlTest, console: &mut Console) -> Result<ExitStatu
     let protocol = &source.protocol;
     let file = file_name(&options.file);
     let package = package(protocol, &rom, &origin(&source, &file));
-    let cache = options.build.clone().unwrap_or_else(default_cache_folder);
+    let cache = options
+        .build_cache
+        .clone()
+        .unwrap_or_else(default_cache_folder);
     files::make_folder(&cache)?;
     let printed = Printed {
         protocol: &protocol.name,
@@ -205,7 +208,7 @@ pub(super) fn test(options: &RtlTest, console: &mut Console) -> Result<ExitStatu
     if let (Some(file), None) = (&options.trace, &total.mismatch) {
         write_traces(&setup, Run::new(options.seed, options.messages), file)?;
     }
-    if total.mismatch.is_none() && options.spoil > 0 {
+    if total.mismatch.is_none() && options.mutate_rows > 0 {
         test_mutated_rows(&setup, options, &mut total, &console.terminal)?;
     }
     let result = match options.output.form.json {
@@ -255,7 +258,7 @@ fn test_mutated_rows(
     terminal: &Terminal,
 ) -> Result<(), Failure> {
     let rows = reachable_rows(setup);
-    let count = options.spoil.min(rows.len() as u64);
+    let count = options.mutate_rows.min(rows.len() as u64);
     let bar = ProgressLine::new(setup.protocol.name.clone(), count, "rows mutated", terminal);
     for index in 0..count {
         bar.show(index);
@@ -399,7 +402,7 @@ fn text(
         "  seeds of shapes: {}\n",
         seeds.collect::<Vec<_>>().join(", ")
     );
-    if options.spoil > 0 {
+    if options.mutate_rows > 0 {
         text += &format!(
             "  {} rows mutated (one at a time, one field of the ROM changed in each), {} noticed\n",
             total.detected + total.undetected.len() as u64,
@@ -409,7 +412,7 @@ fn text(
     for &row in &total.undetected {
         text += &format!("  not noticed: {}\n", row_name(setup, row));
     }
-    if options.unused {
+    if options.uncovered_rows {
         for row in uncovered {
             text += &format!("  not used: {}\n", row_name(setup, row));
         }

@@ -57,10 +57,13 @@ pub(super) fn measure(options: &Measure, console: &mut Console) -> Result<ExitSt
     let protocol = &source.protocol;
     let file = file_name(&options.file);
     let package = package(protocol, &rom, &origin(&source, &file));
-    let cache = options.build.clone().unwrap_or_else(default_cache_folder);
+    let cache = options
+        .build_cache
+        .clone()
+        .unwrap_or_else(default_cache_folder);
     files::make_folder(&cache)?;
     let mut shape = Shape::whole(options.units / 2, 7, 16);
-    if options.engine {
+    if options.invalidation_engine {
         shape.endpoint = Endpoint::Invalidation;
         shape.memory_lines = options.lines.div_ceil(2).next_power_of_two();
     }
@@ -96,12 +99,12 @@ pub(super) fn measure(options: &Measure, console: &mut Console) -> Result<ExitSt
             Failure::new(ExitStatus::Violated, format!("{text}\n  {help}"))
         }
     };
-    if options.platform {
+    if options.print_platform {
         let parts = parts(&setup).map_err(to_failure)?;
         console.print(&platform::table(&setup, &file, &parts))?;
         return Ok(ExitStatus::Success);
     }
-    let latencies = match options.engine {
+    let latencies = match options.invalidation_engine {
         false => latencies(&setup).map_err(to_failure)?,
         true => Vec::new(),
     };
@@ -141,7 +144,7 @@ fn streams_to_measure(options: &Measure, rom: &Rom) -> Vec<(&'static str, Option
     let one_way_delay = REMOTE_ROUND_TRIP_NS / 2.0;
     let (interleaved, random) = (Pattern::Spread, Pattern::Anywhere);
     let mut streams = Vec::new();
-    let memory_latencies: &[f64] = if options.engine {
+    let memory_latencies: &[f64] = if options.invalidation_engine {
         &[]
     } else {
         &MEMORY_LATENCIES_NS
@@ -157,7 +160,7 @@ fn streams_to_measure(options: &Measure, rom: &Rom) -> Vec<(&'static str, Option
             streams.push((name, Some(memory), scenario));
         }
     }
-    let (invalidation, memory) = match options.engine {
+    let (invalidation, memory) = match options.invalidation_engine {
         true => (Traffic::Engine, None),
         false => (Traffic::Local(rom.evict), Some(MEMORY_LATENCIES_NS[1])),
     };
@@ -240,7 +243,7 @@ fn text(options: &Measure, source: &Source, latencies: &[Latency], streams: &[St
     for Latency { operation, cycles } in latencies {
         let _ = writeln!(text, "  {operation:width$}  {cycles:4}");
     }
-    let traffic = match options.engine {
+    let traffic = match options.invalidation_engine {
         true => "the engine's",
         false => "traffic",
     };

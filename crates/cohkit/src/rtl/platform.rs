@@ -12,7 +12,7 @@ use std::fmt::Write;
 pub(super) fn table(setup: &Setup, file: &str, parts: &Parts) -> String {
     let shape = &setup.shape;
     let mut text =
-        format!("# Measured by `cohkit rtl measure protocols/{file} --platform`.\n[home]\n");
+        format!("# Measured by `cohkit rtl measure protocols/{file} --print-platform`.\n[home]\n");
     let mut quantity = |name: &str, value: String, origin: &str| {
         let _ = writeln!(
             text,

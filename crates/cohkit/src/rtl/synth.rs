@@ -66,7 +66,7 @@ pub(super) fn synth(options: &Synth, console: &mut Console) -> Result<ExitStatus
     let origin = origin(&source, &file);
     let package = package(&source.protocol, &rom, &origin);
     let image = image(&source.protocol, &home, &rom, &origin);
-    if let Some(folder) = &options.build {
+    if let Some(folder) = &options.build_folder {
         files::make_folder(folder)?;
     }
 
@@ -88,7 +88,7 @@ pub(super) fn synth(options: &Synth, console: &mut Console) -> Result<ExitStatus
         let cleanup_guard = CleanupGuard::new();
         let temporary = tempfile::tempdir()
             .map_err(|error| files::cannot_write(&std::env::temp_dir(), &error))?;
-        let folder = options.build.as_deref().unwrap_or(temporary.path());
+        let folder = options.build_folder.as_deref().unwrap_or(temporary.path());
         let status = format!(
             "{}: mapping {} with Yosys",
             source.protocol.name,

@@ -79,6 +79,55 @@ fn prepare_example(words: &str, folder: &Path) -> bool {
     true
 }
 
+/// Commands with a former option and its value, and the option that replaces it.
+const FORMER_OPTIONS: [(&str, &str, &str); 28] = [
+    ("check", "--simulate 1", "--random-walks"),
+    ("litmus", "--gives-up 1", "--max-spontaneous-evictions"),
+    ("litmus", "--simulate 1", "--simulation-runs"),
+    ("litmus", "--stores every", "--store-variants"),
+    ("mutants", "--every 2", "--stride"),
+    ("mutants", "--from 1", "--first"),
+    ("mutants", "--number 1", "--index"),
+    ("play", "--build out", "--build-cache"),
+    ("play", "--home rtl", "--home-executor"),
+    ("play", "--size homes=8", "--protocol-param"),
+    ("play", "--time 1ms", "--stop-after"),
+    ("play", "--with calls=1", "--param"),
+    ("rtl measure", "--build out", "--build-cache"),
+    ("rtl measure", "--engine", "--invalidation-engine"),
+    ("rtl measure", "--platform", "--print-platform"),
+    ("rtl synth", "--build out", "--build-folder"),
+    ("rtl test", "--build out", "--build-cache"),
+    ("rtl test", "--spoil all", "--mutate-rows"),
+    ("rtl test", "--unused", "--uncovered-rows"),
+    ("run", "--cp sum=sum.elf", "--channel-program"),
+    ("run", "--evict 9", "--random-eviction-interval"),
+    ("run", "--files out", "--guest-folder"),
+    ("run", "--most 9", "--max-instructions"),
+    ("run", "--unverified", "--skip-verification"),
+    ("sim", "--build out", "--build-cache"),
+    ("sim", "--by device=idle", "--kind-workload"),
+    ("sim", "--home rtl", "--home-executor"),
+    ("trace", "--size homes=8", "--protocol-param"),
+];
+
+#[test]
+fn former_option_names_are_hidden_aliases() {
+    for (command, former, current) in FORMER_OPTIONS {
+        let words = |text: &str| -> Vec<String> { text.split(' ').map(String::from).collect() };
+        let (command, former) = (words(command), words(former));
+        let text = help(&command, "--help");
+        let shows = |option: &str| {
+            let is_separator = |c: char| !(c == '-' || c.is_alphanumeric());
+            text.split(is_separator).any(|word| word == option)
+        };
+        assert!(shows(current), "{command:?} {current}");
+        assert!(!shows(&former[0]), "{command:?} {former:?}");
+        // An unknown option before `--help` would be an error.
+        assert_eq!(help(&[command, former].concat(), "--help"), text);
+    }
+}
+
 #[test]
 fn every_help_fits_a_terminal_and_shows_an_example_that_runs() {
     let folder = example_folder();
@@ -110,7 +159,7 @@ fn every_help_fits_a_terminal_and_shows_an_example_that_runs() {
         }
         // Builds of the hardware are shared by all tests.
         let build_option = match words.as_str() {
-            "rtl test" | "rtl measure" => format!(" --build '{}'", build_folder().display()),
+            "rtl test" | "rtl measure" => format!(" --build-cache '{}'", build_folder().display()),
             _ => String::new(),
         };
         let output = shell(&format!("{example}{build_option}"), folder.path());

@@ -51,7 +51,14 @@ fn address_space_limit_gives_an_undecided_verdict() {
             "--max-states",
             "400000",
         ],
-        &["check", &dma, "--deadlock", "off", "--simulate", "20000"],
+        &[
+            "check",
+            &dma,
+            "--deadlock",
+            "off",
+            "--random-walks",
+            "20000",
+        ],
     ];
     for kibibytes in [40_000, 100_000, 200_000, 300_000, 500_000] {
         for arguments in commands {

@@ -88,7 +88,7 @@ fn shapes_are_run_by_their_names_and_printed() {
 fn two_levels_show_the_allowed_outcomes_of_their_cores() {
     let arguments = ["SB", "--protocol", "../../protocols/two-level.coh"];
     let simulate =
-        |extra: &[&str]| litmus(&[&arguments, &["--simulate", "200"][..], extra].concat());
+        |extra: &[&str]| litmus(&[&arguments, &["--simulation-runs", "200"][..], extra].concat());
     let (code, stdout, _) = simulate(&[]);
     assert_eq!(code, Some(3), "{stdout}");
     assert!(
@@ -120,7 +120,7 @@ fn simulated_runs_never_verify() {
     let simulator_options = [
         "--protocol",
         "../../protocols/mesi.coh",
-        "--simulate",
+        "--simulation-runs",
         "200",
     ];
     let simulate = |extra: &[&str]| litmus(&[extra, &simulator_options[..]].concat());
@@ -176,11 +176,11 @@ fn simulated_runs_never_verify() {
             .sum::<u64>(),
         200
     );
-    let (code, _, stderr) = litmus(&["SB", "--simulate", "3"]);
+    let (code, _, stderr) = litmus(&["SB", "--simulation-runs", "3"]);
     assert_eq!(code, Some(2), "{stderr}");
     let run_on = |text: &str| {
         let text = format!("../../protocols/{text}.coh");
-        litmus(&["SB", "--simulate", "1", "--protocol", &text])
+        litmus(&["SB", "--simulation-runs", "1", "--protocol", &text])
     };
     // A protocol whose home performs the stores runs, too.
     let (code, stdout, stderr) = run_on("write-through");
@@ -356,7 +356,8 @@ fn unreadable_test_does_not_stop_other_tests() {
 #[test]
 fn store_mixes_are_separate_tests() {
     let cord = ["--protocol", "../../ordering/cord.coh"];
-    let (code, stdout, _) = litmus(&[&["MP+popl+poap", "--stores", "every"][..], &cord].concat());
+    let (code, stdout, _) =
+        litmus(&[&["MP+popl+poap", "--store-variants", "all"][..], &cord].concat());
     assert_eq!(code, Some(1));
     assert_eq!(
         stdout
@@ -366,10 +367,21 @@ fn store_mixes_are_separate_tests() {
         "{stdout}"
     );
     assert!(stdout.contains("MP+popl+poap ba on cord"), "{stdout}");
-    let (code, _, stderr) = litmus(&[&["MP+popl+poap", "--stores", "t"][..], &cord].concat());
+    let (code, _, stderr) =
+        litmus(&[&["MP+popl+poap", "--store-variants", "t"][..], &cord].concat());
     assert_eq!(code, Some(2));
-    assert!(stderr.contains("--stores: `t` has 1 letter,"), "{stderr}");
-    let runs = ["MP+popl+poap", "--stores", "every", "--simulate", "4"];
+    assert!(
+        stderr.contains("--store-variants: `t` has 1 letter,"),
+        "{stderr}"
+    );
+    // `every` is the former spelling of `all`.
+    let runs = [
+        "MP+popl+poap",
+        "--store-variants",
+        "every",
+        "--simulation-runs",
+        "4",
+    ];
     let (code, stdout, stderr) = litmus(&[&runs[..], &cord].concat());
     assert_eq!(code, Some(3), "{stderr}");
     assert_eq!(stdout.matches("undecided: 0 of ").count(), 9, "{stdout}");
@@ -378,7 +390,7 @@ fn store_mixes_are_separate_tests() {
 /// The printed command reproduces the run with the same mix.
 #[test]
 fn reproduce_command_repeats_the_deciding_mix() {
-    let runs = ["MP", "--stores", "tb", "--simulate", "200"];
+    let runs = ["MP", "--store-variants", "tb", "--simulation-runs", "200"];
     let (code, stdout, _) =
         litmus(&[&runs[..], &["--protocol", "../../ordering/cord.coh"]].concat());
     assert_eq!(code, Some(0), "{stdout}");
@@ -389,7 +401,7 @@ fn reproduce_command_repeats_the_deciding_mix() {
     assert_eq!(reproduce_arguments[0], "MP");
     assert!(reproduce_arguments
         .windows(2)
-        .any(|pair| pair == ["--stores", "tb"]));
+        .any(|pair| pair == ["--store-variants", "tb"]));
     let (code, stdout, stderr) = litmus(&reproduce_arguments);
     assert_eq!(code, Some(0), "{stderr}");
     assert!(
@@ -424,7 +436,13 @@ fn forbidden_outcome_exits_with_1_and_a_chart() {
         stdout.contains("forbidden by sequential consistency"),
         "{stdout}"
     );
-    let runs = ["MP+popl+poap", "--protocol", clflush, "--simulate", "200"];
+    let runs = [
+        "MP+popl+poap",
+        "--protocol",
+        clflush,
+        "--simulation-runs",
+        "200",
+    ];
     assert_eq!(litmus(&runs).0, Some(1));
 }
 

@@ -16,13 +16,13 @@ fn mutants(arguments: &[&str]) -> (Option<i32>, String, String) {
 
 #[test]
 fn surviving_mutant_is_reported_and_printable() {
-    let (code, out, _) = mutants(&["msi", "--number", "80"]);
+    let (code, out, _) = mutants(&["msi", "--index", "80"]);
     assert_eq!(code, Some(1), "{out}");
     assert!(
         out.ends_with("survived: 80: S | store | send GetM | SM_AD: dropped\n"),
         "{out}"
     );
-    let (code, printed, _) = mutants(&["msi", "--number", "80", "--print"]);
+    let (code, printed, _) = mutants(&["msi", "--index", "80", "--print"]);
     assert_eq!(code, Some(0));
     let (first, rest) = printed.split_once('\n').expect("lines");
     assert_eq!(first, "# 80: S | store | send GetM | SM_AD: dropped");
@@ -31,7 +31,15 @@ fn surviving_mutant_is_reported_and_printable() {
 
 #[test]
 fn mutant_verdicts_are_independent_of_threads() {
-    let arguments = ["msi", "--from", "2", "--every", "60", "--json", "--threads"];
+    let arguments = [
+        "msi",
+        "--first",
+        "2",
+        "--stride",
+        "60",
+        "--json",
+        "--threads",
+    ];
     let outputs = ["1", "3"].map(|threads| mutants(&[&arguments[..], &[threads]].concat()));
     assert_eq!(outputs[0], outputs[1]);
     let rows: serde_json::Value = serde_json::from_str(&outputs[0].1).expect("the text is JSON");
@@ -48,7 +56,7 @@ fn mutant_verdicts_are_independent_of_threads() {
 
 #[test]
 fn mutants_of_unsuitable_protocols_are_rejected() {
-    let (code, _, err) = mutants(&["msi", "--number", "5000"]);
+    let (code, _, err) = mutants(&["msi", "--index", "5000"]);
     assert_eq!(
         (code, err.as_str()),
         (Some(2), "error: msi: has mutants 0 to 556, and no 5000\n")
@@ -57,7 +65,7 @@ fn mutants_of_unsuitable_protocols_are_rejected() {
     assert!(code == Some(2) && err.contains("composes others"), "{err}");
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("wrong.coh");
-    let (_, mutant, _) = mutants(&["msi", "--number", "120", "--print"]);
+    let (_, mutant, _) = mutants(&["msi", "--index", "120", "--print"]);
     std::fs::write(&file, mutant).expect("the file can be written");
     let (code, _, err) = mutants(&[file.to_str().expect("the path is UTF-8")]);
     assert!(

@@ -15,7 +15,7 @@ fn host_memory_is_reported_beside_the_device() {
         "gather",
         "--protocol",
         "../../protocols/eci-both.coh",
-        "--with",
+        "--param",
         "queries=5",
         "--explain",
         "--json",
@@ -39,7 +39,7 @@ fn equal_seeds_give_equal_output() {
             "play",
             "enzian-dc-ddr",
             "prefetcher",
-            "--time",
+            "--stop-after",
             "100us",
             "--json",
         ];
@@ -55,7 +55,7 @@ fn equal_seeds_give_equal_output() {
 #[test]
 fn local_operations_leave_the_device_one_in_a_clock() {
     let duration_ns = |options: &[&str]| {
-        let numbers = ["--with", "outstanding=256", "--with", "held=0", "--json"];
+        let numbers = ["--param", "outstanding=256", "--param", "held=0", "--json"];
         let base = ["play", "enzian-dc-bram", "invalidation"];
         let arguments = [&base[..], &numbers, options].concat();
         let result = without_run(&cohkit(arguments).output().expect("the command starts"));
@@ -71,7 +71,7 @@ fn local_operations_leave_the_device_one_in_a_clock() {
 #[test]
 fn application_parameters_are_listed() {
     check(
-        &["play", "enzian-dc-ddr", "rpc", "--with", "help"],
+        &["play", "enzian-dc-ddr", "rpc", "--param", "help"],
         expect![[r#"
             exit code 0
             rpc: threads call the device through pairs of lines that both sides pass back and forth
@@ -97,7 +97,7 @@ fn applications_run_on_protocols_with_retries() {
         command.args(
             parameters
                 .iter()
-                .flat_map(|parameter| ["--with", parameter]),
+                .flat_map(|parameter| ["--param", parameter]),
         );
         let output = command.arg("--protocol").arg(file).output();
         let output = output.expect("the command starts");
@@ -121,7 +121,7 @@ fn view_tables_contain_the_rows() {
             "play",
             "enzian-dc-ddr",
             "view",
-            "--with",
+            "--param",
             "scale=1",
             "--json",
         ];
@@ -133,7 +133,7 @@ fn view_tables_contain_the_rows() {
     };
     assert!(view(&[])["tables"].is_null());
     for mode in ["incremental=0", "incremental=1"] {
-        let tables = view(&["--tables", "--with", mode])["tables"].clone();
+        let tables = view(&["--tables", "--param", mode])["tables"].clone();
         let rows = |name: &str| -> Vec<Vec<u64>> {
             serde_json::from_value(tables[name].clone()).expect("rows of numbers")
         };
@@ -155,9 +155,9 @@ fn refused_translation_is_reported_with_its_access() {
         "locks",
         "--protocol",
         "../../protocols/ccix.coh",
-        "--time",
+        "--stop-after",
         "50us",
-        "--with",
+        "--param",
         "cached=1",
     ];
     let gather = [
@@ -165,7 +165,7 @@ fn refused_translation_is_reported_with_its_access() {
         "gather",
         "--protocol",
         "../../protocols/eci-both.coh",
-        "--with",
+        "--param",
         "queries=2",
     ];
     let locks_refused = "violated: permission of a page: thread 1 cannot write: the page is read-only (word 0 of line 968, address 0xf200, page 15, by device), and does not handle the page fault";
@@ -201,7 +201,7 @@ fn unsupported_applications_are_rejected() {
             vec![
                 "enzian-dc-bram",
                 "rpc",
-                "--with",
+                "--param",
                 "calls=3",
                 "--set",
                 "translation.used=1",
@@ -222,7 +222,7 @@ fn unsupported_applications_are_rejected() {
         "#]],
         ),
         (
-            vec!["enzian-dc-ddr", "rpc+locks", "--with", "calls=3"],
+            vec!["enzian-dc-ddr", "rpc+locks", "--param", "calls=3"],
             expect![[r#"
                 exit code 2
                 --- stderr
@@ -239,16 +239,16 @@ fn unsupported_applications_are_rejected() {
             "#]],
         ),
         (
-            vec!["enzian-dc-ddr", "rpc+locks", "--with", "rpc.calls=3"],
+            vec!["enzian-dc-ddr", "rpc+locks", "--param", "rpc.calls=3"],
             expect![[r#"
                 exit code 2
                 --- stderr
                 error: cannot simulate this application: two-line RPC and lock table never ends, and no end time is given
-                  help: `--time 1ms` ends it, or `--with locks.transactions=1000`
+                  help: `--stop-after 1ms` ends it, or `--param locks.transactions=1000`
             "#]],
         ),
         (
-            vec!["enzian-dc-ddr", "gather", "--with", "queries=3"],
+            vec!["enzian-dc-ddr", "gather", "--param", "queries=3"],
             expect![[r#"
                 exit code 2
                 --- stderr
@@ -294,7 +294,7 @@ fn unsupported_applications_are_rejected() {
             vec![
                 "upi-8x8",
                 "sssp:../../tests/graphs/two-rings.mtx",
-                "--with",
+                "--param",
                 "far=2",
             ],
             expect![[r#"
@@ -317,11 +317,11 @@ fn unsupported_applications_are_rejected() {
             exit code 2
             --- stderr
             error: cannot simulate this application: two-line RPC never ends, and no end time is given
-              help: `--time 1ms` ends it, or `--with calls=1000`
+              help: `--stop-after 1ms` ends it, or `--param calls=1000`
         "#]],
         ),
         (
-            vec!["enzian-dc-ddr", "rpc", "--time", "3"],
+            vec!["enzian-dc-ddr", "rpc", "--stop-after", "3"],
             expect![[r#"
                 exit code 2
                 --- stderr
@@ -329,7 +329,14 @@ fn unsupported_applications_are_rejected() {
             "#]],
         ),
         (
-            vec!["enzian-dc-ddr", "rpc", "--time", "3us", "--warm-up", "3us"],
+            vec![
+                "enzian-dc-ddr",
+                "rpc",
+                "--stop-after",
+                "3us",
+                "--warm-up",
+                "3us",
+            ],
             expect![[r#"
                 exit code 2
                 --- stderr
@@ -337,7 +344,7 @@ fn unsupported_applications_are_rejected() {
             "#]],
         ),
         (
-            vec!["enzian-dc-ddr", "view", "--with", "updates=6000"],
+            vec!["enzian-dc-ddr", "view", "--param", "updates=6000"],
             expect![[r#"
                 exit code 2
                 --- stderr
@@ -348,9 +355,9 @@ fn unsupported_applications_are_rejected() {
             vec![
                 "enzian-dc-ddr",
                 "view",
-                "--with",
+                "--param",
                 "updates=10",
-                "--with",
+                "--param",
                 "words=17",
             ],
             expect![[r#"
@@ -363,9 +370,9 @@ fn unsupported_applications_are_rejected() {
             vec![
                 "enzian-dc-bram",
                 "shared-table",
-                "--with",
+                "--param",
                 "rows=4",
-                "--with",
+                "--param",
                 "device=50",
             ],
             expect![[r#"
@@ -388,7 +395,7 @@ fn unsupported_applications_are_rejected() {
             "#]],
         ),
         (
-            vec!["thunderx1-2s", "rpc-registers", "--with", "calls=1"],
+            vec!["thunderx1-2s", "rpc-registers", "--param", "calls=1"],
             expect![[r#"
                 exit code 1
                 eci on thunderx1-2s: rpc-registers with contexts=1 words=1 calls=1, seed 0
@@ -401,7 +408,7 @@ fn unsupported_applications_are_rejected() {
             "#]],
         ),
         (
-            vec!["enzian-dc-ddr", "rpc", "--with", "calls"],
+            vec!["enzian-dc-ddr", "rpc", "--param", "calls"],
             expect![[r#"
                 exit code 2
                 --- stderr
@@ -410,7 +417,7 @@ fn unsupported_applications_are_rejected() {
             "#]],
         ),
         (
-            vec!["enzian-dc-ddr", "rpc", "--with", "calls=-1"],
+            vec!["enzian-dc-ddr", "rpc", "--param", "calls=-1"],
             expect![[r#"
                 exit code 2
                 --- stderr
@@ -421,9 +428,9 @@ fn unsupported_applications_are_rejected() {
             vec![
                 "enzian-dc-ddr",
                 "rpc",
-                "--with",
+                "--param",
                 "calls=4",
-                "--with",
+                "--param",
                 "calls=8",
             ],
             expect![[r#"
@@ -433,7 +440,7 @@ fn unsupported_applications_are_rejected() {
             "#]],
         ),
         (
-            vec!["enzian-dc-ddr", "rpc", "--with", "call=1"],
+            vec!["enzian-dc-ddr", "rpc", "--param", "call=1"],
             expect![[r#"
                 exit code 2
                 --- stderr
@@ -444,9 +451,9 @@ fn unsupported_applications_are_rejected() {
             vec![
                 "enzian-dc-ddr",
                 "prefetcher",
-                "--with",
+                "--param",
                 "block=3",
-                "--time",
+                "--stop-after",
                 "1us",
             ],
             expect![[r#"
@@ -459,7 +466,7 @@ fn unsupported_applications_are_rejected() {
             vec![
                 "enzian-dc-ddr",
                 "rpc",
-                "--with",
+                "--param",
                 "calls=1",
                 "--protocol",
                 "../../protocols/msi.coh",
@@ -498,7 +505,7 @@ fn faulty_home_is_rejected_before_a_play() {
         "play",
         "enzian-dc-bram",
         "rpc",
-        "--with",
+        "--param",
         "calls=2",
         "--protocol",
         file,
@@ -513,12 +520,15 @@ fn faulty_home_is_rejected_before_a_play() {
 fn protocols_are_read_with_other_parameters() {
     let play = |extra: &[&str]| {
         let base = ["play", "cxl-8x8", "remote-writes", "--protocol"];
-        let protocol_arguments = ["../../ordering/cord.coh", "--with", "releases=2"];
+        let protocol_arguments = ["../../ordering/cord.coh", "--param", "releases=2"];
         let output = cohkit([&base[..], &protocol_arguments, extra].concat()).output();
         crate::transcript(&output.expect("the command starts"))
     };
     let sizes = ["homes=8", "epochs=16", "entries=8", "most=300"];
-    let size_options: Vec<&str> = sizes.iter().flat_map(|size| ["--size", size]).collect();
+    let size_options: Vec<&str> = sizes
+        .iter()
+        .flat_map(|size| ["--protocol-param", size])
+        .collect();
     let valid_output = play(&size_options);
     assert!(valid_output.contains("delivered"), "{valid_output}");
     // A counter with a bound above 255 takes the bits that the platform states: 32. An epoch, a turn and a number of
@@ -547,7 +557,7 @@ fn protocols_are_read_with_other_parameters() {
         ("line=48", "with these sizes the specification is invalid"),
         ("epochs=1", "with these sizes the specification is invalid"),
     ] {
-        let invalid_output = play(&["--size", size]);
+        let invalid_output = play(&["--protocol-param", size]);
         assert!(invalid_output.starts_with("exit code 2"), "{invalid_output}");
         assert!(invalid_output.contains(expected), "{invalid_output}");
     }
@@ -565,10 +575,10 @@ fn application_unsupported_by_the_protocol_is_bad_input() {
             let file = format!("../../protocols/{protocol}.coh");
             let mut command = cohkit(["play", "enzian-dc-bram", application, "--protocol"]);
             command.arg(&file).args(match application {
-                "invalidation" => ["--with", "lines=50"],
+                "invalidation" => ["--param", "lines=50"],
                 // Lines of these protocols have at most 8 words.
-                "view" => ["--with", "words=8"],
-                _ => ["--time", "2us"],
+                "view" => ["--param", "words=8"],
+                _ => ["--stop-after", "2us"],
             });
             let output = command.output();
             let output = output.expect("the command starts");
@@ -592,8 +602,8 @@ fn application_unsupported_by_the_protocol_is_bad_input() {
     // An application that needs the operation only with other parameters fits.
     let mut command = cohkit(["play", "enzian-dc-bram", "shared-table", "--protocol"]);
     let output = command
-        .args(["../../protocols/msi-policy.coh", "--time", "20us"])
-        .args(["--with", "contended=0"])
+        .args(["../../protocols/msi-policy.coh", "--stop-after", "20us"])
+        .args(["--param", "contended=0"])
         .output()
         .expect("the command starts");
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
@@ -606,17 +616,17 @@ fn endless_application_names_the_options_that_end_it() {
         "play",
         "enzian-dc-bram",
         "shared-table",
-        "--with",
+        "--param",
         "thread=5",
     ];
     let output = cohkit(table).output().expect("the command starts");
     assert_eq!(output.status.code(), Some(2));
     let stderr = text(&output.stderr);
     assert!(
-        stderr.ends_with("help: `--time 1ms` ends it, or `--with device=1000`\n"),
+        stderr.ends_with("help: `--stop-after 1ms` ends it, or `--param device=1000`\n"),
         "{stderr}"
     );
-    let limits = ["--with", "device=1000", "--with", "rows=100"];
+    let limits = ["--param", "device=1000", "--param", "rows=100"];
     let output = cohkit(table)
         .args(limits)
         .output()
@@ -632,7 +642,7 @@ fn run_within_warm_up_is_reported() {
             "play",
             "enzian-dc-bram",
             "rpc",
-            "--with",
+            "--param",
             "calls=10",
             "--warm-up",
             "1s",
@@ -657,7 +667,7 @@ fn explore_arguments<'a>(arguments: &[&'a str]) -> Vec<&'a str> {
 
 #[test]
 fn exhaustive_play_explores_every_order_of_events() {
-    let numbers = ["invalidation", "--with", "lines=1"];
+    let numbers = ["invalidation", "--param", "lines=1"];
     check(
         &explore_arguments(&numbers),
         expect![[r#"
@@ -686,20 +696,20 @@ fn unexplorable_application_is_rejected_with_advice() {
         exit code 2
         --- stderr
         error: this uses 4097 lines, and up to 8 can be explored
-          help: `--with help` lists its parameters, which can make it smaller
+          help: `--param help` lists its parameters, which can make it smaller
     "#]],
     );
     check(
-        &explore_arguments(&["shared-table", "--with", "rows=1"]),
+        &explore_arguments(&["shared-table", "--param", "rows=1"]),
         expect![[r#"
             exit code 2
             --- stderr
             error: the application never ends, so `--exhaustive` cannot check that its end is reachable
-              help: `--with device=2 --with thread=2` ends it
+              help: `--param device=2 --param thread=2` ends it
         "#]],
     );
     let numbers = ["records=1", "transactions=1", "messages=1"];
-    let parameters = numbers.iter().flat_map(|number| ["--with", *number]);
+    let parameters = numbers.iter().flat_map(|number| ["--param", *number]);
     let arguments: Vec<&str> = ["locks"].into_iter().chain(parameters).collect();
     check(
         &explore_arguments(&arguments),
@@ -710,11 +720,11 @@ fn unexplorable_application_is_rejected_with_advice() {
     "#]],
     );
     check(
-        &explore_arguments(&["invalidation", "--time", "1ms"]),
+        &explore_arguments(&["invalidation", "--stop-after", "1ms"]),
         expect![[r#"
         exit code 2
         --- stderr
-        error: the argument '--exhaustive' cannot be used with '--time <TIME>'
+        error: the argument '--exhaustive' cannot be used with '--stop-after <TIME>'
 
         Usage: cohkit play --exhaustive <PLATFORM> <APPLICATION>
 
@@ -744,7 +754,7 @@ fn application_failure_is_reported_with_its_path() {
         command.args(
             parameters
                 .iter()
-                .flat_map(|parameter| ["--with", parameter]),
+                .flat_map(|parameter| ["--param", parameter]),
         );
         let output = command.arg("--protocol").arg(&file).args(json).output();
         let output = output.expect("the command starts");
@@ -774,7 +784,7 @@ fn hand_written_homes_cannot_be_explored() {
     command.args(
         parameters
             .iter()
-            .flat_map(|parameter| ["--with", parameter]),
+            .flat_map(|parameter| ["--param", parameter]),
     );
     let output = command.output().expect("the command starts");
     assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
@@ -795,7 +805,7 @@ fn thread_latency_breakdown_and_timeline_are_complete() {
             "play",
             "enzian-dc-bram",
             application,
-            "--time",
+            "--stop-after",
             "200us",
             "--json",
         ];

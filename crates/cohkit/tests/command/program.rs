@@ -83,10 +83,13 @@ fn command_ends_with_the_program_output_and_exit_code() {
         ] {
             assert!(crash.contains(part), "{part} in {crash}");
         }
-        let endless = run_output(&[options, &["--most", "1000000"]].concat(), &["for-ever"]);
+        let endless = run_output(
+            &[options, &["--max-instructions", "1000000"]].concat(),
+            &["for-ever"],
+        );
         assert!(endless.starts_with("exit code 3\n"), "{endless}");
         assert!(
-            endless.contains("after 1000000 instructions\n  help: `--most N` gives it more\nthe program is at 0x8"),
+            endless.contains("after 1000000 instructions\n  help: `--max-instructions N` gives it more\nthe program is at 0x8"),
             "{endless}"
         );
     }
@@ -168,7 +171,7 @@ fn programs_have_the_files_of_their_folder_and_no_others() {
     symlink("..", files.join("up")).expect("the link can be created");
     symlink("../new", files.join("dangling")).expect("the link can be created");
     symlink("inside", files.join("beside")).expect("the link can be created");
-    let output = |words: &[&str]| transcript(&run(&program, &["--files", "files"], words));
+    let output = |words: &[&str]| transcript(&run(&program, &["--guest-folder", "files"], words));
     for name in [
         "inside",
         "./inside",
@@ -238,7 +241,7 @@ fn full_disk_reaches_the_program_and_full_stdout_the_user() {
         return;
     }
     let script = r#"mount -t tmpfs -o size=4k none files && head -c 4096 /dev/zero > files/filler || exit 99
-        exec "$0" run --files files program.elf write new"#;
+        exec "$0" run --guest-folder files program.elf write new"#;
     let output = Command::new("unshare")
         .args(["--mount", "--map-root-user", "bash", "-c", script])
         .arg(env!("CARGO_BIN_EXE_cohkit"))
@@ -263,7 +266,7 @@ fn interrupt_ends_a_program_and_keeps_its_output() {
     };
     // One program computes, the other waits for input.
     for words in [["for-ever"], ["echo"]] {
-        let mut child = command(&program, &["--most", "1000000000000"], &words)
+        let mut child = command(&program, &["--max-instructions", "1000000000000"], &words)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -336,7 +339,7 @@ fn invalid_program_files_are_rejected_with_the_reason() {
         assert!(rejection.contains(reason), "{rejection}");
     }
     for (files, code) in [("nowhere", 2), ("file", 2)] {
-        let output = run(&file, &["--files", files], &[]);
+        let output = run(&file, &["--guest-folder", files], &[]);
         assert_eq!(output.status.code(), Some(code), "{}", text(&output.stderr));
     }
 }

@@ -273,7 +273,7 @@ fn starved_access_is_reported_and_replayed() {
             msi,
             "--remotes",
             "2",
-            "--simulate",
+            "--random-walks",
             "100",
             "--json",
         ],

@@ -269,7 +269,14 @@ fn lockstep_reports_comparison_counts() {
         "500",
     ]);
     let output = command
-        .args(["--spoil", "2", "--json", "--shape", "small", "--build"])
+        .args([
+            "--mutate-rows",
+            "2",
+            "--json",
+            "--shape",
+            "small",
+            "--build-cache",
+        ])
         .arg(build_folder())
         .output()
         .expect("the command starts");
@@ -303,7 +310,7 @@ fn shape_depends_only_on_the_seed() {
     let shapes_of = |options: &[&str]| {
         let mut command = cohkit(["rtl", "test", "../../protocols/eci.coh"]);
         command.args(["--messages", "300", "--json"]).args(options);
-        let output = command.arg("--build").arg(build_folder()).output();
+        let output = command.arg("--build-cache").arg(build_folder()).output();
         let output = output.expect("the command starts");
         assert!(output.status.success(), "{}", text(&output.stderr));
         let value: serde_json::Value =
@@ -356,7 +363,7 @@ fn run_with_rtl(arguments: &[&str]) -> Option<serde_json::Value> {
     let mut command = cohkit(arguments.iter().copied());
     command
         .args(SMALL_SHAPE_OPTIONS)
-        .args(["--home", "rtl", "--json", "--build"]);
+        .args(["--home-executor", "rtl", "--json", "--build-cache"]);
     let output = command
         .arg(build_folder())
         .output()
@@ -400,10 +407,10 @@ fn machines_run_with_the_home_in_hardware() {
 #[test]
 fn applications_play_behind_the_home_in_hardware() {
     for application in [
-        &["shared-table", "--with", "rows=40", "--time", "40us"][..],
-        &["prefetcher", "--time", "20us"],
-        &["invalidation", "--with", "lines=30", "--with", "dirty=1"],
-        &["rpc", "--with", "calls=20"],
+        &["shared-table", "--param", "rows=40", "--stop-after", "40us"][..],
+        &["prefetcher", "--stop-after", "20us"],
+        &["invalidation", "--param", "lines=30", "--param", "dirty=1"],
+        &["rpc", "--param", "calls=20"],
     ] {
         let arguments = [&["play", "enzian-dc-bram"][..], application].concat();
         let Some(value) = run_with_rtl(&arguments) else {
@@ -421,7 +428,13 @@ fn applications_play_behind_the_home_in_hardware() {
 #[test]
 fn machines_without_a_hardware_home_are_rejected() {
     check(
-        &["sim", "thunderx1-2s", "random-read", "--home", "rtl"],
+        &[
+            "sim",
+            "thunderx1-2s",
+            "random-read",
+            "--home-executor",
+            "rtl",
+        ],
         expect![[r#"
             exit code 2
             --- stderr
@@ -434,7 +447,7 @@ fn machines_without_a_hardware_home_are_rejected() {
             "play",
             "enzian-dc-ddr",
             "rpc",
-            "--home",
+            "--home-executor",
             "rtl",
             "--set",
             "home.units=64",
@@ -451,7 +464,7 @@ fn machines_without_a_hardware_home_are_rejected() {
             "sim",
             "enzian-dc-ddr",
             "random-read",
-            "--home",
+            "--home-executor",
             "rtl",
             "--set",
             "cache.ways=2",
@@ -468,7 +481,7 @@ fn machines_without_a_hardware_home_are_rejected() {
             "sim",
             "enzian-dc-ddr",
             "random-read",
-            "--home",
+            "--home-executor",
             "rtl",
             "--protocol",
             "../../protocols/msi.coh",
@@ -549,7 +562,7 @@ fn lockstep_reaches_the_rows_that_the_checker_takes() {
 
 #[test]
 fn missing_verilator_is_reported_with_installation_advice() {
-    let mut command = cohkit(["rtl", "test", "../../protocols/eci.coh", "--build"]);
+    let mut command = cohkit(["rtl", "test", "../../protocols/eci.coh", "--build-cache"]);
     let output = command
         .arg(build_folder())
         .env("PATH", "")
@@ -568,7 +581,7 @@ fn missing_verilator_is_reported_with_installation_advice() {
 fn unwritable_outputs_are_rejected_before_the_build() {
     let test = |option: &str, file: &str| {
         let mut command = cohkit(["rtl", "test", "../../protocols/eci.coh"]);
-        command.args([option, file, "--build"]);
+        command.args([option, file, "--build-cache"]);
         // No build is possible with this path.
         let output = command.arg(build_folder()).env("PATH", "").output();
         crate::transcript(&output.expect("the command starts"))
@@ -608,7 +621,7 @@ fn intact_build_is_reused() {
     );
     let count = path.path().join("count");
     let test = || {
-        let mut command = cohkit(["rtl", "test", "../../protocols/eci.coh", "--build"]);
+        let mut command = cohkit(["rtl", "test", "../../protocols/eci.coh", "--build-cache"]);
         command.arg(out.path()).env("PATH", path.path());
         let output = command
             .env("COUNT", &count)
@@ -664,7 +677,7 @@ fn failed_build_is_reported_without_leftovers() {
     let build = |script: &str| {
         let (path, out) = (script_folder("verilator", script), tempfile::tempdir());
         let out = out.expect("a temporary folder");
-        let mut command = cohkit(["rtl", "test", "../../protocols/eci.coh", "--build"]);
+        let mut command = cohkit(["rtl", "test", "../../protocols/eci.coh", "--build-cache"]);
         let output = command.arg(out.path()).env("PATH", path.path()).output();
         let leftover_count = fs::read_dir(out.path()).expect("the folder exists").count();
         assert_eq!(leftover_count, 0, "of {script}");
@@ -729,7 +742,7 @@ fn failed_build_is_reported_without_leftovers() {
         "{full_disk}"
     );
     assert!(
-        full_disk.ends_with(": cannot be written: No space left on device\n  help: `--build` names another folder\n"),
+        full_disk.ends_with(": cannot be written: No space left on device\n  help: `--build-cache` names another folder\n"),
         "{full_disk}"
     );
 }
@@ -788,7 +801,7 @@ fn interrupt_ends_the_tools_without_leftovers() {
         let mut command = cohkit(["rtl"]);
         command.args(arguments).arg("../../protocols/eci.coh");
         if name == "verilator" {
-            command.arg("--build").arg(temporary_folder.path());
+            command.arg("--build-cache").arg(temporary_folder.path());
         }
         command
             .env("PATH", path.path())
@@ -806,7 +819,7 @@ fn interrupt_ends_an_rtl_run_without_leftovers() {
     if !require("verilator") {
         return;
     }
-    let arguments = ["rtl", "test", "../../protocols/eci.coh", "--build"];
+    let arguments = ["rtl", "test", "../../protocols/eci.coh", "--build-cache"];
     // Builds the RTL if it is missing.
     let output = cohkit(arguments)
         .arg(build_folder())
@@ -957,7 +970,7 @@ fn rtl_measurements_meet_their_limits() {
     }
     let mut command = cohkit(["rtl", "measure", "../../protocols/eci.coh"]);
     let output = command
-        .args(["--units", "4", "--lines", "256", "--json", "--build"])
+        .args(["--units", "4", "--lines", "256", "--json", "--build-cache"])
         .arg(build_folder())
         .output()
         .expect("the command starts");
@@ -996,9 +1009,14 @@ fn invalidation_engine_is_measured_behind_the_home() {
     if !require("verilator") {
         return;
     }
-    let mut command = cohkit(["rtl", "measure", "../../protocols/eci.coh", "--engine"]);
+    let mut command = cohkit([
+        "rtl",
+        "measure",
+        "../../protocols/eci.coh",
+        "--invalidation-engine",
+    ]);
     let output = command
-        .args(["--units", "4", "--lines", "128", "--json", "--build"])
+        .args(["--units", "4", "--lines", "128", "--json", "--build-cache"])
         .arg(build_folder())
         .output()
         .expect("the command starts");
@@ -1046,10 +1064,17 @@ fn simulated_home_is_as_fast_as_the_rtl() {
         "random-write",
     ] {
         let rates_with = |home: &str| {
-            let mut command = cohkit(["sim", "enzian-cohkit", workload, "--json", "--home", home]);
+            let mut command = cohkit([
+                "sim",
+                "enzian-cohkit",
+                workload,
+                "--json",
+                "--home-executor",
+                home,
+            ]);
             let output = command
                 .args(SCALED_ENZIAN)
-                .arg("--build")
+                .arg("--build-cache")
                 .arg(build_folder())
                 .output()
                 .expect("the command starts");
@@ -1077,9 +1102,14 @@ fn shipped_platform_has_the_measured_rtl_timing() {
     if !require("verilator") {
         return;
     }
-    let mut command = cohkit(["rtl", "measure", "../../protocols/eci.coh", "--platform"]);
+    let mut command = cohkit([
+        "rtl",
+        "measure",
+        "../../protocols/eci.coh",
+        "--print-platform",
+    ]);
     let output = command
-        .args(["--units", "4", "--build"])
+        .args(["--units", "4", "--build-cache"])
         .arg(build_folder())
         .output()
         .expect("the command starts");
@@ -1089,6 +1119,6 @@ fn shipped_platform_has_the_measured_rtl_timing() {
     let platform = include_str!("../../../../platforms/enzian-cohkit.toml");
     assert!(
         platform.contains(&format!("\n{measured}\n")),
-        "`cohkit rtl measure protocols/eci.coh --platform` gives\n{measured}"
+        "`cohkit rtl measure protocols/eci.coh --print-platform` gives\n{measured}"
     );
 }

@@ -1,4 +1,4 @@
-//! Tests of `cohkit run --cp`: programs on both sides of a machine with near-memory cores.
+//! Tests of `cohkit run --channel-program`: programs on both sides of a machine with near-memory cores.
 
 use crate::require::{missing, require};
 use crate::{cohkit, text, transcript};
@@ -52,7 +52,12 @@ fn channel_violation_names_its_line_and_the_host_continues() {
     let source = include_str!("../../../nearmemory/tests/programs/stray.c");
     let line = source.lines().position(|line| line.contains("case 2:"));
     let line = line.expect("the text is found") + 1;
-    let output = run(&["--cp", "stray=stray.elf", "stray-host.elf", "2"]);
+    let output = run(&[
+        "--channel-program",
+        "stray=stray.elf",
+        "stray-host.elf",
+        "2",
+    ]);
     assert!(
         output.starts_with("exit code 0\nstate 5 status -1 cause 7 value 0x4000000000 word 42 far 0\nagain 0 state 3 status 9\n"),
         "{output}"
@@ -74,17 +79,17 @@ fn channel_violation_names_its_line_and_the_host_continues() {
         ("10", "0x200040", "a copy of zero lines"),
         ("11", "0x1", "of its constants, which are read-only"),
     ] {
-        let output = run(&["--cp", "stray=stray.elf", "stray-host.elf", case]);
+        let output = run(&["--channel-program", "stray=stray.elf", "stray-host.elf", case]);
         for part in [&format!(" store/AMO access fault at {address}"), &format!(" ({reason}), at 0x")] {
             assert!(output.contains(part), "{part} in {output}");
         }
     }
-    // Without `--cp` there are neither near-memory cores nor far memory.
+    // Without `--channel-program` there are neither near-memory cores nor far memory.
     let output = run(&["stray-host.elf"]);
     for part in [
         "exit code 1\n",
         "error: stray-host.elf: load access fault at 0x7100000858, at 0x",
-        "\n  help: `--cp NAME=PROGRAM` runs it on a machine with far memory and cores beside it, as docs/nearmemory.md shows\n",
+        "\n  help: `--channel-program NAME=PROGRAM` runs it on a machine with far memory and cores beside it, as docs/nearmemory.md shows\n",
     ] {
         assert!(output.contains(part), "{part} in {output}");
     }
@@ -92,7 +97,7 @@ fn channel_violation_names_its_line_and_the_host_continues() {
     let with_counters = [
         "--counters",
         "--timed",
-        "--cp",
+        "--channel-program",
         "stray=stray.elf",
         "stray-host.elf",
         "8",
@@ -101,7 +106,13 @@ fn channel_violation_names_its_line_and_the_host_continues() {
     assert!(output.contains("\nmcc 0: lines fetched: 1\n"), "{output}");
     assert_eq!(output, run(&with_counters));
     // Functional simulation does not change the behaviour of programs.
-    let functional = run(&["--fast", "--cp", "stray=stray.elf", "stray-host.elf", "8"]);
+    let functional = run(&[
+        "--fast",
+        "--channel-program",
+        "stray=stray.elf",
+        "stray-host.elf",
+        "8",
+    ]);
     let expected =
         "exit code 0\nstate 3 status 9 cause 0 value 0 word 42 far 42\nagain 0 state 3 status 9\n";
     assert!(
@@ -111,7 +122,7 @@ fn channel_violation_names_its_line_and_the_host_continues() {
     let rejected = run(&[
         "--fast",
         "--races",
-        "--cp",
+        "--channel-program",
         "stray=stray.elf",
         "stray-host.elf",
     ]);
@@ -120,21 +131,26 @@ fn channel_violation_names_its_line_and_the_host_continues() {
         "{rejected}"
     );
     // No channel program has this name.
-    let output = run(&["--cp", "other=stray.elf", "stray-host.elf", "2"]);
+    let output = run(&[
+        "--channel-program",
+        "other=stray.elf",
+        "stray-host.elf",
+        "2",
+    ]);
     assert_eq!(
         output,
-        "exit code 1\nerror -1\n--- stderr\nthe program ends with code 1\nno channel program is named `stray`; there are other\n  help: `--cp stray=PROGRAM` names one\n"
+        "exit code 1\nerror -1\n--- stderr\nthe program ends with code 1\nno channel program is named `stray`; there are other\n  help: `--channel-program stray=PROGRAM` names one\n"
     );
     compile(folder, "host", "docs/riscv/accumulator/host.c", &[]);
     let output = run(&["host.elf"]);
     assert_eq!(
         output,
-        "exit code 1\nthe program cannot be started: error -1\n--- stderr\nthe program ends with code 1\nno channel program is named `sum`\n  help: `--cp sum=PROGRAM` names one\n"
+        "exit code 1\nthe program cannot be started: error -1\n--- stderr\nthe program ends with code 1\nno channel program is named `sum`\n  help: `--channel-program sum=PROGRAM` names one\n"
     );
     // A channel program is rejected as a host program.
-    let output = run(&["--cp", "stray=stray.elf", "stray.elf"]);
+    let output = run(&["--channel-program", "stray=stray.elf", "stray.elf"]);
     assert!(
-        output.contains("error: stray.elf: this is a channel program, which a host starts\n  help: `--cp NAME=PROGRAM`"),
+        output.contains("error: stray.elf: this is a channel program, which a host starts\n  help: `--channel-program NAME=PROGRAM`"),
         "{output}"
     );
 }
@@ -156,7 +172,11 @@ fn races_name_both_positions_and_fail_the_run() {
         &format!("{programs}/forgets.c"),
         &definitions,
     );
-    let words = ["--cp", "forgets=forgets.elf", "forgets-host.elf"];
+    let words = [
+        "--channel-program",
+        "forgets=forgets.elf",
+        "forgets-host.elf",
+    ];
     let output = transcript(&run(folder, &[&["--races"][..], &words].concat()));
     let source = include_str!("../../../nearmemory/tests/programs/forgets-host.c");
     let load_line = source.lines().position(|line| line.ends_with("// loads"));
@@ -201,19 +221,19 @@ fn hostile_programs_and_wrong_options_are_refused() {
         output.replacen("--- stderr\n", "", 1)
     };
     // Without verification in advance, the core rejects the program: it is not granted this far memory.
-    let rejection = output(&["--cp", "stray=stray.elf"]);
+    let rejection = output(&["--channel-program", "stray=stray.elf"]);
     assert!(
         rejection.contains("core 0 refuses the channel program `stray`: 0x4000100000: the manifest requests far memory here"),
         "{rejection}"
     );
     // A host program is no channel program: verification rejects it, and without verification the machine.
-    let host = ["--cp", "stray=stray-host.elf"];
+    let host = ["--channel-program", "stray=stray-host.elf"];
     let rejection = output(&host);
     assert!(
         rejection.starts_with("exit code 2\nerror: stray-host.elf: "),
         "{rejection}"
     );
-    let rejection = output(&[&host[..], &["--unverified"]].concat());
+    let rejection = output(&[&host[..], &["--skip-verification"]].concat());
     assert!(
         rejection.starts_with("exit code 2\nerror: the channel program `stray`: "),
         "{rejection}"
@@ -221,17 +241,17 @@ fn hostile_programs_and_wrong_options_are_refused() {
     let platform_file = root().join("platforms/enzian-dc-ddr.toml");
     let platform_file = platform_file.display().to_string();
     for (words, expected) in [
-        (&["--cp", "stray"][..], "error: `--cp stray` has no `=`"),
+        (&["--channel-program", "stray"][..], "error: `--channel-program stray` has no `=`"),
         (
             &["--set", "host.cores"],
             "error: the setting `host.cores` has no `=`",
         ),
         (
-            &["--cp", "a=stray.elf", "--cp", "a=stray.elf"],
+            &["--channel-program", "a=stray.elf", "--channel-program", "a=stray.elf"],
             "there are two channel programs `a`",
         ),
         (
-            &["--cp", "a=nowhere.elf"],
+            &["--channel-program", "a=nowhere.elf"],
             "error: nowhere.elf: no such file",
         ),
         (
@@ -251,11 +271,11 @@ fn hostile_programs_and_wrong_options_are_refused() {
             "`link.latency` is set to 9ns already",
         ),
         (
-            &["--cp", "=stray.elf"],
-            "error: `--cp =stray.elf` has no name",
+            &["--channel-program", "=stray.elf"],
+            "error: `--channel-program =stray.elf` has no name",
         ),
         (
-            &["--cp", "a=stray-host.elf"],
+            &["--channel-program", "a=stray-host.elf"],
             "  help: docs/nearmemory.md shows how to compile a channel program",
         ),
         (
@@ -288,7 +308,12 @@ fn positions_of_endless_programs_are_reported() {
     compile(folder, "host", &format!("{programs}/astray-host.c"), &[]);
     compile(folder, "channel", &format!("{programs}/astray.c"), &[]);
     let run = |options: &[&str], case: &str| {
-        let words = ["--cp", "astray=astray.elf", "astray-host.elf", case];
+        let words = [
+            "--channel-program",
+            "astray=astray.elf",
+            "astray-host.elf",
+            case,
+        ];
         transcript(&run(folder, &[options, &words].concat()))
     };
     let line_of = |source: &str, pattern: &str| {
@@ -300,10 +325,10 @@ fn positions_of_endless_programs_are_reported() {
     let wait_line = line_of(host, "nm_wait");
     let loop_line = line_of(channel, "for (;;)");
     for options in [&[][..], &["--fast"]] {
-        let output = run(&[options, &["--most", "100000"]].concat(), "0");
+        let output = run(&[options, &["--max-instructions", "100000"]].concat(), "0");
         assert!(output.starts_with("exit code 3\n"), "{output}");
         for part in [
-            "  help: `--most N` gives them more\nthe host's core 0 is at 0x",
+            "  help: `--max-instructions N` gives them more\nthe host's core 0 is at 0x",
             &format!(", called at astray-host.c:{wait_line}\n"),
             "\ncore 0 of `astray` is at 0x",
             &format!(", astray.c:{loop_line}\n"),
@@ -356,17 +381,29 @@ fn positions_of_endless_programs_are_reported() {
             "load access fault at 0x220040 (the FIFO from core 2 to itself is empty, and only this core can add a word to it), at 0x",
         ),
     ] {
-        let words = ["--cp", "astray=astray.elf", "astray-host.elf", case, "2"];
+        let words = ["--channel-program", "astray=astray.elf", "astray-host.elf", case, "2"];
         let output = transcript(&self::run(folder, &words));
         assert!(output.starts_with("exit code 0\nstate 5\n"), "{output}");
         assert!(output.contains(expected), "{expected} in {output}");
     }
-    let words = ["--cp", "astray=astray.elf", "astray-host.elf", "15", "2"];
+    let words = [
+        "--channel-program",
+        "astray=astray.elf",
+        "astray-host.elf",
+        "15",
+        "2",
+    ];
     assert_eq!(
         transcript(&self::run(folder, &words)),
         "exit code 0\nstate 3\n"
     );
-    let words = ["--cp", "astray=astray.elf", "astray-host.elf", "0", "4"];
+    let words = [
+        "--channel-program",
+        "astray=astray.elf",
+        "astray-host.elf",
+        "0",
+        "4",
+    ];
     let output = transcript(&self::run(folder, &words));
     let expected = "load access fault at 0x7100004800 (of core 4 beside far memory, and there are 4, from 0 on), at 0x";
     assert!(output.starts_with("exit code 1\n"), "{output}");
@@ -381,7 +418,7 @@ fn positions_of_endless_programs_are_reported() {
             "store/AMO access fault at 0x7001010000 (line 512 of the scratchpad of core 1, which has 512), at 0x",
         ),
     ] {
-        let words = ["--cp", "astray=astray.elf", "astray-host.elf", case];
+        let words = ["--channel-program", "astray=astray.elf", "astray-host.elf", case];
         let output = transcript(&self::run(folder, &words));
         assert!(output.starts_with("exit code 1\n") && output.contains(expected), "{output}");
     }
@@ -400,7 +437,10 @@ fn deadlock_and_two_core_race_name_both_positions() {
         compile(folder, "host", &format!("{programs}/{name}-host.c"), &[]);
         compile(folder, "channel", &format!("{programs}/{name}.c"), &[]);
     }
-    let output = transcript(&run(folder, &["--cp", "gone=gone.elf", "gone-host.elf"]));
+    let output = transcript(&run(
+        folder,
+        &["--channel-program", "gone=gone.elf", "gone-host.elf"],
+    ));
     assert!(output.starts_with("exit code 1\n"), "{output}");
     for part in [
         "error: gone-host.elf: livelock: no running program can write the polled addresses\nthe host's core 0 polls line 0 of the scratchpad of core 0, at 0x",
@@ -412,7 +452,12 @@ fn deadlock_and_two_core_race_name_both_positions() {
     }
     let output = transcript(&run(
         folder,
-        &["--races", "--cp", "coreww=coreww.elf", "coreww-host.elf"],
+        &[
+            "--races",
+            "--channel-program",
+            "coreww=coreww.elf",
+            "coreww-host.elf",
+        ],
     ));
     assert!(output.starts_with("exit code 1\n"), "{output}");
     for part in [

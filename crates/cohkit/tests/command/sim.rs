@@ -527,18 +527,18 @@ fn each_kind_runs_its_own_workload() {
                 .expect("the command starts"),
         )
     };
-    let both_kinds = json(&["--by", "device=random-write-line"]);
+    let both_kinds = json(&["--kind-workload", "device=random-write-line"]);
     assert_eq!(both_kinds["workload"]["name"], "random-read");
     assert_eq!(both_kinds["workload"]["cores"], 4);
     assert_eq!(both_kinds["agents"]["llc"], both_kinds["workload"]);
     assert_eq!(both_kinds["agents"]["device"]["name"], "random-write-line");
     assert_eq!(both_kinds["statistics"]["accesses"], 6000.0);
     assert_eq!(both_kinds["messages"]["WriteLine"], 3000);
-    let device_only = json(&["--by", "llc=idle"]);
+    let device_only = json(&["--kind-workload", "llc=idle"]);
     assert_eq!(device_only["agents"]["llc"], serde_json::Value::Null);
     assert_eq!(device_only["statistics"]["accesses"], 3000.0);
     let slower = json(&[
-        "--by",
+        "--kind-workload",
         "llc=idle",
         "--set",
         "agents.device.link.latency=1us",
@@ -547,19 +547,19 @@ fn each_kind_runs_its_own_workload() {
     assert!(latency(&slower) > latency(&device_only).map(|ns| ns + 1000.0));
     for (arguments, expected) in [
         (
-            vec!["--protocol", near_file, "--by", "gpu=idle"],
+            vec!["--protocol", near_file, "--kind-workload", "gpu=idle"],
             "error: the machine has no caching agents `gpu`\n  help: there are llc, device;",
         ),
         (
-            vec!["--protocol", near_file, "--by", "device"],
-            "error: `--by device` has no `=`\n",
+            vec!["--protocol", near_file, "--kind-workload", "device"],
+            "error: `--kind-workload device` has no `=`\n",
         ),
         (
-            vec!["--protocol", near_file, "--by", "device=sleep"],
+            vec!["--protocol", near_file, "--kind-workload", "device=sleep"],
             "error: no workload is named `sleep`\n",
         ),
         (
-            vec!["--protocol", near_file, "--by", "device=idle", "--by", "llc=idle"],
+            vec!["--protocol", near_file, "--kind-workload", "device=idle", "--kind-workload", "llc=idle"],
             "error: all agents are idle\n",
         ),
         (
@@ -640,7 +640,13 @@ fn combined_machines_run_both_directions() {
     ));
     let [json, idle_device] = [
         &["--json"][..],
-        &["--json", "--by", "device=idle", "--by", "llc=random-write"],
+        &[
+            "--json",
+            "--kind-workload",
+            "device=idle",
+            "--kind-workload",
+            "llc=random-write",
+        ],
     ]
     .map(|extra| {
         let (code, output, error) = sim(&[&run[..], extra].concat());
@@ -654,7 +660,7 @@ fn combined_machines_run_both_directions() {
     assert_eq!(json["host"]["messages"]["ReadExclusive"], 0);
     assert_ne!(idle_device["host"]["messages"]["ReadExclusive"], 0);
     for (extra, expected) in [
-        (["--by", "dev=idle"], "error: the machine has no caching agents `dev`\n  help: there are cpu, llc, device;"),
+        (["--kind-workload", "dev=idle"], "error: the machine has no caching agents `dev`\n  help: there are cpu, llc, device;"),
         (["--set", "host.agents.device.link.latency=1ns"], "error: the setting `host.agents.device.link.latency=1ns`: `host.agents.device.link.latency` applies to the whole machine"),
         (["--set", "link.layer=cxl-68"], "error: cannot simulate: enzian-dc-ddr+enzian-cpu-home: links of cxl-68 carry CXL.mem, whose home is the device, but not both directions"),
         (["--timeline=/dev/null", "--timeline-agent=device1"], "error: cannot simulate: there is no agent `device1`; did you mean `device`? there are cpu, home, llc, device, home"),
@@ -904,7 +910,7 @@ fn quantity_outside_its_plausible_range_is_warned_of() {
         "play",
         "enzian-dc-bram",
         "rpc",
-        "--with",
+        "--param",
         "calls=10",
         "--set",
         "link.latency=5us",
@@ -922,7 +928,7 @@ fn text_fits_a_page_and_begins_with_the_summary() {
         vec![
             "enzian-cpu-home",
             "random-read",
-            "--by",
+            "--kind-workload",
             "device=random-write-line",
             "--set",
             "link.latency=1us",
@@ -1238,7 +1244,7 @@ fn invalid_trace_is_rejected_with_its_line() {
         ),
         (
             b"load 0",
-            &["--by", "cpu=trace:none"],
+            &["--kind-workload", "cpu=trace:none"],
             "error: none: no such file\n  help: a trace has one access per line; docs/workloads.md describes the format; check the path\n",
         ),
     ] {

@@ -77,7 +77,10 @@ fn trace_with_another_number_of_homes_is_rejected() {
         ("3", Err("3 homes")),
     ] {
         let size = format!("homes={homes}");
-        let (code, stdout, _) = trace(&file, &[&protocol[..], &["--size", &size]].concat());
+        let (code, stdout, _) = trace(
+            &file,
+            &[&protocol[..], &["--protocol-param", &size]].concat(),
+        );
         match expected {
             Ok(start) => assert!(code == Some(0) && stdout.starts_with(start), "{stdout}"),
             Err(homes_text) => {

@@ -543,7 +543,7 @@ fn control_c_stops_soon_and_leaves_nothing() {
 #[test]
 fn random_walks_print_their_reproduce_command() {
     let walks = |steps: &str, options: &[&str]| {
-        let arguments = ["check", "tests/command/tiny.coh", "--simulate", steps];
+        let arguments = ["check", "tests/command/tiny.coh", "--random-walks", steps];
         let output = cohkit([&arguments, options].concat()).output();
         transcript(&output.expect("the command starts"))
     };
@@ -553,7 +553,7 @@ fn random_walks_print_their_reproduce_command() {
         tiny remotes_2_lines_1: undecided: random walks found no violation after 147 states, 500 steps on 1 walk of at most 500, 20 of 26 rules fired
           never fired: memory is written, memory takes the store, memory takes the partial store, home hears that memory is done
           note: assumes fairness: the home may resend a forward in a loop (in 1 of the home's transitions); the verdict holds if no message is overtaken forever
-          again: cohkit check tests/command/tiny.coh --simulate 500 --remotes 2 --threads 1 --seed 0
+          again: cohkit check tests/command/tiny.coh --random-walks 500 --remotes 2 --threads 1 --seed 0
     "#]].assert_eq(&first_output);
     let reproduce_arguments = first_output
         .lines()
@@ -582,7 +582,7 @@ fn random_walks_print_their_reproduce_command() {
         &[
             "check",
             "../../models/philosophers_deadlock.m",
-            "--simulate",
+            "--random-walks",
             "5000",
             "--seed",
             "3",
@@ -635,7 +635,7 @@ fn random_walks_print_their_reproduce_command() {
                 stop eating (p=2): at[p] = eating
                 stop eating (p=3): at[p] = eating
                 stop eating (p=4): at[p] = eating
-              again: cohkit check ../../models/philosophers_deadlock.m --simulate 5000 --seed 3
+              again: cohkit check ../../models/philosophers_deadlock.m --random-walks 5000 --seed 3
         "#]],
     );
     check(
@@ -644,9 +644,9 @@ fn random_walks_print_their_reproduce_command() {
             exit code 2
             --- stderr
             error: the following required arguments were not provided:
-              --simulate <STEPS>
+              --random-walks <STEPS>
 
-            Usage: cohkit check --simulate <STEPS> --seed <N> <FILE>...
+            Usage: cohkit check --random-walks <STEPS> --seed <N> <FILE>...
 
             For more information, try '--help'.
         "#]],
@@ -655,16 +655,16 @@ fn random_walks_print_their_reproduce_command() {
         &[
             "check",
             "tests/command/tiny.coh",
-            "--simulate",
+            "--random-walks",
             "3",
             "--coverage",
         ],
         expect![[r#"
             exit code 2
             --- stderr
-            error: the argument '--simulate <STEPS>' cannot be used with '--coverage'
+            error: the argument '--random-walks <STEPS>' cannot be used with '--coverage'
 
-            Usage: cohkit check --simulate <STEPS> <FILE>...
+            Usage: cohkit check --random-walks <STEPS> <FILE>...
 
             For more information, try '--help'.
         "#]],
