@@ -141,8 +141,8 @@ class ProgramBounds(Record):
     accesses: int
     homes: int
     placements: int
-    given_up: int
-    stores_left_out: list[str]
+    max_spontaneous_evictions: int
+    omitted_stores: list[str]
     sizes: Records[SystemSizes]
 
 
@@ -173,7 +173,7 @@ class Verdict(Record):
     notes: list[str]
     programs: int | None = None
     bounds: ProgramBounds | None = None
-    unfinished: UndecidedQuestion | None = None
+    undecided_progress: UndecidedQuestion | None = None
     coverage: Coverage | None = None
     omission_probability: float | None = None
     walks: RandomWalks | None = None
