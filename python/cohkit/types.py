@@ -557,12 +557,12 @@ class LinkRates(Record):
 
 
 class LitmusOutcome(Record):
-    """An outcome of a litmus test. Simulator runs also report how often it was `seen`, and the first `seed` with it."""
+    """An outcome of a litmus test. Simulator runs also report its `count`, and the first `seed` with it."""
 
     values_: dict[str, int]
-    fulfils: bool
+    satisfies: bool
     allowed: bool
-    seen: int | None = None
+    count: int | None = None
     seed: int | None = None
 
 
@@ -576,10 +576,10 @@ class Litmus(Record):
     model: Literal["sc", "tso", "rc", "armv8", "riscv"]
     condition: Literal["exists", "not_exists", "forall"]
     observation: Literal["never", "sometimes", "always"] | None
-    outcome: Literal["yes", "no", "violated", "undecided"]
+    outcome: Literal["satisfied", "not_satisfied", "violated", "undecided"]
     expected: bool | None = None
     reason: str | None
-    ends: Records[LitmusOutcome]
+    outcomes: Records[LitmusOutcome]
     allowed: int
     states: int | None = None
     sequence: Sequence | None = None

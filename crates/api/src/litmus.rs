@@ -630,7 +630,7 @@ fn outcome_list<'e>(
 /// Outcomes that a test must show for exit code 0, if nothing is violated.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Expected {
-    /// Outcomes that fulfil the condition with its quantifier.
+    /// Outcomes that satisfy the condition with its quantifier.
     Condition,
     /// Outcomes with this observation.
     Exactly(Observation),
@@ -814,8 +814,8 @@ impl ExploredTest {
                 let model = self.options.model;
                 ("violated", Some(format!("guarantee: {model}")))
             }
-            Found::Ends { ends, .. } if program.is_satisfied(ends) => ("yes", None),
-            Found::Ends { .. } => ("no", None),
+            Found::Ends { ends, .. } if program.is_satisfied(ends) => ("satisfied", None),
+            Found::Ends { .. } => ("not_satisfied", None),
             Found::Wrong(StepError::Violated(violation)) => {
                 let reason = format!("{}: {}", violation.property, violation.what);
                 ("violated", Some(reason))
@@ -829,7 +829,7 @@ impl ExploredTest {
         let outcome_json = |end: &Outcome| {
             json!({
                 "values": outcome_values(program, end),
-                "fulfils": program.holds(end),
+                "satisfies": program.holds(end),
                 "allowed": self.allowed.contains(end),
             })
         };
@@ -850,7 +850,7 @@ impl ExploredTest {
             "observation": observation,
             "outcome": outcome,
             "reason": reason,
-            "ends": ends,
+            "outcomes": ends,
             "allowed": self.allowed.len(),
             "states": states,
             "run": { "file": self.file, "version": env!("CARGO_PKG_VERSION") },

@@ -168,11 +168,11 @@ fn simulated_runs_never_verify() {
         (&entries[0]["outcome"], &entries[0]["reason"]),
         (&"undecided".into(), &"not_seen".into())
     );
-    let outcomes = entries[0]["ends"].as_array().expect("a JSON list");
+    let outcomes = entries[0]["outcomes"].as_array().expect("a JSON list");
     assert_eq!(
         outcomes
             .iter()
-            .filter_map(|outcome| outcome["seen"].as_u64())
+            .filter_map(|outcome| outcome["count"].as_u64())
             .sum::<u64>(),
         200
     );
@@ -203,12 +203,12 @@ fn litmus_json_lists_allowed_and_observed_outcomes() {
     let test = &entries[0];
     assert_eq!(
         (&test["outcome"], &test["observation"]),
-        (&"yes".into(), &"never".into())
+        (&"satisfied".into(), &"never".into())
     );
-    assert_eq!(test["ends"].as_array().map(Vec::len), Some(3));
+    assert_eq!(test["outcomes"].as_array().map(Vec::len), Some(3));
     assert_eq!(test["allowed"], 3);
-    assert_eq!(test["ends"][0]["values"]["1:X0"], 0);
-    assert!(test["ends"]
+    assert_eq!(test["outcomes"][0]["values"]["1:X0"], 0);
+    assert!(test["outcomes"]
         .as_array()
         .is_some_and(|outcomes| outcomes.iter().all(|outcome| outcome["allowed"] == true)));
 }
