@@ -602,14 +602,14 @@ class Mutant(Record):
 class TraceVerdict(Record):
     """The verdict on a trace. `rows`, `messages` and `values` are `None` if it is rejected."""
 
-    outcome: Literal["in_order", "refused"]
+    outcome: Literal["accepted", "rejected"]
     steps: int
-    at_rest: bool
+    ends_quiescent: bool
     rows: int | None
     messages: int | None
     values_: int | None
     step: int | None
-    why: str | None
+    reason: str | None
 
 
 class EmittedHome(Record):

@@ -143,7 +143,7 @@ def test_mutants_and_traces_match_the_command(cohkit_command: Command, tmp_path:
     assert cohkit_command(*command).returncode == 0
     [judged] = cohkit.trace(file, "eci")
     assert [judged] == json.loads(cohkit_command("trace", file, "--protocol", "eci", "--json").stdout)
-    assert (judged.outcome, judged.why, misfit(judged, types.TraceVerdict)) == ("in_order", None, None)
+    assert (judged.outcome, judged.reason, misfit(judged, types.TraceVerdict)) == ("accepted", None, None)
     with pytest.raises(FileNotFoundError):
         cohkit.trace("nowhere.json", "eci")
     with pytest.raises(cohkit.InputError, match="trace"):
