@@ -317,7 +317,7 @@ fn chart_shows_the_shortest_path_to_the_deciding_outcome() {
         .rfind(|step| step["agent"] == 1 && step["action"]["what"].is_string());
     assert_eq!(last.expect("P1 acts")["action"]["what"], "finds x = 0");
     assert_eq!(entries[0]["steps"], 14);
-    // No outcome decides: none is forbidden, and none fulfils the condition.
+    // No outcome decides: none is forbidden, and none satisfies the condition.
     let (code, stdout, _) = litmus(&["CoWW", "--protocol", mp, "--chart", "--json"]);
     assert_eq!(code, Some(1));
     let entries: Value = serde_json::from_str(&stdout).expect("the text is JSON");
