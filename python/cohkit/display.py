@@ -90,7 +90,7 @@ def _parts(result: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> Iterator[
         yield _chart(item)
     elif "counterexample" in item:
         yield from _verdict(item)
-    elif "ends" in item:
+    elif "outcomes" in item:
         yield from _litmus(item)
     elif "application" in item:
         yield from _play(item)
@@ -135,9 +135,13 @@ def _litmus(test: Mapping[str, Any]) -> Iterator[Display]:
     memory = test["protocol"] or "sequentially consistent memory"
     summary = f"{test['test']} on {memory}: {test['outcome']}"
     yield _line(summary + (f" ({test['reason']})" if test["reason"] else ""))
-    if test["ends"]:
-        marks = ("fulfils", "allowed", "seen")
-        yield _table([{**end["values"]} | {mark: end[mark] for mark in marks if mark in end} for end in test["ends"]])
+    if test["outcomes"]:
+        marks = ("satisfies", "allowed", "count")
+        rows = [
+            {**outcome["values"]} | {mark: outcome[mark] for mark in marks if mark in outcome}
+            for outcome in test["outcomes"]
+        ]
+        yield _table(rows)
     if "sequence" in test:
         yield _chart(test["sequence"], test["test"])
 

@@ -69,9 +69,9 @@ class Explorer:
 
         >>> from cohkit.explorer import Explorer
         >>> explorer = Explorer("msi", remotes=2)
-        >>> [choice["words"] for choice in explorer.view([])["next"]]
+        >>> [choice["text"] for choice in explorer.view([])["next"]]
         ['cache 0: load', 'cache 0: store', 'cache 1: load', 'cache 1: store']
-        >>> explorer.view([0])["under_way"]
+        >>> explorer.view([0])["in_flight"]
         ['GetS: cache 0 to directory']
 
         """
@@ -147,7 +147,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def _parse_path(query: str) -> list[int]:
-    [text] = parse_qs(query, keep_blank_values=True).get("way", [""])[:1]
+    [text] = parse_qs(query, keep_blank_values=True).get("path", [""])[:1]
     words = [word for word in text.split(",") if word]
     # A longer number cannot be a choice.
     if not all(word.isascii() and word.isdigit() and len(word) < 10 for word in words):

@@ -74,8 +74,8 @@ def litmus(test: str | os.PathLike[str], **options: Unpack[Options]) -> types.Li
 
     >>> import cohkit
     >>> weak = cohkit.litmus("SB", protocol="mesi", cores="store_buffer")
-    >>> weak["outcome"], len(weak["ends"]), weak["model"]
-    ('yes', 4, 'tso')
+    >>> weak["outcome"], len(weak["outcomes"]), weak["model"]
+    ('satisfied', 4, 'tso')
 
     """
     _validate(options)

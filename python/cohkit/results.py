@@ -97,7 +97,7 @@ def fields(kind: type[Record]) -> dict[str, Field]:
 
     >>> from cohkit.types import LitmusOutcome
     >>> [key for key, field in fields(LitmusOutcome).items() if field.required]
-    ['values', 'fulfils', 'allowed']
+    ['values', 'satisfies', 'allowed']
 
     """
     attributes = {name: getattr(kind, name) for name in get_type_hints(kind)}

@@ -41,8 +41,8 @@ def trace(
     >>> faulty = re.sub(r"(?m)( S  .*[|] Inv  .*[|]) I$", r"\1 S", cohkit.shipped("msi").text)
     >>> verdicts = cohkit.check(cohkit.parse(faulty), remotes=2)
     >>> [verdict] = cohkit.trace(verdicts, "msi")
-    >>> verdict.outcome, verdict.why
-    ('refused', 'cache 0 must enter I in this step')
+    >>> verdict.outcome, verdict.reason
+    ('rejected', 'cache 0 must enter I in this step')
 
     """
     if isinstance(traces, str | os.PathLike):

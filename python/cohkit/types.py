@@ -141,8 +141,8 @@ class ProgramBounds(Record):
     accesses: int
     homes: int
     placements: int
-    given_up: int
-    stores_left_out: list[str]
+    max_spontaneous_evictions: int
+    omitted_stores: list[str]
     sizes: Records[SystemSizes]
 
 
@@ -173,7 +173,7 @@ class Verdict(Record):
     notes: list[str]
     programs: int | None = None
     bounds: ProgramBounds | None = None
-    unfinished: UndecidedQuestion | None = None
+    undecided_progress: UndecidedQuestion | None = None
     coverage: Coverage | None = None
     omission_probability: float | None = None
     walks: RandomWalks | None = None
@@ -557,12 +557,12 @@ class LinkRates(Record):
 
 
 class LitmusOutcome(Record):
-    """An outcome of a litmus test. Simulator runs also report how often it was `seen`, and the first `seed` with it."""
+    """An outcome of a litmus test. Simulator runs also report its `count`, and the first `seed` with it."""
 
     values_: dict[str, int]
-    fulfils: bool
+    satisfies: bool
     allowed: bool
-    seen: int | None = None
+    count: int | None = None
     seed: int | None = None
 
 
@@ -576,10 +576,10 @@ class Litmus(Record):
     model: Literal["sc", "tso", "rc", "armv8", "riscv"]
     condition: Literal["exists", "not_exists", "forall"]
     observation: Literal["never", "sometimes", "always"] | None
-    outcome: Literal["yes", "no", "violated", "undecided"]
+    outcome: Literal["satisfied", "not_satisfied", "violated", "undecided"]
     expected: bool | None = None
     reason: str | None
-    ends: Records[LitmusOutcome]
+    outcomes: Records[LitmusOutcome]
     allowed: int
     states: int | None = None
     sequence: Sequence | None = None
@@ -602,14 +602,14 @@ class Mutant(Record):
 class TraceVerdict(Record):
     """The verdict on a trace. `rows`, `messages` and `values` are `None` if it is rejected."""
 
-    outcome: Literal["in_order", "refused"]
+    outcome: Literal["accepted", "rejected"]
     steps: int
-    at_rest: bool
+    ends_quiescent: bool
     rows: int | None
     messages: int | None
     values_: int | None
     step: int | None
-    why: str | None
+    reason: str | None
 
 
 class EmittedHome(Record):

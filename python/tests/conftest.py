@@ -159,8 +159,8 @@ def require(name: str) -> None:
     if name in os.environ.get("COHKIT_WITHOUT", "").split(","):
         pytest.skip(f"COHKIT_WITHOUT names {name}")
     tool = tools()[name]
-    if not tool["run"]["there"]:
-        needed = f"this test needs {tool['what']} ({tool['run']['why']}), which {tool['brought_by']} brings"
+    if not tool["run"]["available"]:
+        needed = f"this test needs {tool['description']} ({tool['run']['problem']}), from {tool['packages']}"
         pytest.fail(f"{needed}; `tools/setup_tests` installs it, COHKIT_WITHOUT={name} does without it")
     if name == "node" and not (NODE_FOLDER / "installed").is_file():
         pytest.fail("this test needs what npm installs of editors/vscode; `tools/setup_tests` does it")

@@ -154,16 +154,16 @@ def test_views_agree_with_the_checker(faulty_protocol: Path) -> None:
     assert example is not None
     assert example["trace"] is not None
     violation = explorer.nearest_violation()
-    assert len(violation["way"]) == len(example["trace"]["steps"])
+    assert len(violation["path"]) == len(example["trace"]["steps"])
     assert violation["what"] == FAULT == f"{example['name']}: {example['message']}"
-    assert explorer.view(violation["way"])["broken"] == FAULT
+    assert explorer.view(violation["path"])["broken"] == FAULT
     [sound] = cohkit.check("msi", remotes=2)
-    looked = Explorer("msi", remotes=2).nearest_violation()
+    result = Explorer("msi", remotes=2).nearest_violation()
     # With two caches, nearly all states occur in symmetric pairs, which the checker counts once.
-    assert looked["way"] is None
-    assert looked["all"]
+    assert result["path"] is None
+    assert result["all"]
     assert sound["states"] is not None
-    assert sound["states"] < looked["looked"] <= 2 * sound["states"]
+    assert sound["states"] < result["explored_states"] <= 2 * sound["states"]
 
 
 @pytest.mark.parametrize("name", cohkit.shipped_names())
@@ -181,15 +181,15 @@ def test_every_shipped_text_can_be_explored(name: str) -> None:
 
 
 def test_server_rejects_other_hosts_and_unknown_paths(address: str) -> None:
-    assert fetch_json(f"{address}view?way=")["at_rest"]
+    assert fetch_json(f"{address}view?path=")["quiescent"]
     for path, host, code in [
-        ("view?way=", "evil.example", 403),
+        ("view?path=", "evil.example", 403),
         ("", "evil.example", 403),
         ("../../etc/passwd", None, 404),
-        ("view?way=x", None, 400),
-        ("view?way=" + "9" * 5000, None, 400),
-        ("view?way=" + ",".join(["0"] * 501), None, 400),
-        ("view?way=-1", None, 400),
+        ("view?path=x", None, 400),
+        ("view?path=" + "9" * 5000, None, 400),
+        ("view?path=" + ",".join(["0"] * 501), None, 400),
+        ("view?path=-1", None, 400),
     ]:
         with pytest.raises(urllib.error.HTTPError) as error_info:
             fetch_json(f"{address}{path}", host)
@@ -198,7 +198,7 @@ def test_server_rejects_other_hosts_and_unknown_paths(address: str) -> None:
 
 
 def test_changed_protocol_file_is_reloaded(address: str, faulty_protocol: Path, root: Path) -> None:
-    assert fetch_json(f"{address}wrong")["way"]
+    assert fetch_json(f"{address}wrong")["path"]
 
     def page() -> str:
         with urllib.request.urlopen(address) as answer:  # noqa: S310 -- our own
@@ -222,7 +222,7 @@ def test_help_example_serves_until_ctrl_c(root: Path, cohkit_command: Command, m
         first_line = running.stdout.readline()
         port = re.fullmatch(r"exploring msi at http://127\.0\.0\.1:(\d+)/ \(Ctrl-C ends it\)\n", first_line)
         assert port is not None
-        assert fetch_json(f"http://127.0.0.1:{port[1]}/view?way=0")["taken"] == ["cache 0: load"]
+        assert fetch_json(f"http://127.0.0.1:{port[1]}/view?path=0")["taken"] == ["cache 0: load"]
         completed = subprocess.run([*command, port[1]], cwd=root, capture_output=True, text=True, check=False)
         assert completed.returncode == 4
         assert f"port {port[1]} of 127.0.0.1 is not available: " in completed.stderr

@@ -60,7 +60,7 @@ def test_litmus_results_match_the_command(
 def test_litmus_text_replaces_the_named_file() -> None:
     file = Path("litmus/SB.litmus")
     result = cohkit.litmus("mine", text=file.read_text(encoding="utf-8"))
-    assert result["ends"] == cohkit.litmus(file)["ends"]
+    assert result["outcomes"] == cohkit.litmus(file)["outcomes"]
     assert result["run"]["file"] == "mine"
 
 

@@ -137,7 +137,7 @@ def test_verdicts_match_the_command(name: str, cohkit_command: Command) -> None:
     verdicts = cohkit.check(cohkit.shipped(name), max_states=1999)
     assert list(map(without_run, verdicts)) == list(map(without_run, printed))
     assert {"undecided"} <= {verdict["outcome"] for verdict in verdicts}
-    left_out = {"bounds", "coverage", "omission_probability", "programs", "unfinished", "walks"}
+    left_out = {"bounds", "coverage", "omission_probability", "programs", "undecided_progress", "walks"}
     for verdict in verdicts:
         assert set(verdict) == set(get_type_hints(types.Verdict)) - left_out
         assert set(verdict["properties"][0]) == set(get_type_hints(types.Property))

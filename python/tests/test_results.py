@@ -116,7 +116,7 @@ def test_notebooks_show_results_and_frames_are_made_of_them(results: list[Record
     assert Records([1])._repr_html_() is None
     outcomes = cohkit.show(cohkit.litmus("SB")).text
     assert "0:X2  1:X2" in outcomes
-    assert "fulfils" in outcomes
+    assert "satisfies" in outcomes
 
 
 def test_sizes_and_times_are_numbers_too() -> None:
@@ -143,7 +143,7 @@ def test_mutants_and_traces_match_the_command(cohkit_command: Command, tmp_path:
     assert cohkit_command(*command).returncode == 0
     [judged] = cohkit.trace(file, "eci")
     assert [judged] == json.loads(cohkit_command("trace", file, "--protocol", "eci", "--json").stdout)
-    assert (judged.outcome, judged.why, misfit(judged, types.TraceVerdict)) == ("in_order", None, None)
+    assert (judged.outcome, judged.reason, misfit(judged, types.TraceVerdict)) == ("accepted", None, None)
     with pytest.raises(FileNotFoundError):
         cohkit.trace("nowhere.json", "eci")
     with pytest.raises(cohkit.InputError, match="trace"):
@@ -194,9 +194,10 @@ def test_sweep_frame_matches_the_file_of_the_command(
 
 def test_litmus_test_uses_sizes_of_a_system_and_expected_result() -> None:
     test = "litmus/SB.litmus"
-    assert (cohkit.litmus(test, protocol="mesi").outcome, cohkit.litmus(test, protocol="mesi").expected) == ("no", None)
+    result = cohkit.litmus(test, protocol="mesi")
+    assert (result.outcome, result.expected) == ("not_satisfied", None)
     judged = cohkit.litmus(test, protocol="mesi", expect="file")
-    assert (judged.outcome, judged.expected) == ("no", True)
+    assert (judged.outcome, judged.expected) == ("not_satisfied", True)
     text = Path(test).read_text() + "(* Result: Sometimes *)\n"
     assert cohkit.litmus("SB.litmus", text=text.replace("Sometimes", "Never"), model="sc", expect="file").expected
     assert cohkit.litmus("SB.litmus", text=text, model="sc", expect="file").expected is False

@@ -1,7 +1,7 @@
 //! Explanation, as text, of the last state of a counterexample: waits, false guards, and rules that can still fire.
 
 use cohkit_base::words::counted;
-use cohkit_engine::explain::{Blocked, Explanation, RemainingStates};
+use cohkit_engine::explain::{Blocked, Explanation, ReachableStates};
 use std::fmt::Write;
 
 /// Maximum number of lines of a list; JSON has all of them.
@@ -13,7 +13,7 @@ pub fn text(explanation: &Explanation) -> String {
         wait_for,
         blocked,
         omitted,
-        remaining,
+        reachable,
     } = explanation;
     let mut text = list("agents waiting in this state", wait_for.clone(), 0);
     let blocked_text = |blocked: &Blocked| match &blocked.reason {
@@ -26,11 +26,11 @@ pub fn text(explanation: &Explanation) -> String {
         blocked.iter().map(blocked_text).collect(),
         *omitted,
     );
-    if let Some(RemainingStates {
+    if let Some(ReachableStates {
         states,
         is_partial,
         rules,
-    }) = remaining
+    }) = reachable
     {
         let qualifier = if *is_partial { "more than " } else { "" };
         let states = counted(*states, "state");
@@ -46,8 +46,8 @@ pub fn text(explanation: &Explanation) -> String {
     text
 }
 
-/// Formats a heading and its lines. `unlisted` counts further items that `lines` lacks.
-fn list(heading: &str, lines: Vec<String>, unlisted: u64) -> String {
+/// Formats a heading and its lines. `omitted` counts further items that `lines` lacks.
+fn list(heading: &str, lines: Vec<String>, omitted: u64) -> String {
     let mut text = String::new();
     if lines.is_empty() {
         return text;
@@ -56,7 +56,7 @@ fn list(heading: &str, lines: Vec<String>, unlisted: u64) -> String {
     for line in lines.iter().take(MAX_LINES) {
         let _ = writeln!(text, "    {line}");
     }
-    let omitted = lines.len().saturating_sub(MAX_LINES) as u64 + unlisted;
+    let omitted = lines.len().saturating_sub(MAX_LINES) as u64 + omitted;
     if omitted > 0 {
         let _ = writeln!(text, "    and {omitted} more");
     }

@@ -124,7 +124,7 @@ impl Explorer {
             .iter()
             .map(|choice| {
                 json!({
-                    "words": state.words(&system, choice.step),
+                    "text": state.words(&system, choice.step),
                     "spontaneous": choice.step.spontaneous(),
                     "wrong": choice.error.as_ref().map(error_text),
                 })
@@ -132,20 +132,20 @@ impl Explorer {
             .collect();
         Ok(json!({
             "system": self.name,
-            "way": path,
+            "path": path,
             "taken": step_texts,
             "lines": builder.lines(&state),
-            "under_way": builder.in_flight(),
+            "in_flight": builder.in_flight(),
             "next": next,
             "broken": violation,
-            "at_rest": state.quiescent(&system),
+            "quiescent": state.quiescent(&system),
             "sequence": builder.sequence(),
         }))
     }
 
-    /// Searches at most `max_states` states for a violation, and returns a shortest path to it under the key `way`. If
-    /// no violation is found, `way` is null, `looked` is the number of states searched, and `all` is true unless the
-    /// limit was reached.
+    /// Searches at most `max_states` states for a violation, and returns a shortest path to it under the key `path`. If
+    /// no violation is found, `path` is null, `explored_states` is the number of states searched, and `all` is true
+    /// unless the limit was reached.
     pub fn nearest_violation(&self, max_states: usize) -> Value {
         let system = self.system();
         let steps = match explore(&system, State::new(&system), max_states) {
@@ -161,10 +161,10 @@ impl Explorer {
             )),
             Found::Safe { worlds, .. } => {
                 let searched = worlds.len();
-                return json!({ "way": null, "what": null, "looked": searched, "all": true });
+                return json!({ "path": null, "what": null, "explored_states": searched, "all": true });
             }
             Found::TooMany { worlds } => {
-                return json!({ "way": null, "what": null, "looked": worlds, "all": false });
+                return json!({ "path": null, "what": null, "explored_states": worlds, "all": false });
             }
         };
         let (steps, violation) = steps.expect("the other results have returned");
@@ -178,7 +178,7 @@ impl Explorer {
             // The violation of the last step is already known.
             let _ = state.take(&system, step);
         }
-        json!({ "way": path, "what": violation, "looked": null, "all": false })
+        json!({ "path": path, "what": violation, "explored_states": null, "all": false })
     }
 }
 
@@ -233,24 +233,24 @@ mod tests {
     fn chosen_steps_are_applied_and_described() {
         let explorer = explorer(MSI, 2);
         let initial_view = explorer.view(&[]).expect("initial view");
-        assert_eq!(initial_view["at_rest"], true);
-        let words = |view: &Value| -> Vec<String> {
+        assert_eq!(initial_view["quiescent"], true);
+        let texts = |view: &Value| -> Vec<String> {
             let next = view["next"].as_array().expect("a JSON list");
             next.iter()
-                .map(|item| item["words"].as_str().expect("a JSON string").to_string())
+                .map(|item| item["text"].as_str().expect("a JSON string").to_string())
                 .collect()
         };
-        let load = words(&initial_view)
+        let load = texts(&initial_view)
             .iter()
             .position(|item| item == "cache 0: load");
         let load = load.expect("a load is possible");
         let after_load = explorer.view(&[load]).expect("the path is possible");
         assert_eq!(after_load["lines"][0]["agents"][0]["state"], "IS_D");
         assert_eq!(
-            after_load["under_way"],
+            after_load["in_flight"],
             json!(["GetS: cache 0 to directory"])
         );
-        let arrival = words(&after_load)
+        let arrival = texts(&after_load)
             .iter()
             .position(|item| item == "GetS of cache 0 reaches the home");
         let after_request = explorer
@@ -313,7 +313,7 @@ mod tests {
         assert_ne!(broken_protocol, MSI);
         let explorer = explorer(&broken_protocol, 2);
         let violation = explorer.nearest_violation(100_000);
-        let path: Vec<usize> = serde_json::from_value(violation["way"].clone()).expect("a path");
+        let path: Vec<usize> = serde_json::from_value(violation["path"].clone()).expect("a path");
         let view = explorer.view(&path).expect("the path is possible");
         assert_eq!(
             view["broken"],
@@ -334,12 +334,12 @@ mod tests {
         let explorer = explorer(MSI, 2);
         let complete = explorer.nearest_violation(100_000);
         assert_eq!(
-            (&complete["way"], &complete["all"]),
+            (&complete["path"], &complete["all"]),
             (&Value::Null, &json!(true))
         );
         let limited = explorer.nearest_violation(100);
         assert_eq!(
-            (&limited["way"], &limited["all"]),
+            (&limited["path"], &limited["all"]),
             (&Value::Null, &json!(false))
         );
     }

@@ -282,8 +282,8 @@ impl GuaranteeVerdict {
                 "accesses": self.report.accesses,
                 "homes": self.report.homes,
                 "placements": self.report.placements,
-                "given_up": self.report.gives_up,
-                "stores_left_out": self.unused_variants,
+                "max_spontaneous_evictions": self.report.gives_up,
+                "omitted_stores": self.unused_variants,
                 "sizes": sizes.collect::<Vec<_>>(),
             },
             "run": {

@@ -97,7 +97,7 @@ pub(crate) fn judge(
                 let violations =
                     "no quiescent state is reachable from here by forced steps".to_string();
                 verdict.outcome = SearchOutcome::Violated(
-                    "drain".into(),
+                    "quiescence".into(),
                     violations,
                     initial.follow(&levels, &path),
                 );

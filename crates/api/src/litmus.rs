@@ -634,7 +634,7 @@ fn outcome_list<'e>(
 /// Outcomes that a test must show for exit code 0, if nothing is violated.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Expected {
-    /// Outcomes that fulfil the condition with its quantifier.
+    /// Outcomes that satisfy the condition with its quantifier.
     Condition,
     /// Outcomes with this observation.
     Exactly(Observation),
@@ -818,8 +818,8 @@ impl ExploredTest {
                 let model = self.options.model;
                 ("violated", Some(format!("guarantee: {model}")))
             }
-            Found::Ends { ends, .. } if program.is_satisfied(ends) => ("yes", None),
-            Found::Ends { .. } => ("no", None),
+            Found::Ends { ends, .. } if program.is_satisfied(ends) => ("satisfied", None),
+            Found::Ends { .. } => ("not_satisfied", None),
             Found::Wrong(StepError::Violated(violation)) => {
                 let reason = format!("{}: {}", violation.property, violation.what);
                 ("violated", Some(reason))
@@ -833,7 +833,7 @@ impl ExploredTest {
         let outcome_json = |end: &Outcome| {
             json!({
                 "values": outcome_values(program, end),
-                "fulfils": program.holds(end),
+                "satisfies": program.holds(end),
                 "allowed": self.allowed.contains(end),
             })
         };
@@ -854,7 +854,7 @@ impl ExploredTest {
             "observation": observation,
             "outcome": outcome,
             "reason": reason,
-            "ends": ends,
+            "outcomes": ends,
             "allowed": self.allowed.len(),
             "states": states,
             "run": { "file": self.file, "version": env!("CARGO_PKG_VERSION") },

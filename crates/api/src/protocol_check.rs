@@ -466,7 +466,7 @@ impl<'a> SystemResult<'a> {
             never_started,
             missing_accesses,
             notes: other_notes,
-            unfinished,
+            undecided_progress,
         } = self.search_result;
         let coverage =
             coverage.map(|c| SystemCoverage::of_system(c, &modelled, protocol, &self.home));
@@ -507,7 +507,7 @@ impl<'a> SystemResult<'a> {
             assumptions: &assumptions(protocol, self.system.parent_any),
             notes: &notes,
             coverage,
-            unfinished,
+            undecided_progress,
         };
         listener.verdict(&verdict, run)?;
         Ok(listener.searched(&modelled.model, &verdict)?)
@@ -692,7 +692,7 @@ struct SearchResult {
     /// Further notes on progress.
     notes: Vec<String>,
     /// Search for progress that a limit ended.
-    unfinished: Option<Unfinished>,
+    undecided_progress: Option<Unfinished>,
 }
 
 impl SearchResult {
@@ -705,7 +705,7 @@ impl SearchResult {
             never_started: Vec::new(),
             missing_accesses: Vec::new(),
             notes: Vec::new(),
-            unfinished: None,
+            undecided_progress: None,
         }
     }
 }
@@ -746,7 +746,7 @@ fn check_progress(
         search_result.never_started = result.never;
         search_result.missing_accesses = result.absent;
         search_result.notes = result.notes;
-        search_result.unfinished = result.unfinished;
+        search_result.undecided_progress = result.unfinished;
     }
     search_result.report.properties.push(PropertyResult {
         property: PROGRESS,
@@ -802,7 +802,7 @@ fn report_fault(
             notes: &[],
             explanation: None,
             coverage: None,
-            unfinished: None,
+            undecided_progress: None,
         };
         let run = json!({
             "file": source.path.display().to_string(),

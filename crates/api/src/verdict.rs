@@ -39,7 +39,7 @@ pub struct Verdict<'a> {
     /// Coverage of the search, if requested.
     pub coverage: Option<SystemCoverage>,
     /// Progress question that the search left undecided at a limit, although all other properties hold.
-    pub unfinished: Option<Unfinished>,
+    pub undecided_progress: Option<Unfinished>,
 }
 
 /// Evidence for a verdict.
@@ -117,7 +117,7 @@ impl Verdict<'_> {
                     SearchOutcome::Undecided { reason } => {
                         let (reason_text, omission) =
                             (reason_words(*reason), omission_text(report));
-                        let _ = match &self.unfinished {
+                        let _ = match &self.undecided_progress {
                             Some(Unfinished { question, states }) => writeln!(
                                 text,
                                 "undecided{omission}: {question}: {reason_text} after {}; everything else holds in {counts}",
@@ -220,8 +220,9 @@ impl Verdict<'_> {
             .chain(&unshared)
             .collect::<Vec<_>>());
         entry["notes"] = json!(self.notes);
-        if let Some(Unfinished { question, states }) = &self.unfinished {
-            entry["unfinished"] = json!({ "question": question, "states": size::json(*states) });
+        if let Some(Unfinished { question, states }) = &self.undecided_progress {
+            entry["undecided_progress"] =
+                json!({ "question": question, "states": size::json(*states) });
         }
         entry["run"] = run;
         let kinds = &self.protocol.kinds;
@@ -366,7 +367,7 @@ pub fn kind(property: &Property) -> &'static str {
         Property::Assertion(_) => "assertion",
         Property::WellDefined => "well_defined",
         Property::NoDeadlock => "no_deadlock",
-        Property::Drain => "drain",
+        Property::Drain => "quiescence",
         Property::Cover(_) => "cover",
         Property::Liveness(_) => "liveness",
         Property::HigherLayer(property) => property.kind,
@@ -394,7 +395,7 @@ pub fn counterexample(
             "fault": trace.fault,
         });
         if trace.loops_checked {
-            value["watched"] = json!(true);
+            value["loops_checked"] = json!(true);
         }
         value
     });

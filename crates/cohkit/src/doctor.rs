@@ -80,7 +80,7 @@ pub(crate) fn run(options: &Doctor, console: &mut Console) -> Result<ExitStatus,
     } else {
         let tools = TOOLS.iter().zip(&results);
         let tools = tools.map(|(tool, status)| text(tool, status));
-        let heading = format!("{:13}  there  purpose; version, or problem\n", "tool");
+        let heading = format!("{:13}  found  purpose; version, or problem\n", "tool");
         heading + &tools.collect::<String>()
     };
     deliver(&result, &options.output, console)?;
@@ -98,12 +98,12 @@ fn json(tool: &Tool, (versions, problem): &ToolStatus) -> Value {
         .collect();
     json!({
         "name": tool.name,
-        "what": tool.description,
+        "description": tool.description,
         "programs": programs.collect::<Value>(),
         "modules": tool.modules,
         "enables": tool.enables,
-        "brought_by": tool.installed_by,
-        "run": { "there": problem.is_none(), "versions": versions, "why": problem },
+        "packages": tool.installed_by,
+        "run": { "available": problem.is_none(), "versions": versions, "problem": problem },
     })
 }
 

@@ -221,7 +221,7 @@ fn result_json(play: &Play, ending: &Ending, seconds: f64) -> Value {
         "parameters": parameters,
         "outcome": outcome,
         "states": states,
-        "ends": ends,
+        "final_states": ends,
         "violation": violation,
         "run": {
             "file": play.source.path.display().to_string(),

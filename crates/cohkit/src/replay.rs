@@ -488,7 +488,8 @@ fn recording(entry: &Map<String, Value>) -> Result<Option<Recording>, String> {
         Some("assertion") => Some(Property::Assertion(name)),
         Some("well_defined") => Some(Property::WellDefined),
         Some("no_deadlock") => Some(Property::NoDeadlock),
-        Some("drain") => Some(Property::Drain),
+        // Traces that earlier versions recorded have the kind `drain`.
+        Some("quiescence" | "drain") => Some(Property::Drain),
         Some("liveness") => Some(Property::Liveness(name)),
         Some("progress") => Some(progress::PROGRESS),
         Some("cover") => {

@@ -154,8 +154,11 @@ fn write_line_trace(setup: &Setup, (side, line): (Side, u32), file: &Path) -> Re
     let input_error =
         |reason: String| Failure::new(ExitStatus::BadInput, format!("error: {reason}"));
     let (_, sequence) = trace(setup, side, line).map_err(|error| input_error(error.to_string()))?;
-    let at_rest = true;
-    let trace_json = Trace { sequence, at_rest }.json();
+    let trace_json = Trace {
+        sequence,
+        ends_quiescent: true,
+    }
+    .json();
     files::write(file, &format!("{trace_json:#}\n"))
 }
 

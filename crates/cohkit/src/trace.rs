@@ -79,7 +79,12 @@ fn judge_trace(
     let home = u16::try_from(remotes).unwrap_or(u16::MAX);
     let home = construct::home(&source.protocol, home)
         .map_err(|error| source.no_home(&error, &charts, console.terminal.colour))?;
-    let result = judge(&source.protocol, &home, &trace.sequence, trace.at_rest);
+    let result = judge(
+        &source.protocol,
+        &home,
+        &trace.sequence,
+        trace.ends_quiescent,
+    );
     Ok((trace, result))
 }
 
@@ -88,13 +93,13 @@ fn verdict_text(number: usize, (trace, result): &JudgedTrace) -> String {
     let steps = trace.sequence.steps.len();
     match result {
         Ok(summary) => {
-            let quiescence_note = if trace.at_rest {
+            let quiescence_note = if trace.ends_quiescent {
                 ", quiescent at its end"
             } else {
                 ""
             };
             format!(
-                "trace {number}: in order: {}, {}, {}, {} of words compared{quiescence_note}\n",
+                "trace {number}: accepted: {}, {}, {}, {} of words compared{quiescence_note}\n",
                 counted(steps as u64, "step"),
                 counted(summary.rows as u64, "row"),
                 counted(summary.messages as u64, "message"),
@@ -103,9 +108,9 @@ fn verdict_text(number: usize, (trace, result): &JudgedTrace) -> String {
         }
         Err(Rejection { step, reason }) => match step_in_words(&trace.sequence, *step) {
             Some(words) => {
-                format!("trace {number}: refused at step {step} of {steps}: {reason}\n  {words}\n")
+                format!("trace {number}: rejected at step {step} of {steps}: {reason}\n  {words}\n")
             }
-            None => format!("trace {number}: refused after its last step, {steps}: {reason}\n"),
+            None => format!("trace {number}: rejected after its last step, {steps}: {reason}\n"),
         },
     }
 }
@@ -129,13 +134,13 @@ fn verdict_json((trace, result): &JudgedTrace) -> Value {
     let summary = result.as_ref().ok();
     let rejection = result.as_ref().err();
     json!({
-        "outcome": if summary.is_some() { "in_order" } else { "refused" },
+        "outcome": if summary.is_some() { "accepted" } else { "rejected" },
         "steps": trace.sequence.steps.len(),
-        "at_rest": trace.at_rest,
+        "ends_quiescent": trace.ends_quiescent,
         "rows": summary.map(|summary| summary.rows),
         "messages": summary.map(|summary| summary.messages),
         "values": summary.map(|summary| summary.values),
         "step": rejection.map(|rejection| rejection.step),
-        "why": rejection.map(|rejection| &rejection.reason),
+        "reason": rejection.map(|rejection| &rejection.reason),
     })
 }

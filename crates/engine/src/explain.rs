@@ -29,17 +29,15 @@ pub struct Remark {
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Explanation {
     /// Waits between agents, as sentences; only for models with remarks.
-    #[serde(rename = "waits")]
     pub wait_for: Vec<String>,
     /// Rules of a deadlock, each with the reason why it does not lead on, in the order of the model; only for models
     /// without remarks.
     pub blocked: Vec<Blocked>,
     /// Number of further rules, if they are too many to list.
-    #[serde(rename = "unlisted", skip_serializing_if = "is_zero")]
+    #[serde(skip_serializing_if = "is_zero")]
     pub omitted: u64,
-    /// States still reachable, if a drain or liveness property is violated.
-    #[serde(rename = "still")]
-    pub remaining: Option<RemainingStates>,
+    /// States still reachable, if a quiescence or liveness property is violated.
+    pub reachable: Option<ReachableStates>,
 }
 
 /// A rule that does not lead to another state.
@@ -49,10 +47,9 @@ pub struct Blocked {
     pub rule: String,
     /// Conjuncts of its guard that are false, as `write` renders them. Conjuncts that cannot be evaluated are omitted.
     /// Empty if its guard holds.
-    #[serde(rename = "fails")]
     pub failed_conditions: Vec<String>,
     /// Reason why it leads to no other state although its guard holds, as a predicate of the rule.
-    #[serde(rename = "why", skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
 
@@ -60,9 +57,9 @@ fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
-/// States reachable from the last state. For drain, spontaneous rules are excluded.
+/// States reachable from the last state. For quiescence, spontaneous rules are excluded.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
-pub struct RemainingStates {
+pub struct ReachableStates {
     /// Number of states, including the last one.
     pub states: u64,
     /// True if there may be more states; the exploration stopped at its limit.
@@ -118,7 +115,7 @@ pub fn explain(
         }
         Property::NoDeadlock => {}
         _ => {
-            explanation.remaining = Some(remaining_states(
+            explanation.reachable = Some(reachable_states(
                 model,
                 &program,
                 last,
@@ -314,12 +311,12 @@ fn first_enabled_rule(program: &Program, machine: &mut Machine) -> Option<(i32, 
 }
 
 /// Explores the states that are reachable from `state`.
-fn remaining_states(
+fn reachable_states(
     model: &Model,
     program: &Program,
     state: &[Number],
     spontaneous: bool,
-) -> RemainingStates {
+) -> ReachableStates {
     let view = View::whole(program, model.deadlock);
     let mut explorer = Explorer::new(program, &view);
     explorer.machine.frame[..state.len()].copy_from_slice(state);
@@ -336,7 +333,7 @@ fn remaining_states(
         });
         next += 1;
     }
-    RemainingStates {
+    ReachableStates {
         states: explorer.len() as u64,
         is_partial: (next as usize) < explorer.len(),
         rules,

@@ -33,11 +33,8 @@ pub struct Trace {
     pub fault: Option<String>,
     /// True if the replay checked that loops over scalarsets are independent of their order. Only such a trace can end
     /// at a loop whose iterations conflict.
-    #[serde(
-        default,
-        rename = "watched",
-        skip_serializing_if = "std::ops::Not::not"
-    )]
+    /// Earlier versions recorded it as `watched`.
+    #[serde(default, alias = "watched", skip_serializing_if = "std::ops::Not::not")]
     pub loops_checked: bool,
 }
 

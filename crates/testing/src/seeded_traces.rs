@@ -16,7 +16,7 @@ pub fn check_sound_trace(
     trace: &Trace,
     name: &str,
 ) -> Summary {
-    let judged = judge(protocol, home, &trace.sequence, trace.at_rest);
+    let judged = judge(protocol, home, &trace.sequence, trace.ends_quiescent);
     judged.unwrap_or_else(|rejection| {
         let last = rejection.step.min(trace.sequence.steps.len());
         let steps = &trace.sequence.steps[last.saturating_sub(12)..last];
@@ -59,7 +59,7 @@ pub fn count_rejected_faults(
         };
         let mut faulty = trace.sequence.clone();
         faulty.steps = steps;
-        match judge(protocol, home, &faulty, trace.at_rest) {
+        match judge(protocol, home, &faulty, trace.ends_quiescent) {
             Err(_) => rejected += 1,
             Ok(_) => {
                 panic!("{name}: seed {seed}: the judge accepts a trace with this fault: {fault}")

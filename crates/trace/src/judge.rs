@@ -69,7 +69,7 @@ pub fn judge(
     protocol: &Protocol,
     home: &Controller,
     sequence: &Sequence,
-    at_rest: bool,
+    ends_quiescent: bool,
 ) -> Result<Summary, Rejection> {
     let rejection_at = |step: usize| {
         move |reason| Rejection {
@@ -150,7 +150,7 @@ pub fn judge(
             .check_step_group()
             .map_err(rejection_at(checker.position.min(sequence.steps.len() - 1)))?;
     }
-    if at_rest {
+    if ends_quiescent {
         checker
             .check_quiescent()
             .map_err(rejection_at(sequence.steps.len()))?;

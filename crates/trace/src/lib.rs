@@ -28,7 +28,7 @@
 //! let msi = parse(include_str!("../../../protocols/msi.coh")).expect("the file has no errors");
 //! let Home::Controller(home) = &msi.home else { panic!("the home is a policy") };
 //! // A load that misses: a request, and the line without acknowledgements to wait for.
-//! let miss = r#"{"agents": ["cache", "directory"], "at_rest": true, "steps": [
+//! let miss = r#"{"agents": ["cache", "directory"], "ends_quiescent": true, "steps": [
 //!   {"agent": 0, "visible": false, "action": {"kind": "does", "what": "load"}},
 //!   {"agent": 0, "visible": false, "action": {"kind": "send", "message": "GetS", "to": 1, "flight": 0}},
 //!   {"agent": 0, "visible": false, "action": {"kind": "becomes", "state": "IS_D"}},
@@ -40,7 +40,7 @@
 //! ]}"#;
 //! let verdict = |text: &str| {
 //!     let trace = &traces(text).expect("the trace is JSON")[0];
-//!     judge(&msi, home, &trace.sequence, trace.at_rest)
+//!     judge(&msi, home, &trace.sequence, trace.ends_quiescent)
 //! };
 //! let summary = verdict(miss).expect("the trace conforms");
 //! assert_eq!((summary.rows, summary.messages), (3, 2));
@@ -63,7 +63,7 @@ pub struct Trace {
     /// Steps of the trace.
     pub sequence: Sequence,
     /// True if the trace claims to end in a quiescent state.
-    pub at_rest: bool,
+    pub ends_quiescent: bool,
 }
 
 impl Trace {
@@ -73,7 +73,7 @@ impl Trace {
     /// Never: its keys are strings.
     pub fn json(&self) -> Value {
         let mut value = serde_json::to_value(&self.sequence).expect("the keys are text");
-        value["at_rest"] = self.at_rest.into();
+        value["ends_quiescent"] = self.ends_quiescent.into();
         value
     }
 }
@@ -97,12 +97,18 @@ fn collect_traces(value: Value, traces: &mut Vec<Trace>) -> Result<(), String> {
         Value::Object(entries)
             if entries.contains_key("agents") && entries.contains_key("steps") =>
         {
-            let at_rest = entries.get("at_rest") == Some(&Value::Bool(true));
+            // Earlier versions wrote `at_rest`.
+            let ends_quiescent = ["ends_quiescent", "at_rest"]
+                .iter()
+                .any(|key| entries.get(*key) == Some(&Value::Bool(true)));
             let sequence = serde_json::from_value::<Sequence>(Value::Object(entries));
             let sequence = sequence.map_err(|error| format!("a trace cannot be read: {error}"))?;
             // A search that found no trace writes an empty one.
             if !sequence.agents.is_empty() {
-                traces.push(Trace { sequence, at_rest });
+                traces.push(Trace {
+                    sequence,
+                    ends_quiescent,
+                });
             }
             Ok(())
         }

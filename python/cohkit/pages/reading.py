@@ -124,7 +124,7 @@ _HINTS: dict[str, Any] = {
 _MARKS = {
     "check": {"outcome", "properties"},
     "reproduce": {"experiment", "published", "ours"},
-    "litmus": {"test", "ends"},
+    "litmus": {"test", "outcomes"},
     "table": {"agent", "rows"},
     "play": {"application", "platform"},
     "sim": {"workload", "platform"},

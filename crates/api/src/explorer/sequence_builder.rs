@@ -257,7 +257,7 @@ impl<'s> SequenceBuilder<'s> {
                 json!({
                     "agent": self.sequence.agents[agent],
                     "state": state,
-                    "may": permission.map(|permission| format!("{permission:?}").to_lowercase()),
+                    "permission": permission.map(|permission| format!("{permission:?}").to_lowercase()),
                     "current": remote.map(|remote| remote.copy),
                 })
             });

@@ -243,8 +243,8 @@ impl SimulatedTest<'_> {
                 let model = self.options.model;
                 ("violated", Some(format!("guarantee: {model}")))
             }
-            (None, ExitStatus::Success) => ("yes", None),
-            (None, ExitStatus::Violated) => ("no", None),
+            (None, ExitStatus::Success) => ("satisfied", None),
+            (None, ExitStatus::Violated) => ("not_satisfied", None),
             (None, _) => (
                 "undecided",
                 Some(
@@ -258,9 +258,9 @@ impl SimulatedTest<'_> {
         let ends = self.outcomes.ends.iter().map(|(end, (count, seed))| {
             json!({
                 "values": outcome_values(program, end),
-                "fulfils": program.holds(end),
+                "satisfies": program.holds(end),
                 "allowed": self.allowed.contains(end),
-                "seen": count,
+                "count": count,
                 "seed": seed,
             })
         });
@@ -273,13 +273,13 @@ impl SimulatedTest<'_> {
             "observation": observation(program, self.outcomes.ends.keys()),
             "outcome": outcome,
             "reason": reason,
-            "ends": ends.collect::<Vec<_>>(),
+            "outcomes": ends.collect::<Vec<_>>(),
             "allowed": self.allowed.len(),
             "runs": self.outcomes.runs,
             "seed": self.seed,
             "run": {
                 "file": self.file,
-                "again": self.reproduce_command(),
+                "reproduce_command": self.reproduce_command(),
                 "version": env!("CARGO_PKG_VERSION"),
             },
         });

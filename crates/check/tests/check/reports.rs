@@ -365,46 +365,46 @@ fn explanation_text(model: &Model, remarks: &[cohkit_engine::explain::Remark]) -
 fn deadlock_report_lists_failed_conditions() {
     expect![[r#"
         no deadlock: {
-          "waits": [],
+          "wait_for": [],
           "blocked": [
             {
               "rule": "0 takes left",
-              "fails": [
+              "failed_conditions": [
                 "fork[i] = 0"
               ]
             },
             {
               "rule": "1 takes left",
-              "fails": [
+              "failed_conditions": [
                 "fork[i] = 0"
               ]
             },
             {
               "rule": "0 takes right",
-              "fails": [
+              "failed_conditions": [
                 "fork[(i + 1) % 2] = 0"
               ]
             },
             {
               "rule": "1 takes right",
-              "fails": [
+              "failed_conditions": [
                 "fork[(i + 1) % 2] = 0"
               ]
             },
             {
               "rule": "0 puts both back",
-              "fails": [
+              "failed_conditions": [
                 "fork[(i + 1) % 2] = i + 1"
               ]
             },
             {
               "rule": "1 puts both back",
-              "fails": [
+              "failed_conditions": [
                 "fork[(i + 1) % 2] = i + 1"
               ]
             }
           ],
-          "still": null
+          "reachable": null
         }
     "#]]
     .assert_eq(&explanation_text(&dining(2), &[]));
@@ -522,9 +522,9 @@ fn unmet_covers_are_all_named() {
 fn livelock_report_lists_enabled_rules() {
     expect![[r#"
         every request can still complete: {
-          "waits": [],
+          "wait_for": [],
           "blocked": [],
-          "still": {
+          "reachable": {
             "states": 1,
             "more": false,
             "rules": []
@@ -537,9 +537,9 @@ fn livelock_report_lists_enabled_rules() {
     ));
     expect![[r#"
         every request can still complete: {
-          "waits": [],
+          "wait_for": [],
           "blocked": [],
-          "still": {
+          "reachable": {
             "states": 2,
             "more": false,
             "rules": [
@@ -579,12 +579,12 @@ fn protocol_deadlock_report_shows_the_wait_for_chain() {
     let system = modelled(&protocol, &silent_home, 2, 2, &size).unwrap();
     expect![[r#"
         every request can still complete: {
-          "waits": [
+          "wait_for": [
             "cache 0 in IS_D waits for Data from the directory or another cache on channel response, line 0",
             "GetS from cache 0 waits in channel request for directory, which is in M owner=cache 1, line 0"
           ],
           "blocked": [],
-          "still": {
+          "reachable": {
             "states": 1,
             "more": false,
             "rules": []

@@ -44,7 +44,7 @@ fn random_path(model: &Model, graph: &Graph, steps: usize, seed: u64) -> Trace {
     let trace = replay(model, 0, &rules).expect("replayable path of the model");
     Trace {
         sequence: trace.sequence,
-        at_rest: false,
+        ends_quiescent: false,
     }
 }
 

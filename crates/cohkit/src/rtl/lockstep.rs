@@ -244,8 +244,13 @@ fn write_traces(setup: &Setup, run: Run, file: &Path) -> Result<(), Failure> {
     let traces = sequences
         .into_iter()
         .filter(|sequence| !sequence.steps.is_empty());
-    let at_rest = true;
-    let traces = traces.map(|sequence| Trace { sequence, at_rest }.json());
+    let traces = traces.map(|sequence| {
+        Trace {
+            sequence,
+            ends_quiescent: true,
+        }
+        .json()
+    });
     let value: serde_json::Value = traces.collect();
     files::write(file, &format!("{value:#}\n"))
 }

@@ -30,14 +30,14 @@ fn doctor_output(path: &OsStr) -> (String, Vec<Value>) {
     assert!(tools.len() > 14, "{report}");
     for tool in &tools {
         let name = tool["name"].as_str().expect("a JSON string");
-        let is_available = tool["run"]["there"] == true;
+        let is_available = tool["run"]["available"] == true;
         let availability = if is_available { "yes" } else { "no" };
         let row_start = format!("{name:13}  {availability:5}  ");
         assert!(
             table.lines().any(|line| line.starts_with(&row_start)),
             "{row_start} in\n{table}"
         );
-        assert_eq!(is_available, tool["run"]["why"].is_null(), "{tool}");
+        assert_eq!(is_available, tool["run"]["problem"].is_null(), "{tool}");
     }
     (table, tools)
 }
@@ -45,7 +45,7 @@ fn doctor_output(path: &OsStr) -> (String, Vec<Value>) {
 fn problem<'a>(tools: &'a [Value], name: &str) -> &'a str {
     let tool = tools.iter().find(|tool| tool["name"] == name);
     let tool = tool.unwrap_or_else(|| panic!("there is no {name}"));
-    tool["run"]["why"].as_str().unwrap_or_default()
+    tool["run"]["problem"].as_str().unwrap_or_default()
 }
 
 fn write_program(folder: &Path, name: &str, lines: &str) {
@@ -87,8 +87,8 @@ fn install_all_tools(folder: &Path, tools: &[Value]) {
 fn doctor_names_the_package_of_each_missing_tool() {
     let (table, tools) = doctor_output(OsStr::new("/nonexistent"));
     for tool in &tools {
-        assert_eq!(tool["run"]["there"], false, "{tool}");
-        assert!(tool["brought_by"].as_str() > Some(""), "{tool}");
+        assert_eq!(tool["run"]["available"], false, "{tool}");
+        assert!(tool["packages"].as_str() > Some(""), "{tool}");
         assert!(tool["enables"].as_str() > Some(""), "{tool}");
     }
     assert_eq!(
@@ -110,7 +110,7 @@ fn doctor_names_the_package_of_each_missing_tool() {
     let table = text(&output.stdout);
     assert_eq!(table.lines().count(), tools.len() + 1, "{table}");
     assert!(
-        table.starts_with("brought_by,enables,modules,name,programs,what\n"),
+        table.starts_with("description,enables,modules,name,packages,programs\n"),
         "{table}"
     );
 }
@@ -122,7 +122,7 @@ fn doctor_lists_versions_of_installed_tools() {
     install_all_tools(folder.path(), &tools);
     let (table, tools) = doctor_output(folder.path().as_os_str());
     for tool in &tools {
-        assert_eq!(tool["run"]["there"], true, "{tool}");
+        assert_eq!(tool["run"]["available"], true, "{tool}");
         let counts = ["programs", "modules"].map(|key| tool[key].as_array().map_or(0, Vec::len));
         let own_version = usize::from(tool["name"] == "python");
         let versions = tool["run"]["versions"].as_object().expect("by name");

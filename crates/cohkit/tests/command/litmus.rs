@@ -168,11 +168,11 @@ fn simulated_runs_never_verify() {
         (&entries[0]["outcome"], &entries[0]["reason"]),
         (&"undecided".into(), &"not_seen".into())
     );
-    let outcomes = entries[0]["ends"].as_array().expect("a JSON list");
+    let outcomes = entries[0]["outcomes"].as_array().expect("a JSON list");
     assert_eq!(
         outcomes
             .iter()
-            .filter_map(|outcome| outcome["seen"].as_u64())
+            .filter_map(|outcome| outcome["count"].as_u64())
             .sum::<u64>(),
         200
     );
@@ -203,12 +203,12 @@ fn litmus_json_lists_allowed_and_observed_outcomes() {
     let test = &entries[0];
     assert_eq!(
         (&test["outcome"], &test["observation"]),
-        (&"yes".into(), &"never".into())
+        (&"satisfied".into(), &"never".into())
     );
-    assert_eq!(test["ends"].as_array().map(Vec::len), Some(3));
+    assert_eq!(test["outcomes"].as_array().map(Vec::len), Some(3));
     assert_eq!(test["allowed"], 3);
-    assert_eq!(test["ends"][0]["values"]["1:X0"], 0);
-    assert!(test["ends"]
+    assert_eq!(test["outcomes"][0]["values"]["1:X0"], 0);
+    assert!(test["outcomes"]
         .as_array()
         .is_some_and(|outcomes| outcomes.iter().all(|outcome| outcome["allowed"] == true)));
 }
@@ -317,7 +317,7 @@ fn chart_shows_the_shortest_path_to_the_deciding_outcome() {
         .rfind(|step| step["agent"] == 1 && step["action"]["what"].is_string());
     assert_eq!(last.expect("P1 acts")["action"]["what"], "finds x = 0");
     assert_eq!(entries[0]["steps"], 14);
-    // No outcome decides: none is forbidden, and none fulfils the condition.
+    // No outcome decides: none is forbidden, and none satisfies the condition.
     let (code, stdout, _) = litmus(&["CoWW", "--protocol", mp, "--chart", "--json"]);
     assert_eq!(code, Some(1));
     let entries: Value = serde_json::from_str(&stdout).expect("the text is JSON");

@@ -435,7 +435,7 @@ fn incomplete_request_is_explained() {
     .assert_eq(&format!("the end:\n{explanation_text}"));
     let (_, json, _) = run_in(folder.path(), &[&arguments[..], &["--json"]].concat());
     let explanation = &entry(&json)["counterexample"]["explanation"];
-    let waits = explanation["waits"].as_array().expect("a JSON list");
+    let waits = explanation["wait_for"].as_array().expect("a JSON list");
     for wait in waits {
         assert!(
             explanation_text.contains(wait.as_str().expect("a JSON string")),
@@ -490,7 +490,7 @@ fn murphi_models_are_reported_on_alike() {
     assert_eq!(path, Some(steps + 1));
     let blocked = verdict["counterexample"]["explanation"]["blocked"].as_array();
     let blocked = blocked.expect("a JSON list");
-    let failed_conditions = |rule: &Value| rule["fails"].as_array().map(Vec::len);
+    let failed_conditions = |rule: &Value| rule["failed_conditions"].as_array().map(Vec::len);
     assert!(!blocked.is_empty());
     assert!(
         blocked.iter().all(|rule| failed_conditions(rule) > Some(0)),

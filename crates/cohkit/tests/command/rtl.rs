@@ -145,7 +145,7 @@ fn yosys_beside_the_command_is_found() {
     let yosys = tools
         .find(|tool| tool["name"] == "yosys")
         .expect("the text is found");
-    assert_eq!(yosys["run"]["there"], true, "{yosys}");
+    assert_eq!(yosys["run"]["available"], true, "{yosys}");
 }
 
 #[test]

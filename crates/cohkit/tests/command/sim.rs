@@ -719,7 +719,7 @@ fn combined_machines_run_both_directions() {
         let trace_check = trace_check.expect("the command starts");
         let printed = crate::text(&trace_check.stdout);
         assert!(
-            printed.starts_with("trace 1: in order: "),
+            printed.starts_with("trace 1: accepted: "),
             "{line}: {printed}"
         );
     }

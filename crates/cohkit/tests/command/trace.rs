@@ -43,18 +43,18 @@ fn counterexamples_are_judged_and_invalid_traces_rejected() {
 
     // Unknown agents and receivers in a trace are no reason to abort.
     write(
-        r#"{"agents": ["cache 0", "cache 1", "directory"], "at_rest": true, "steps": [
+        r#"{"agents": ["cache 0", "cache 1", "directory"], "ends_quiescent": true, "steps": [
             {"agent": 0, "visible": false, "action": {"kind": "does", "what": "load"}},
             {"agent": 0, "visible": false, "action": {"kind": "send", "message": "GetS", "to": 99, "flight": 0}},
             {"agent": 98, "visible": false, "action": {"kind": "becomes", "state": "M"}}]}"#,
     );
     let (code, stdout, errors) = trace(&file, &MSI);
     assert_eq!(code, Some(1), "{errors}");
-    assert!(stdout.contains("refused at step 2 of 3"), "{stdout}");
+    assert!(stdout.contains("rejected at step 2 of 3"), "{stdout}");
     let (code, stdout, _) = trace(&file, &[&MSI[..], &["--json"]].concat());
     let entries: Value = serde_json::from_str(&stdout).expect("the text is JSON");
     assert_eq!(code, Some(1));
-    assert_eq!(entries[0]["outcome"], "refused");
+    assert_eq!(entries[0]["outcome"], "rejected");
     assert_eq!(entries[0]["step"], 2);
 }
 
@@ -72,7 +72,7 @@ fn trace_with_another_number_of_homes_is_rejected() {
     let output = run.output().expect("the command starts");
     assert!(output.status.success(), "{}", text(&output.stderr));
     for (homes, expected) in [
-        ("2", Ok("trace 1: in order: ")),
+        ("2", Ok("trace 1: accepted: ")),
         ("1", Err("1 home")),
         ("3", Err("3 homes")),
     ] {

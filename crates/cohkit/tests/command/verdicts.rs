@@ -297,7 +297,10 @@ fn incomplete_requests_are_described() {
         .arg(&file)
         .output()
         .expect("the command starts");
-    assert_eq!(without_run(&output)[0]["counterexample"]["kind"], "drain");
+    assert_eq!(
+        without_run(&output)[0]["counterexample"]["kind"],
+        "quiescence"
+    );
 }
 
 #[test]

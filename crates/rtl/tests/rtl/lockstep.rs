@@ -304,8 +304,11 @@ fn trace_check_accepts_runs_and_rejects_faults() {
         let run = Run::new(seed, 2000);
         let sequences = built.setup().traces(run).expect("run without mismatch");
         for sequence in sequences.into_iter().take(8) {
-            let at_rest = true;
-            let (trace, description) = (Trace { sequence, at_rest }, format!("seed {seed}"));
+            let description = format!("seed {seed}");
+            let trace = Trace {
+                sequence,
+                ends_quiescent: true,
+            };
             let summary = seeded_traces::check_sound_trace(protocol, home, &trace, &description);
             (rows, values) = (rows + summary.rows, values + summary.values);
             refused += seeded_traces::count_rejected_faults(

@@ -43,7 +43,7 @@ fn trace_check_accepts_simulations_and_rejects_faults() {
                 .unwrap_or_else(|failure| panic!("{label}: {failure}"));
             let trace = Trace {
                 sequence,
-                at_rest: true,
+                ends_quiescent: true,
             };
             let summary = seeded_traces::check_sound_trace(&protocol, &setup.home, &trace, &label);
             (rows, values) = (rows + summary.rows, values + summary.values);
@@ -92,7 +92,7 @@ fn lineless_state_is_traced_over_all_lines() {
             assert!(lines.len() > setup.workload.lines as usize / 2, "{label}");
             let trace = Trace {
                 sequence,
-                at_rest: true,
+                ends_quiescent: true,
             };
             rows += seeded_traces::check_sound_trace(&protocol, &setup.home, &trace, &label).rows;
             refused += seeded_traces::count_rejected_faults(
@@ -124,7 +124,7 @@ fn stale_copy_words_are_compared_with_their_source() {
             trace(&setup, Side::Device, 0).unwrap_or_else(|failure| panic!("{label}: {failure}"));
         let mut trace = Trace {
             sequence,
-            at_rest: true,
+            ends_quiescent: true,
         };
         values += seeded_traces::check_sound_trace(&protocol, &setup.home, &trace, &label).values;
         // A changed value of a read is rejected.

@@ -76,7 +76,7 @@ function counterexample(entry, example) {
     trace ? `. The path to it takes ${countText(trace.steps.length, "step")} of the model.` : "")];
   for (const sequence of example.sequences || []) elements.push(player(sequence, initialOf(entry)));
   elements.push(...sentences("Steps", example.steps));
-  if (example.explanation) elements.push(...sentences("Wait-for relations", example.explanation.waits));
+  if (example.explanation) elements.push(...sentences("Wait-for relations", example.explanation.wait_for));
   if (trace) {
     // Show the rules if there is no chart.
     elements.push(element("details", { open: !example.sequences?.length }, element("summary", {}, `Trace of the model: ${countText(trace.steps.length, "rule")}`),

@@ -6,37 +6,37 @@ async function fetchJson(address) {
   return answer.json();
 }
 
-const pathAddress = (way) => `#/explore/${way.join(",")}`;
+const pathAddress = (path) => `#/explore/${path.join(",")}`;
 
 function explorePage(part, [text = ""]) {
   const container = element("div", { "aria-busy": "true" }, element("p", { class: "faint" }, "\u2026"));
-  const way = text.split(",").filter(Boolean).map(Number);
-  fetchJson(`view?way=${way.join(",")}`).then((view) => { container.replaceChildren(...explorerView(view)); fit(); })
+  const path = text.split(",").filter(Boolean).map(Number);
+  fetchJson(`view?path=${path.join(",")}`).then((view) => { container.replaceChildren(...explorerView(view)); fit(); })
     .catch((error) => container.replaceChildren(element("p", { class: "violated", role: "alert" }, error.message), element("p", {}, element("a", { href: pathAddress([]) }, "To the start"))))
     .finally(() => container.removeAttribute("aria-busy"));
   return [container];
 }
 
 function explorerView(view) {
-  const { way, next } = view;
+  const { path, next } = view;
   const go = (to) => { window.location.hash = pathAddress(to); };
   const answer = element("p", { "aria-live": "polite" });
-  const undo = element("button", { type: "button", disabled: way.length === 0, click: () => go(way.slice(0, -1)), title: "Backspace" }, "Undo");
-  const start = element("button", { type: "button", disabled: way.length === 0, click: () => go([]) }, "Start over");
+  const undo = element("button", { type: "button", disabled: path.length === 0, click: () => go(path.slice(0, -1)), title: "Backspace" }, "Undo");
+  const start = element("button", { type: "button", disabled: path.length === 0, click: () => go([]) }, "Start over");
   const search = element("button", { type: "button", click: () => find(search, answer, go) }, "Jump to the nearest violation");
   const items = next.map((choice, index) =>
-    element("li", {}, element("button", { type: "button", class: `choice${choice.wrong ? " violated" : ""}`, click: () => go([...way, index]), title: choice.wrong || "" },
-      choice.words, choice.wrong ? ` \u2014 ${choice.wrong}` : "")));
+    element("li", {}, element("button", { type: "button", class: `choice${choice.wrong ? " violated" : ""}`, click: () => go([...path, index]), title: choice.wrong || "" },
+      choice.text, choice.wrong ? ` \u2014 ${choice.wrong}` : "")));
   const state = view.broken ? element("p", { class: "said violated", role: "alert" }, view.broken)
-    : element("p", { class: "said" }, next.length ? `${countText(next.length, "possible step")}` : "No step is possible", view.at_rest ? "; the system is quiescent." : ".");
+    : element("p", { class: "said" }, next.length ? `${countText(next.length, "possible step")}` : "No step is possible", view.quiescent ? "; the system is quiescent." : ".");
   return [
     element("h2", {}, view.system), element("div", { class: "bar" }, undo, start, search), answer, state,
     element("div", { class: "hands" },
       element("section", { "aria-label": "possible next steps" }, element("h3", {}, "Next"), items.length ? element("ol", { class: "choices" }, items) : element("p", { class: "faint" }, "No further step is possible; use Undo.")),
       element("section", { "aria-label": "current state of the system" }, element("h3", {}, "Now"), ...view.lines.map((line, index) => lineTable(line, view.lines.length > 1 ? `line ${index}` : "")),
-        element("h3", {}, "In flight"), view.under_way.length ? element("ul", { class: "mono under-way" }, view.under_way.map((message) => element("li", {}, message))) : element("p", { class: "faint" }, "No message."),
-        element("details", {}, element("summary", {}, `The path here: ${countText(way.length, "step")}`),
-          element("ol", { class: "way" }, view.taken.map((words, index) => element("li", {}, element("a", { href: pathAddress(way.slice(0, index + 1)) }, words))))))),
+        element("h3", {}, "In flight"), view.in_flight.length ? element("ul", { class: "mono under-way" }, view.in_flight.map((message) => element("li", {}, message))) : element("p", { class: "faint" }, "No message."),
+        element("details", {}, element("summary", {}, `The path here: ${countText(path.length, "step")}`),
+          element("ol", { class: "way" }, view.taken.map((words, index) => element("li", {}, element("a", { href: pathAddress(path.slice(0, index + 1)) }, words))))))),
     element("h3", {}, "Executed steps"),
     view.sequence.steps.length ? player(view.sequence, () => null) : element("p", { class: "faint" }, "Nothing yet."),
   ];
@@ -44,7 +44,7 @@ function explorerView(view) {
 
 function lineTable(line, name) {
   const agents = line.agents.map((agent) => element("tr", {}, element("td", {}, agent.agent), element("td", { class: "mono" }, agent.state),
-    element("td", { class: "faint" }, agent.may === null ? "" : agent.may === "none" ? "no permission" : `may ${agent.may}${agent.current ? "" : ", old"}`)));
+    element("td", { class: "faint" }, agent.permission === null ? "" : agent.permission === "none" ? "no permission" : `may ${agent.permission}${agent.current ? "" : ", old"}`)));
   const memory = [line.memory_current ? "current" : "old", line.operation, line.lock ? `lock ${line.lock}` : null].filter(Boolean).join("; ");
   return element("table", { class: "now" }, element("caption", { class: "faint" }, name), element("tbody", {}, agents,
     element("tr", {}, element("td", {}, "memory"), element("td", { class: "mono" }, memory), element("td", {}))));
@@ -54,9 +54,9 @@ function find(button, answer, go) {
   button.disabled = true;
   answer.textContent = "Searching\u2026";
   fetchJson("wrong").then((result) => {
-    if (result.way !== null) return go(result.way);
-    answer.textContent = result.all ? `No violation in ${countText(result.looked, "state")}.`
-      : `No violation in the nearest ${countText(result.looked, "state")}; \`cohkit check\` explores all.`;
+    if (result.path !== null) return go(result.path);
+    answer.textContent = result.all ? `No violation in ${countText(result.explored_states, "state")}.`
+      : `No violation in the nearest ${countText(result.explored_states, "state")}; \`cohkit check\` explores all.`;
     return null;
   }).catch((error) => { answer.textContent = error.message; }).finally(() => { button.disabled = false; });
 }
@@ -64,6 +64,6 @@ function find(button, answer, go) {
 document.addEventListener("keydown", (event) => {
   const typing = ["INPUT", "SELECT", "TEXTAREA"].includes(event.target.tagName);
   if (event.key !== "Backspace" || typing || !window.location.hash.startsWith("#/explore/")) return;
-  const way = window.location.hash.slice("#/explore/".length).split(",").filter(Boolean);
-  if (way.length) window.location.hash = pathAddress(way.slice(0, -1));
+  const path = window.location.hash.slice("#/explore/".length).split(",").filter(Boolean);
+  if (path.length) window.location.hash = pathAddress(path.slice(0, -1));
 });

@@ -151,20 +151,20 @@ function observation(test) {
 
 function litmusTable(places) {
   const rows = places.map(({ entry, place }) => [element("a", { href: place }, entry.test), element("span", {}, observation(entry)), entry.condition.replaceAll("_", " "), entry.protocol ?? "",
-    entry.cores.replaceAll("_", " "), entry.model, entry.ends.length]);
+    entry.cores.replaceAll("_", " "), entry.model, entry.outcomes.length]);
   return plainTable(...withoutEmpty(["test", "observed", "condition", "protocol", "cores", "model", "outcomes"], rows), { label: "litmus tests" });
 }
 
 function litmusPage(part, [number = ""]) {
   const test = part.entries[part.entries.length === 1 ? 0 : Number(number)];
   if (!test || (number === "" && part.entries.length > 1)) return [element("h2", {}, part.title), litmusTable(placesOf(part)), runTable([part])];
-  const names = [...new Set(test.ends.flatMap((end) => Object.keys(end.values)))];
+  const names = [...new Set(test.outcomes.flatMap((outcome) => Object.keys(outcome.values)))];
   return [
     element("h2", {}, test.test, " ", observation(test)),
     part.entries.length > 1 ? element("p", {}, element("a", { href: `#/${part.id}` }, part.title)) : null,
     ...(test.sequence ? [player(test.sequence, () => null)] : []),
-    element("h3", {}, countText(test.ends.length, "outcome")),
-    plainTable([...names, "satisfies the condition", "allowed"], test.ends.map((end) => [...names.map((name) => end.values[name] ?? null), end.fulfils, end.allowed])),
+    element("h3", {}, countText(test.outcomes.length, "outcome")),
+    plainTable([...names, "satisfies the condition", "allowed"], test.outcomes.map((outcome) => [...names.map((name) => outcome.values[name] ?? null), outcome.satisfies, outcome.allowed])),
     runTable([part]),
   ];
 }
