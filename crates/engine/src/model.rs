@@ -84,7 +84,7 @@ pub struct Model {
     pub trace_renderer: Option<&'static dyn TraceRenderer>,
     /// Ranges that name interchangeable things, if any.
     pub interchangeable: Option<SymmetricType>,
-    /// Whether expressions or statements are nested so deeply that recursion over them needs a large stack.
+    /// True if expressions or statements are nested so deeply that recursion over them needs a large stack.
     pub deeply_nested: bool,
 }
 

@@ -33,7 +33,7 @@ pub(super) struct Parser<'t, 's> {
     sink: &'s mut Sink,
     depth: u32,
     max_depth: u32,
-    /// Whether the text exceeds `max_depth`.
+    /// True if the text exceeds `max_depth`.
     pub is_too_deep: bool,
 }
 
