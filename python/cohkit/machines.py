@@ -86,7 +86,7 @@ class Machine:
 
     def __getitem__(self, name: str) -> Quantity | int:
         """Return the value of a quantity: with its unit, or as an integer for counts."""
-        quantity = self._quantities.get(name)
+        quantity = self._quantities.get(_cohkit.current_name(name))
         if quantity is None:
             names = ", ".join(sorted(self._quantities))
             raise InputError(

@@ -17,7 +17,7 @@ use cohkit_sim::components::traffic::{Pattern, Workload};
 use cohkit_sim::explain;
 use cohkit_sim::levels::Levels;
 use cohkit_sim::oracle::Level;
-use cohkit_sim::platform::{text, Cores, Platform};
+use cohkit_sim::platform::{current_name, text, Cores, Platform};
 use cohkit_sim::simulation::{
     self, draw_while, explain_while, run_while, HostSpace, LowerLevelSetup, RunError, Setup,
 };
@@ -104,7 +104,7 @@ pub fn set_each(
         let setting_error =
             |reason| StartError::plain(format!("the setting `{setting}`: {reason}"));
         set(name, value).map_err(setting_error)?;
-        if let Some(previous_value) = previous_values.insert(name, value) {
+        if let Some(previous_value) = previous_values.insert(current_name(name), value) {
             return Err(setting_error(format!(
                 "`{name}` is set to {previous_value} already"
             )));

@@ -4,7 +4,7 @@
 use cohkit_base::words::did_you_mean;
 use cohkit_riscv::{Page, PageSize, Pages};
 use cohkit_sim::platform::text::{self, Kind, PlatformError};
-use cohkit_sim::platform::{Dram, Memory};
+use cohkit_sim::platform::{current_name, Dram, Memory};
 use cohkit_units::{self as units, Quantity, Unit};
 
 /// The machine that ships: Enzian with four near-memory cores.
@@ -148,6 +148,7 @@ impl Platform {
     /// # Errors
     /// The name is unknown, or the value is malformed or not allowed.
     pub fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
+        let name = &*current_name(name);
         let Some(row) = ROWS.iter().find(|row| row.name == name) else {
             let names: Vec<&str> = ROWS.iter().map(|row| row.name).collect();
             return Err(format!(

@@ -49,7 +49,7 @@ pub(crate) fn check(layer: &platform::Layer) -> Result<(), String> {
     }
     match can_fail && degraded_lanes > all_lanes {
         true => Err(format!(
-            "a link of {} cannot come up with {degraded_lanes}: `link.lanes_left` must be 1 to {all_lanes}",
+            "a link of {} cannot come up with {degraded_lanes}: `link.degraded_lanes` must be 1 to {all_lanes}",
             counted(all_lanes, "lane")
         )),
         false => Ok(()),

@@ -3,6 +3,7 @@
 //! A [`Platform`] is plain data, so any front end can fill or override it. One [`table`] lists every quantity by name.
 //! [`text`] reads platforms from TOML. The platforms that ship with the simulator are such files, too.
 
+mod former_names;
 mod shipped;
 mod table;
 pub mod text;
@@ -13,7 +14,9 @@ use cohkit_base::words::did_you_mean;
 use cohkit_protocol::protocol::Protocol;
 use cohkit_protocol::remotes::Remotes;
 use cohkit_units::{self as units, Quantity, Unit};
+use std::borrow::Cow;
 
+pub use former_names::{current_name, FORMER_NAMES};
 pub use table::{Row, TABLE};
 pub use translation::Translation;
 
@@ -453,7 +456,7 @@ pub struct Platform {
     pub name: String,
     /// Name of the shipped protocol that the machine runs by default, if its file names one.
     pub protocol: Option<String>,
-    /// Warnings about quantities set outside their plausible ranges, one sentence each.
+    /// Warnings about quantities with former names, or set outside their plausible ranges, one sentence each.
     pub implausible: Vec<String>,
     /// Number of caching agents of the first kind, 1 to [`Platform::MAX_AGENTS`].
     pub remotes: u16,
@@ -505,6 +508,12 @@ impl Platform {
     /// # Errors
     /// A sentence: the name is unknown, with the known names, or the value is invalid.
     pub fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
+        let current = current_name(name);
+        if let Cow::Owned(current) = &current {
+            let warning = former_names::former_name_warning(name, current);
+            self.implausible.push(warning);
+        }
+        let name = &*current;
         if let (Some(name), Some(below)) = (name.strip_prefix(BELOW), &mut self.below) {
             return match is_machine_wide(name) {
                 true => Err(format!(
@@ -541,11 +550,11 @@ impl Platform {
                     let remotes = parse_count(0, Platform::MAX_AGENTS.into())? as u16;
                     self.agents_of_kind_mut(kind).remotes = remotes;
                 }
-                None if name == "translation.used" => {
+                None if name == "translation.enabled" => {
                     self.cache.translation.get_or_insert_default();
                     return self.set_quantity(name, value);
                 }
-                Some((kind, "translation.used"))
+                Some((kind, "translation.enabled"))
                     if self.agents.iter().any(|agents| agents.kind == kind) =>
                 {
                     self.agents_of_kind_mut(kind)

@@ -1,7 +1,7 @@
 //! The table of all machine quantities: name, unit, limits, and location in a platform.
 
+use super::{current_name, Memory, Platform, Translation, Uplink, AGENTS};
 use super::{Agents, Bram, Bus, Cache, Cores, Dram, Framing, Home, Hosts, Layer, Link};
-use super::{Memory, Platform, Translation, Uplink, AGENTS};
 use crate::kernel::{NANOSECOND, SECOND};
 use cohkit_link::Lanes;
 use cohkit_units::Unit::{Bytes, BytesPerSecond, Count, Picoseconds};
@@ -48,8 +48,9 @@ enum Place {
 }
 
 impl Row {
-    /// Returns the row of a name.
+    /// Returns the row of a name or a former name.
     pub fn named(name: &str) -> Option<&'static Row> {
+        let name = current_name(name);
         TABLE.iter().find(|row| row.name == name)
     }
 
@@ -186,20 +187,20 @@ pub const TABLE: &[Row] = &[
     row("cache.request", Picoseconds, TIME, Place::Cache(|c| &mut c.request)),
     row("cache.hit", Picoseconds, TIME, Place::Cache(|c| &mut c.hit)),
     row("cache.fill", Picoseconds, TIME, Place::Cache(|c| &mut c.fill)),
-    row("translation.used", Count, BOOLEAN, Place::Translation(|t| &mut t.used)),
-    row("translation.page", Bytes, (4 << 10, 1 << 30), Place::Translation(|t| &mut t.page)).with_power_of_two(),
-    row("translation.entries", Count, (1, 1 << 20), Place::Translation(|t| &mut t.entries)),
-    row("translation.hit", Picoseconds, TIME, Place::Translation(|t| &mut t.hit)),
-    row("translation.outstanding", Count, (1, 4096), Place::Translation(|t| &mut t.outstanding)),
-    row("translation.way", Picoseconds, TIME, Place::Translation(|t| &mut t.way)),
+    row("translation.enabled", Count, BOOLEAN, Place::Translation(|t| &mut t.used)),
+    row("translation.page_size", Bytes, (4 << 10, 1 << 30), Place::Translation(|t| &mut t.page)).with_power_of_two(),
+    row("translation.atc_entries", Count, (1, 1 << 20), Place::Translation(|t| &mut t.entries)),
+    row("translation.atc_hit_latency", Picoseconds, TIME, Place::Translation(|t| &mut t.hit)),
+    row("translation.max_outstanding", Count, (1, 4096), Place::Translation(|t| &mut t.outstanding)),
+    row("translation.ats_latency", Picoseconds, TIME, Place::Translation(|t| &mut t.way)),
     row("translation.jitter", Picoseconds, TIME, Place::Translation(|t| &mut t.jitter)),
-    row("translation.host_entries", Count, (1, 1 << 20), Place::Translation(|t| &mut t.host_entries)),
-    row("translation.lookup", Picoseconds, TIME, Place::Translation(|t| &mut t.lookup)),
+    row("translation.iommu_tlb_entries", Count, (1, 1 << 20), Place::Translation(|t| &mut t.host_entries)),
+    row("translation.iommu_tlb_latency", Picoseconds, TIME, Place::Translation(|t| &mut t.lookup)),
     row("translation.levels", Count, (1, 8), Place::Translation(|t| &mut t.levels)),
-    row("translation.unmap", Picoseconds, TIME, Place::Translation(|t| &mut t.unmap)),
-    row("translation.read_only", Count, (0, 1 << 20), Place::Translation(|t| &mut t.read_only)),
-    row("translation.absent", Count, (0, 1 << 20), Place::Translation(|t| &mut t.absent)),
-    row("link.links", Count, (1, 64), Place::Link(|l| &mut l.links)),
+    row("translation.invalidation_interval", Picoseconds, TIME, Place::Translation(|t| &mut t.unmap)),
+    row("translation.read_only_one_in", Count, (0, 1 << 20), Place::Translation(|t| &mut t.read_only)),
+    row("translation.absent_one_in", Count, (0, 1 << 20), Place::Translation(|t| &mut t.absent)),
+    row("link.count", Count, (1, 64), Place::Link(|l| &mut l.links)),
     row("link.bandwidth", BytesPerSecond, RATE, Place::Link(|l| &mut l.bandwidth)),
     row("link.latency", Picoseconds, TIME, Place::Link(|l| &mut l.latency)),
     row("link.header_bytes", Bytes, HEADER, Place::Link(|l| &mut l.header_bytes)),
@@ -207,12 +208,12 @@ pub const TABLE: &[Row] = &[
     row("link.jitter", Picoseconds, TIME, Place::Link(|l| &mut l.jitter)),
     row("link.lanes", Count, (1, Lanes::MAX_LANES as u64), Place::Layer(|l| &mut l.lanes)),
     row("link.lane_rate", BytesPerSecond, RATE, Place::Layer(|l| &mut l.lane_rate)),
-    row("link.errors", Count, (0, 1_000_000_000_000), Place::Layer(|l| &mut l.errors)),
-    row("link.faults", Picoseconds, TIME, Place::Layer(|l| &mut l.faults)),
-    row("link.down", Picoseconds, TIME, Place::Layer(|l| &mut l.down)),
-    row("link.lanes_left", Count, (1, Lanes::MAX_LANES as u64), Place::Layer(|l| &mut l.lanes_left)),
-    row("link.join", Picoseconds, TIME, Place::Layer(|l| &mut l.join)),
-    row("link.join_back", Picoseconds, TIME, Place::Layer(|l| &mut l.join_back)),
+    row("link.bit_errors_per_1e15", Count, (0, 1_000_000_000_000), Place::Layer(|l| &mut l.errors)),
+    row("link.mean_uptime", Picoseconds, TIME, Place::Layer(|l| &mut l.faults)),
+    row("link.retrain_time", Picoseconds, TIME, Place::Layer(|l| &mut l.down)),
+    row("link.degraded_lanes", Count, (1, Lanes::MAX_LANES as u64), Place::Layer(|l| &mut l.lanes_left)),
+    row("link.merge_latency", Picoseconds, TIME, Place::Layer(|l| &mut l.join)),
+    row("link.merge_latency_back", Picoseconds, TIME, Place::Layer(|l| &mut l.join_back)),
     row("home.slices", Count, (1, 64), Place::Home(|h| &mut h.slices)).with_power_of_two(),
     row("home.units", Count, (1, 1024), Place::Home(|h| &mut h.units)).with_power_of_two(),
     row("home.occupancy", Picoseconds, TIME, Place::Home(|h| &mut h.occupancy)),
@@ -227,7 +228,7 @@ pub const TABLE: &[Row] = &[
     row("home.count", Count, AGENT_COUNT, Place::Extra(|h| &mut h.count)).with_power_of_two(),
     row("home.reads", Count, (1, 64), Place::Extra(|h| &mut h.reads)),
     row("home.writes", Count, (1, 64), Place::Extra(|h| &mut h.writes)),
-    row("device.issue", Picoseconds, TIME, Place::Extra(|h| &mut h.issue)),
+    row("device.issue_interval", Picoseconds, TIME, Place::Extra(|h| &mut h.issue)),
     // With a progress timeout of 0, every run would fail immediately.
     row("patience", Picoseconds, (NANOSECOND, SECOND), Place::Patience),
     row("dram.channels", Count, (1, 64), Place::Dram(|d| &mut d.channels)).with_power_of_two(),
@@ -246,15 +247,15 @@ pub const TABLE: &[Row] = &[
     row("hosts.count", Count, AGENT_COUNT, Place::Hosts(|h| &mut h.count)).with_power_of_two(),
     row("hosts.columns", Count, (1, 64), Place::Hosts(|h| &mut h.columns)),
     row("hosts.rows", Count, (1, 64), Place::Hosts(|h| &mut h.rows)),
-    row("hosts.hop", Picoseconds, TIME, Place::Hosts(|h| &mut h.hop)),
-    row("hosts.flit", Bytes, (1, 4096), Place::Hosts(|h| &mut h.flit)),
-    row("hosts.flit_time", Picoseconds, TIME, Place::Hosts(|h| &mut h.flit_time)),
+    row("hosts.hop_latency", Picoseconds, TIME, Place::Hosts(|h| &mut h.hop)),
+    row("hosts.flit_bytes", Bytes, (1, 4096), Place::Hosts(|h| &mut h.flit)),
+    row("hosts.flit_interval", Picoseconds, TIME, Place::Hosts(|h| &mut h.flit_time)),
     row("hosts.free_bits", Count, (0, 1024), Place::Hosts(|h| &mut h.free_bits)),
     row("hosts.counter_bits", Count, (0, 64), Place::Hosts(|h| &mut h.counter_bits)),
     row("hosts.number_bits", Count, (0, 64), Place::Hosts(|h| &mut h.number_bits)),
-    row("hosts.late", Picoseconds, TIME, Place::Hosts(|h| &mut h.late)),
-    row("hosts.late_from", Count, (0, 4095), Place::Hosts(|h| &mut h.late_from)),
-    row("hosts.late_to", Count, (0, 4095), Place::Hosts(|h| &mut h.late_to)),
+    row("hosts.extra_latency", Picoseconds, TIME, Place::Hosts(|h| &mut h.late)),
+    row("hosts.extra_latency_from", Count, (0, 4095), Place::Hosts(|h| &mut h.late_from)),
+    row("hosts.extra_latency_to", Count, (0, 4095), Place::Hosts(|h| &mut h.late_to)),
     row("uplink.hosts", Count, AGENT_COUNT, Place::Uplink(|u| &mut u.hosts)).with_power_of_two(),
     row("uplink.links", Count, (1, 64), Place::Uplink(|u| &mut u.links)),
     row("uplink.bandwidth", BytesPerSecond, RATE, Place::Uplink(|u| &mut u.bandwidth)),
@@ -263,6 +264,6 @@ pub const TABLE: &[Row] = &[
     row("bus.latency", Picoseconds, TIME, Place::Bus(|b| &mut b.latency)),
     row("bus.header_bytes", Bytes, HEADER, Place::Bus(|b| &mut b.header_bytes)),
     row("bus.payload_bytes", Bytes, SIZE, Place::Bus(|b| &mut b.payload_bytes)),
-    row("bus.memory", Picoseconds, TIME, Place::Bus(|b| &mut b.memory)),
-    row("bus.interrupt", Picoseconds, TIME, Place::Bus(|b| &mut b.interrupt)),
+    row("bus.memory_latency", Picoseconds, TIME, Place::Bus(|b| &mut b.memory)),
+    row("bus.interrupt_latency", Picoseconds, TIME, Place::Bus(|b| &mut b.interrupt)),
 ];

@@ -5,6 +5,7 @@
 //! missing key, an unknown key and a missing unit are errors. Only parts that a machine can lack may be left out, such
 //! as a bus, or quantities that otherwise equal another one.
 
+use super::former_names::{former_name, former_name_warning};
 use super::{is_machine_wide, Agents, Cores, Framing, Layer, Link, Platform, Row, Translation};
 use super::{AGENTS, BELOW, TABLE};
 use cohkit_base::words::{counted, nearest};
@@ -52,14 +53,16 @@ pub fn quantities(
     read_document(text, |reader, table| {
         let name = reader.read_string(table, "name");
         let mut quantities = Vec::new();
+        let mut known = Vec::new();
         for kind in kinds {
-            match find(table, kind.name) {
+            match reader.find_quantity(table, kind.name, &mut known) {
                 Some(value) => quantities.push(reader.read_quantity(*kind, value)),
                 None => reader.report_missing(table, kind.name),
             }
         }
+        let former_names = known.iter().map(String::as_str);
         let known = std::iter::once("name").chain(kinds.iter().map(|kind| kind.name));
-        reader.report_unknown_keys(table, "", &known.collect::<Vec<_>>());
+        reader.report_unknown_keys(table, "", &known.chain(former_names).collect::<Vec<_>>());
         Some((name?, quantities.into_iter().collect::<Option<_>>()?))
     })
 }
@@ -74,6 +77,7 @@ fn read_document<T>(
     let mut reader = Reader {
         end: end.clone(),
         errors: Vec::new(),
+        warnings: Vec::new(),
     };
     // After a syntax error, the rest may be misread. Therefore, only syntax errors are reported.
     let result = if errors.is_empty() {
@@ -106,6 +110,8 @@ struct Reader {
     /// End of the file, as an empty range.
     end: Range<usize>,
     errors: Vec<PlatformError>,
+    /// Warnings about former names, one sentence each.
+    warnings: Vec<String>,
 }
 
 impl Reader {
@@ -155,6 +161,7 @@ impl Reader {
         }
         let known: Vec<&str> = known.iter().map(String::as_str).collect();
         self.report_unknown_keys(table, "", &known);
+        platform.implausible = std::mem::take(&mut self.warnings);
         platform.name = name?;
         platform.protocol = protocol;
         platform.remotes = u16::try_from(remotes?).ok()?;
@@ -192,7 +199,7 @@ impl Reader {
                 continue;
             };
             let name = format!("{prefix}{}", row.name);
-            match find(table, &name) {
+            match self.find_quantity(table, &name, known) {
                 Some(value) => self.read_into(quantity, row, &name, value),
                 None if row.remove_from(&mut platform) => {}
                 None => self.report_missing(table, &name),
@@ -233,7 +240,7 @@ impl Reader {
                 continue;
             };
             let name = format!("{prefix}{}", row.name);
-            match find(table, &name) {
+            match self.find_quantity(table, &name, known) {
                 Some(value) => self.read_into(quantity, row, &name, value),
                 None if row.remove_from_agents(&mut agents) => {}
                 None => self.report_missing(table, &name),
@@ -263,6 +270,30 @@ impl Reader {
             }
         }
         known.push(name);
+    }
+
+    /// Returns the value of a quantity, under its name or its former name, and adds a former name to the known ones.
+    /// A file with both names has an error.
+    fn find_quantity<'t, 'd>(
+        &mut self,
+        table: &'t DeTable<'d>,
+        name: &str,
+        known: &mut Vec<String>,
+    ) -> Option<&'t Spanned<DeValue<'d>>> {
+        let value = find(table, name);
+        let former = former_name(name).and_then(|former| Some((find(table, &former)?, former)));
+        let Some((former_value, former)) = former else {
+            return value;
+        };
+        if value.is_some() {
+            let message = format!(
+                "`{former}` is the former name of `{name}`, which is given, too: remove one of them"
+            );
+            self.report(former_value.span(), message);
+        }
+        self.warnings.push(former_name_warning(&former, name));
+        known.push(former);
+        value.or(Some(former_value))
     }
 
     /// Reads a quantity from `value`. An invalid one is reported and leaves `quantity` unchanged.
@@ -514,25 +545,25 @@ mod tests {
     #[test]
     fn platform_file_errors_name_their_position() {
         let origin = ", origin = \"CCKit, section 4: two links of 12 lanes\" }";
-        let links = format!("links = {{ value = 2{origin}");
-        let links_as = |value: &str| format!("links = {{ value = {value}{origin}");
+        let links = format!("count = {{ value = 2{origin}");
+        let links_as = |value: &str| format!("count = {{ value = {value}{origin}");
         for (from, to, message, place) in [
             ("ports =", "spare = 1\nports =", "unknown key `bram.spare`; there are bram.ports, bram.bandwidth, bram.latency", "spare"),
-            (&links, "", "`link.links` is missing", "[link]"),
+            (&links, "", "`link.count` is missing", "[link]"),
             ("remotes = 1", "", "`remotes` is missing", ""),
             ("remotes = 1", "remotes = 4097", "remotes must be 1 to 4096, not 4097", "4097"),
             ("lines = 268435456", "lines = 0", "lines must be 1 to 2147483647, not 0", "0"),
             ("name = \"enzian-dc-bram\"", "name = 7", "`name` must be a string", "7"),
-            (&links, "links = 2", "`link.links` is a table: { value = ..., origin = \"...\" }", "2"),
-            (&links, &links_as("0"), "link.links must be 1 to 64, not 0", "0"),
-            (&links, &links_as("-1"), "`link.links` is a count: `-1` is not a whole number without a unit", "-1"),
-            (&links, &links_as("0x2"), "`link.links` must be a number, or a string with a unit", "0x2"),
-            (&links, &links_as("2, rnage = [1, 3]"), "unknown key `link.links.rnage`; did you mean `link.links.range`? there are link.links.value, link.links.range, link.links.origin", "rnage"),
-            (&links, &links_as("2, range = [3, 4]"), "`link.links` is 2, outside its range 3 to 4; widen the range of plausible values if the value is correct", "[3, 4]"),
-            (&links, &links_as("2, range = 3"), "`link.links.range` is `[lowest, highest]`", "3"),
-            (&links, "links = { value = 2 }", "`link.links` has no origin", "{ value = 2 }"),
-            (&links, "links = { origin = \"x\" }", "`link.links` has no value", "{ origin = \"x\" }"),
-            (&links, "links = { value = 2, origin = \" \" }", "`link.links.origin` must be a string that names the source of the value", "\" \""),
+            (&links, "count = 2", "`link.count` is a table: { value = ..., origin = \"...\" }", "2"),
+            (&links, &links_as("0"), "link.count must be 1 to 64, not 0", "0"),
+            (&links, &links_as("-1"), "`link.count` is a count: `-1` is not a whole number without a unit", "-1"),
+            (&links, &links_as("0x2"), "`link.count` must be a number, or a string with a unit", "0x2"),
+            (&links, &links_as("2, rnage = [1, 3]"), "unknown key `link.count.rnage`; did you mean `link.count.range`? there are link.count.value, link.count.range, link.count.origin", "rnage"),
+            (&links, &links_as("2, range = [3, 4]"), "`link.count` is 2, outside its range 3 to 4; widen the range of plausible values if the value is correct", "[3, 4]"),
+            (&links, &links_as("2, range = 3"), "`link.count.range` is `[lowest, highest]`", "3"),
+            (&links, "count = { value = 2 }", "`link.count` has no origin", "{ value = 2 }"),
+            (&links, "count = { origin = \"x\" }", "`link.count` has no value", "{ origin = \"x\" }"),
+            (&links, "count = { value = 2, origin = \" \" }", "`link.count.origin` must be a string that names the source of the value", "\" \""),
             ("value = 8192", "value = 8191", "cache.sets must be a power of two, not 8191", "8191"),
             ("\"3.1ns\"", "3.1", "`bram.latency` has no unit: write it like `70ns` (units: ps, ns, us, ms, s)", "3.1"),
             ("\"3.1ns\"", "\"3.1 m\"", "`bram.latency` has the unknown unit `m` (units: ps, ns, us, ms, s)", "\"3.1 m\""),
@@ -590,8 +621,8 @@ mod tests {
     #[test]
     fn links_may_be_framed() {
         let text_with = |line: &str| TEXT.replacen("[link]\n", &format!("[link]\n{line}\n"), 1);
-        let lanes = "lanes = { value = 8, origin = \"a test\" }\nlane_rate = { value = \"1GB/s\", origin = \"a test\" }\nerrors = { value = 0, origin = \"a test\" }\nfaults = { value = \"0ns\", origin = \"a test\" }\ndown = { value = \"0ns\", origin = \"a test\" }\nlanes_left = { value = 8, origin = \"a test\" }";
-        let join = "join = { value = \"3ns\", origin = \"a test\" }\njoin_back = { value = \"0ns\", origin = \"a test\" }";
+        let lanes = "lanes = { value = 8, origin = \"a test\" }\nlane_rate = { value = \"1GB/s\", origin = \"a test\" }\nbit_errors_per_1e15 = { value = 0, origin = \"a test\" }\nmean_uptime = { value = \"0ns\", origin = \"a test\" }\nretrain_time = { value = \"0ns\", origin = \"a test\" }\ndegraded_lanes = { value = 8, origin = \"a test\" }";
+        let join = "merge_latency = { value = \"3ns\", origin = \"a test\" }\nmerge_latency_back = { value = \"0ns\", origin = \"a test\" }";
         let platform = read(&text_with(&format!("layer = \"eci\"\n{lanes}\n{join}"))).unwrap();
         let layer = platform.link.layer.unwrap();
         assert_eq!(
@@ -605,12 +636,12 @@ mod tests {
         let missing = [
             "lanes",
             "lane_rate",
-            "errors",
-            "faults",
-            "down",
-            "lanes_left",
-            "join",
-            "join_back",
+            "bit_errors_per_1e15",
+            "mean_uptime",
+            "retrain_time",
+            "degraded_lanes",
+            "merge_latency",
+            "merge_latency_back",
         ]
         .map(|name| format!("`link.{name}` is missing"));
         assert_eq!(errors_with("layer = \"eci\""), missing);

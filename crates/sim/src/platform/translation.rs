@@ -72,7 +72,7 @@ impl Translation {
             let page_text = units::show(page, Unit::Bytes);
             let supported = supported.join(", ");
             return Err(format!(
-                "translation.page is one of {supported}, not {page_text}"
+                "translation.page_size is one of {supported}, not {page_text}"
             ));
         };
         Ok(self.levels.value.saturating_sub(*skipped_tables).max(1))

@@ -387,7 +387,7 @@ fn check_translations(setup: &Setup) -> Result<(), String> {
     };
     let machine = &platform.name;
     Err(format!(
-        "{machine} translates addresses (`translation.used`); with {feature} that is not simulated: {reason}"
+        "{machine} translates addresses (`translation.enabled`); with {feature} that is not simulated: {reason}"
     ))
 }
 

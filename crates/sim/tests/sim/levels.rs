@@ -110,7 +110,10 @@ fn framed_links_of_both_levels_lose_nothing() {
         let mut setup = setup(protocol("mesi"), &l1_source(), [2, 2], seed);
         let lower = setup.below.as_mut().expect("lower level");
         for platform in [&mut setup.platform, &mut lower.platform] {
-            for (name, value) in [("link.layer", "ccix"), ("link.errors", "20000000000")] {
+            for (name, value) in [
+                ("link.layer", "ccix"),
+                ("link.bit_errors_per_1e15", "20000000000"),
+            ] {
                 platform.set(name, value).expect("known quantity");
             }
         }

@@ -171,7 +171,7 @@ fn untranslatable_setups_are_rejected_by_name() {
             setup.platform.cores.l1 = quantity(64 * 2)
         }),
         (
-            "translation.page is one of 4KiB, 64KiB, 2MiB, 1GiB, not 8KiB",
+            "translation.page_size is one of 4KiB, 64KiB, 2MiB, 1GiB, not 8KiB",
             |setup| {
                 setup.platform.cache.translation.as_mut().unwrap().page = quantity(8 << 10);
             },
