@@ -193,7 +193,7 @@ pub fn read_latency(platform: &Platform, line_bytes: u32) -> Vec<(&'static str, 
     parts.extend(link_parts(header));
     parts.extend([
         ("home.latency", home.latency.value),
-        ("home.memory_path", home.memory_path.value),
+        ("home.memory_round_trip", home.memory_path.value),
     ]);
     match &platform.memory {
         Memory::Dram(dram) => parts.extend([
@@ -214,7 +214,7 @@ pub fn read_latency(platform: &Platform, line_bytes: u32) -> Vec<(&'static str, 
         ),
     }
     parts.push(match &home.resume {
-        Some(resume) => ("home.resume", resume.value),
+        Some(resume) => ("home.completion_latency", resume.value),
         None => ("home.latency", home.latency.value),
     });
     parts.extend(link_parts(header + line_bytes));

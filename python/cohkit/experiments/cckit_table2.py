@@ -60,7 +60,7 @@ def _parts(result: Simulation) -> dict[str, float]:
         "cache.fill": misses,
         "link.latency": 2 * misses,
         "home.latency": 2 * misses,
-        "home.memory_path": misses,
+        "home.memory_round_trip": misses,
         "dram.controller": misses,
         "dram.activate": row_misses,
         "dram.column": misses,

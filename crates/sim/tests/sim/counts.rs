@@ -192,7 +192,7 @@ fn reads_of_a_unit_follow_each_other() {
         let mut parts = parts.iter();
         parts.find(|part| part.0 == name).unwrap().1
     };
-    let memory = ["home.latency", "home.memory_path", "bram.bandwidth"];
+    let memory = ["home.latency", "home.memory_round_trip", "bram.bandwidth"];
     let period = memory.map(part).iter().sum::<u64>() + platform.home.occupancy.value;
     let single_read: u64 = parts.iter().map(|part| part.1).sum();
     let picoseconds = |statistics: &Statistics| {

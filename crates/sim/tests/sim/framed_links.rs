@@ -26,7 +26,7 @@ fn run_reads(protocol_name: &str, settings: &[(&str, &str)], accesses: u64) -> S
         ("home.units", "64"),
         ("home.occupancy", "0ns"),
         ("home.latency", "1ns"),
-        ("home.memory_path", "0ns"),
+        ("home.memory_round_trip", "0ns"),
         ("bram.ports", "16"),
         ("bram.bandwidth", "1000GB/s"),
         ("link.latency", "50ns"),

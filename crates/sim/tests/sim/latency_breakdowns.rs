@@ -288,8 +288,8 @@ fn steps_are_the_quantities_of_the_platform() {
                 "link.bandwidth" => Step::Serialise,
                 "link.latency" => Step::Wire,
                 "switch.latency" => Step::Switch,
-                "home.latency" | "home.resume" => Step::Handling,
-                "home.memory_path" => Step::Path,
+                "home.latency" | "home.completion_latency" => Step::Handling,
+                "home.memory_round_trip" => Step::Path,
                 memory => {
                     assert!(memory.contains("ram."), "{memory}");
                     Step::Memory
