@@ -108,11 +108,11 @@ quantities! {
     banks "dram" "banks" Count (1, 1024) PowersOfTwo "Banks of a channel.";
     row_bytes "dram" "row_bytes" Bytes (128, 1 << 24) PowersOfTwo "A row of a bank.";
     bandwidth "dram" "bandwidth" BytesPerSecond (1000000, 1 << 50) Any "A channel.";
-    column "dram" "column" Picoseconds (0, MS) Any "Access to a column.";
-    activate "dram" "activate" Picoseconds (0, MS) Any "Opening a row.";
-    precharge "dram" "precharge" Picoseconds (0, MS) Any "Closing a row.";
-    open_for "dram" "open_for" Picoseconds (0, MS) Any "Time after which an idle row is closed.";
-    controller "dram" "controller" Picoseconds (0, MS) Any "Controller and wires, both ways together.";
+    column "dram" "t_cl" Picoseconds (0, MS) Any "Access to a column.";
+    activate "dram" "t_rcd" Picoseconds (0, MS) Any "Opening a row.";
+    precharge "dram" "t_rp" Picoseconds (0, MS) Any "Closing a row.";
+    open_for "dram" "row_idle_timeout" Picoseconds (0, MS) Any "Time after which an idle row is closed.";
+    controller "dram" "controller_latency" Picoseconds (0, MS) Any "Controller and wires, both ways together.";
 }
 
 impl Platform {

@@ -189,7 +189,7 @@ pub fn read_latency(platform: &Platform, line_bytes: u32) -> Vec<(&'static str, 
         let after_switch = switch_parts.flat_map(move |switch| [switch, link[0], link[1]]);
         link.into_iter().chain(after_switch).collect::<Vec<_>>()
     };
-    let mut parts = vec![("cache.request", cache.request.value)];
+    let mut parts = vec![("cache.request_latency", cache.request.value)];
     parts.extend(link_parts(header));
     parts.extend([
         ("home.latency", home.latency.value),
@@ -197,9 +197,9 @@ pub fn read_latency(platform: &Platform, line_bytes: u32) -> Vec<(&'static str, 
     ]);
     match &platform.memory {
         Memory::Dram(dram) => parts.extend([
-            ("dram.controller", dram.controller.value),
-            ("dram.activate", dram.activate.value),
-            ("dram.column", dram.column.value),
+            ("dram.controller_latency", dram.controller.value),
+            ("dram.t_rcd", dram.activate.value),
+            ("dram.t_cl", dram.column.value),
             ("dram.bandwidth", dram.bandwidth.time_of(line_bytes)),
         ]),
         // The first bytes arrive while the last are still being read.
@@ -218,6 +218,6 @@ pub fn read_latency(platform: &Platform, line_bytes: u32) -> Vec<(&'static str, 
         None => ("home.latency", home.latency.value),
     });
     parts.extend(link_parts(header + line_bytes));
-    parts.push(("cache.fill", cache.fill.value));
+    parts.push(("cache.fill_latency", cache.fill.value));
     parts
 }

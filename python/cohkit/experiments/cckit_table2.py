@@ -55,15 +55,15 @@ def _parts(result: Simulation) -> dict[str, float]:
         return size / values[name] * 1e9
 
     times = {
-        "cache.request": 1.0,
-        "cache.hit": 1 - misses,
-        "cache.fill": misses,
+        "cache.request_latency": 1.0,
+        "cache.hit_latency": 1 - misses,
+        "cache.fill_latency": misses,
         "link.latency": 2 * misses,
         "home.latency": 2 * misses,
         "home.memory_round_trip": misses,
-        "dram.controller": misses,
-        "dram.activate": row_misses,
-        "dram.column": misses,
+        "dram.controller_latency": misses,
+        "dram.t_rcd": row_misses,
+        "dram.t_cl": misses,
     }
     parts = {name: values[name] / 1000 * number for name, number in times.items() if name in values}
     parts["link.bandwidth"] = misses * transfer("link.bandwidth", 2 * values["link.header_bytes"] + LINE_BYTES)

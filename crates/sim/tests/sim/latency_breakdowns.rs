@@ -283,8 +283,8 @@ fn steps_are_the_quantities_of_the_platform() {
         let mut expected = BTreeMap::new();
         for (quantity, time) in setups::read_latency(&platform, 128) {
             let step = match quantity {
-                "cache.request" => Step::ToCache,
-                "cache.fill" => Step::FromCache,
+                "cache.request_latency" => Step::ToCache,
+                "cache.fill_latency" => Step::FromCache,
                 "link.bandwidth" => Step::Serialise,
                 "link.latency" => Step::Wire,
                 "switch.latency" => Step::Switch,

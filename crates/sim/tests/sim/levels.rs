@@ -149,7 +149,7 @@ fn read_through_both_levels_takes_the_sum_of_its_parts() {
     let mut platform = Platform::shipped("clusters-4x4").expect("shipped platform");
     // A row is closed before the next read.
     platform
-        .set("dram.open_for", "1ns")
+        .set("dram.row_idle_timeout", "1ns")
         .expect("known quantity");
     let below = platform.lower().expect("platform with two levels");
     let workload = Workload {
