@@ -27,7 +27,7 @@ class Machine:
 
     >>> import cohkit
     >>> machine = cohkit.Machine("enzian-dc-ddr")
-    >>> machine["link.latency"].to("ns"), machine["cores.used"]
+    >>> machine["link.latency"].to("ns"), machine["cores.count"]
     (90.0, 48)
     >>> slower = machine.with_settings({"link.latency": "200ns"})
     >>> slower

@@ -550,7 +550,7 @@ class Visits(cohkit.Scenario):
 
 
 # The platform's cores have a write buffer and an L1, and addresses are not translated behind these.
-UNBUFFERED_CORES: dict[str, str | int] = {"cores.write_buffer": "0B", "cores.l1": "0B", **refusing("")}
+UNBUFFERED_CORES: dict[str, str | int] = {"cores.write_buffer": "0B", "cores.l1_size": "0B", **refusing("")}
 
 
 def test_thread_continues_after_a_caught_refusal() -> None:

@@ -366,6 +366,12 @@ def test_quantities_added_by_a_setting_can_be_swept(tmp_path: Path, capsys: pyte
     assert "there is no `agents.devices.translation.enabled` in this platform" in capsys.readouterr().err
 
 
+def test_quantities_are_swept_by_their_former_names(tmp_path: Path) -> None:
+    run = ["sim", "enzian-dc-ddr", "random-read", "--accesses", 500]
+    assert sweep(*run, "--sweep", "cores.used=1,2", "--out", tmp_path) == 0
+    assert pl.read_parquet(tmp_path / "results.parquet")["cores.used"].to_list() == [1, 2]
+
+
 @pytest.mark.parametrize("told", [{"options": {"experiment": "all"}}, {"axes": {"experiment": ["all"]}}])
 def test_all_experiments_are_points_of_a_sweep(told: dict[str, Any]) -> None:
     points = Spec("reproduce", repetitions=2, **told).points()

@@ -161,11 +161,11 @@ pub struct Request {
     pub region: Option<String>,
     /// Number of accesses; by default the number of lines of the region.
     pub accesses: Option<u64>,
-    /// Number of cores; by default the platform's `cores.used`.
+    /// Number of cores; by default the platform's `cores.count`.
     pub cores: Option<u32>,
-    /// Maximum outstanding accesses per core; by default the platform's `cores.outstanding`.
+    /// Maximum outstanding accesses per core; by default the platform's `cores.max_outstanding`.
     pub outstanding: Option<u32>,
-    /// Prefetch distance of reads, in accesses; by default the platform's `cores.prefetch`.
+    /// Prefetch distance of reads, in accesses; by default the platform's `cores.prefetch_distance`.
     pub prefetch: Option<u32>,
     /// Workloads of further kinds of agents, as `KIND=WORKLOAD` or `KIND=idle`; a kind without an entry runs `work`.
     pub kind_workloads: Vec<String>,

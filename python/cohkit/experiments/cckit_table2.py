@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 KEY = "enzian.read_latency"
 PATTERNS: dict[str, Workload] = {"sequential": "sequential-read", "random": "random-read"}
 # One core that waits for each line before it reads the next.
-SINGLE_CORE = {"cores.used": 1, "cores.outstanding": 1, "cores.prefetch": 0}
+SINGLE_CORE = {"cores.count": 1, "cores.max_outstanding": 1, "cores.prefetch_distance": 0}
 
 NOTE = f"""\
 A read crosses the link twice (first a header, then one with the line), and its unit of the home handles it twice

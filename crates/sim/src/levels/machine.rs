@@ -540,7 +540,7 @@ fn check(setup: &Setup) -> Result<(), String> {
         return Err(format!("{subject}, not {}", below.platform.homes()));
     }
     if below.platform.cores.l1.value > 0 {
-        return Err("cores.l1 must be 0B when a protocol specifies the first level".into());
+        return Err("cores.l1_size must be 0B when a protocol specifies the first level".into());
     }
     if setup.clocked.is_some() {
         return Err("a home in hardware does not support two levels of caches".into());

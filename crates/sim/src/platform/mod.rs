@@ -31,7 +31,7 @@ const AGENTS: &str = "agents.";
 
 /// True if a quantity belongs to the whole machine, not to one of two levels.
 fn is_machine_wide(name: &str) -> bool {
-    name.starts_with("cores.") || matches!(name, "patience" | "lines")
+    name.starts_with("cores.") || matches!(name, "watchdog_timeout" | "lines")
 }
 
 /// True if a quantity in the host's space belongs to the whole machine: links of the device, progress timeout, and bus.
@@ -40,7 +40,7 @@ fn is_machine_wide_in_host(name: &str) -> bool {
         .strip_prefix(AGENTS)
         .and_then(|name| name.split_once('.'));
     let is_link = agents_name.is_some_and(|(_, name)| name.starts_with("link."));
-    is_link || name == "patience" || name.starts_with("bus.")
+    is_link || name == "watchdog_timeout" || name.starts_with("bus.")
 }
 
 /// Cores of a benchmark, with one thread each.
@@ -95,7 +95,7 @@ impl Cores {
         if self.l1.value > 0 && !(is_whole_sets && sets.is_power_of_two()) {
             let (set, value) = (size(self.l1_ways.value * line), size(self.l1.value));
             return Err(format!(
-                "{kind}cores.l1 must be 0B or a power of two times {set}, not {value}"
+                "{kind}cores.l1_size must be 0B or a power of two times {set}, not {value}"
             ));
         }
         Ok(())
@@ -490,7 +490,7 @@ pub struct Platform {
     /// Number of lines for which the homes have memory.
     pub lines: u32,
     /// Progress timeout: simulated time without a performed access after which a run fails, in picoseconds.
-    pub patience: Quantity,
+    pub watchdog_timeout: Quantity,
 }
 
 impl Platform {
@@ -648,7 +648,7 @@ impl Platform {
             name: self.name.clone(),
             cores: self.cores.clone(),
             lines: self.lines,
-            patience: self.patience.clone(),
+            watchdog_timeout: self.watchdog_timeout.clone(),
             ..below
         })
     }
@@ -697,7 +697,7 @@ impl Platform {
     /// of its own.
     pub fn host(&self) -> Option<Platform> {
         let mut host = self.host.as_deref()?.clone();
-        host.patience = self.patience.clone();
+        host.watchdog_timeout = self.watchdog_timeout.clone();
         for agents in &mut host.agents {
             agents.link = self.link.clone();
         }
@@ -905,7 +905,7 @@ impl Platform {
             below: None,
             host: None,
             lines: 1 << 20,
-            patience: test(200_000 * NANOSECOND),
+            watchdog_timeout: test(200_000 * NANOSECOND),
         }
     }
 }

@@ -225,8 +225,8 @@ impl Reader {
             kind: kind.to_string(),
             remotes: u16::try_from(count.unwrap_or(0)).unwrap_or(0),
             cores: Cores {
-                issue: Some(platform.patience.clone()),
-                posted: Some(platform.patience.clone()),
+                issue: Some(platform.watchdog_timeout.clone()),
+                posted: Some(platform.watchdog_timeout.clone()),
                 ..platform.cores.clone()
             },
             cache: platform.cache.clone(),
@@ -611,7 +611,7 @@ mod tests {
             assert_eq!(errors_after_change_below(from, to)[0], expected);
         }
         let cores =
-            errors_after_change_below("[below.link]", "[below.cores]\nused = 1\n[below.link]");
+            errors_after_change_below("[below.link]", "[below.cores]\ncount = 1\n[below.link]");
         assert!(
             cores[0].starts_with("unknown key `below.cores`"),
             "{cores:?}"
@@ -743,7 +743,7 @@ mod tests {
             (
                 "dram.banks",
                 "4",
-                "there is no `dram.banks` in this platform; there are cores.used, ",
+                "there is no `dram.banks` in this platform; there are cores.count, ",
             ),
         ] {
             let error = platform.set(name, value).unwrap_err();

@@ -322,7 +322,7 @@ fn check_joined(setup: &Setup, coupling: &str) -> Result<(), String> {
         })
     {
         return Err(format!(
-            "{name} has {coupling}; it supports only cores with one outstanding access, no prefetches, and `cores.write_buffer` and `cores.l1` of 0B"
+            "{name} has {coupling}; it supports only cores with one outstanding access, no prefetches, and `cores.write_buffer` and `cores.l1_size` of 0B"
         ));
     }
     Ok(())
@@ -381,7 +381,7 @@ fn check_translations(setup: &Setup) -> Result<(), String> {
         ),
         _ if cores.l1.value > 0 => (
             "L1s",
-            "translation happens between L1 and cache (set `cores.l1` to 0B)",
+            "translation happens between L1 and cache (set `cores.l1_size` to 0B)",
         ),
         _ => return Ok(()),
     };

@@ -51,7 +51,7 @@ impl Times {
             local_interval: home_delay(&home.local_interval),
             issue: home.issue.as_ref().map_or(0, |issue| issue.value),
             timeout: platform.cores.timeout.value,
-            progress_timeout: platform.patience.value,
+            progress_timeout: platform.watchdog_timeout.value,
         }
     }
 }

@@ -18,9 +18,9 @@ const GIB: f64 = (1u64 << 30) as f64;
 fn run_reads(protocol_name: &str, settings: &[(&str, &str)], accesses: u64) -> Statistics {
     let mut platform = Platform::shipped("enzian-dc-bram").unwrap();
     let link_bound = [
-        ("cores.work", "0ns"),
-        ("cores.outstanding", "16"),
-        ("cores.prefetch", "0"),
+        ("cores.compute_time", "0ns"),
+        ("cores.max_outstanding", "16"),
+        ("cores.prefetch_distance", "0"),
         ("cache.sets", "1"),
         ("home.slices", "8"),
         ("home.units", "64"),
@@ -70,7 +70,7 @@ fn read_occupies_its_number_of_blocks() {
             &[
                 ("link.layer", layer),
                 ("link.count", "1"),
-                ("cores.outstanding", "1"),
+                ("cores.max_outstanding", "1"),
             ],
             1,
         );
@@ -110,7 +110,7 @@ fn merging_two_links_takes_the_configured_time() {
                 ("link.count", links),
                 ("link.merge_latency", join),
                 ("link.merge_latency_back", join_back),
-                ("cores.outstanding", "1"),
+                ("cores.max_outstanding", "1"),
             ];
             run_reads("eci", &settings, 1)
                 .get("latency_mean_ns")

@@ -622,12 +622,12 @@ fn both_spaces_share_the_framed_bandwidth() {
         ("link.layer", "eci"),
         ("link.latency", "50ns"),
         ("link.credits", "0"),
-        ("cores.work", "0ns"),
+        ("cores.compute_time", "0ns"),
         ("home.slices", "8"),
         ("home.units", "64"),
         ("home.occupancy", "0ns"),
         ("dram.channels", "16"),
-        ("host.agents.device.cores.issue", "0ns"),
+        ("host.agents.device.cores.issue_interval", "0ns"),
     ];
     for (name, value) in link_bound {
         platform.set(name, value).expect("known quantity");

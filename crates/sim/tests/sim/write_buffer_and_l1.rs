@@ -212,6 +212,6 @@ fn sizes_that_fit_no_lines_are_refused_by_name() {
     );
     assert_eq!(
         setup_error(&|platform| platform.cores.l1.value = 3 << 10),
-        "cores.l1 must be 0B or a power of two times 2KiB, not 3KiB"
+        "cores.l1_size must be 0B or a power of two times 2KiB, not 3KiB"
     );
 }
