@@ -479,7 +479,10 @@ class Probing(cohkit.Scenario):
 
 def refusing(before: str) -> dict[str, str | int]:
     """One of two pages is read-only, one of four is absent."""
-    return {f"{before}translation.{name}": value for name, value in (("used", 1), ("read_only", 2), ("absent", 4))}
+    return {
+        f"{before}translation.{name}": value
+        for name, value in (("enabled", 1), ("read_only_one_in", 2), ("absent_one_in", 4))
+    }
 
 
 def test_application_continues_after_abandoned_access() -> None:

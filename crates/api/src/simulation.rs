@@ -762,18 +762,18 @@ fn workload(
     let value_or =
         |option: Option<u32>, quantity: &Quantity| option.unwrap_or(quantity.value as u32);
     let pattern = match pattern {
-        Pattern::Chunked if machine.chunked.value == 0 => Pattern::Sequential,
+        Pattern::Chunked if machine.partitioned.value == 0 => Pattern::Sequential,
         pattern => pattern,
     };
-    let cores = value_or(request.cores, &machine.used);
-    let outstanding = value_or(request.outstanding, &machine.outstanding);
+    let cores = value_or(request.cores, &machine.count);
+    let outstanding = value_or(request.outstanding, &machine.max_outstanding);
     let mut workload = Workload::pass(pattern, access, lines, cores, outstanding);
     workload.accesses = request.accesses.unwrap_or(u64::from(lines));
     if kind == Kind::RandomMixed {
         workload.mix.push((Access::Load, 1));
     }
     if access == Access::Load {
-        workload.prefetch = value_or(request.prefetch, &machine.prefetch);
+        workload.prefetch = value_or(request.prefetch, &machine.prefetch_distance);
     }
     Ok(workload)
 }
@@ -809,7 +809,7 @@ fn recorded_workload(
             "remove `--cores`, or raise it: a trace sets its number of cores",
         ));
     }
-    let outstanding = (request.outstanding).unwrap_or(machine.outstanding.value as u32);
+    let outstanding = (request.outstanding).unwrap_or(machine.max_outstanding.value as u32);
     let mut workload = Workload::recorded(recorded, request.cores.unwrap_or(1), outstanding);
     // A trace is replayed without further prefetches, unless the request asks for them.
     workload.prefetch = request.prefetch.unwrap_or(0);

@@ -191,11 +191,11 @@ impl Platform {
             banks: self.banks.clone(),
             row_bytes: self.row_bytes.clone(),
             bandwidth: self.bandwidth.clone(),
-            column: self.column.clone(),
-            activate: self.activate.clone(),
-            precharge: self.precharge.clone(),
-            open_for: self.open_for.clone(),
-            controller: self.controller.clone(),
+            t_cl: self.column.clone(),
+            t_rcd: self.activate.clone(),
+            t_rp: self.precharge.clone(),
+            row_idle_timeout: self.open_for.clone(),
+            controller_latency: self.controller.clone(),
         }))
     }
 }

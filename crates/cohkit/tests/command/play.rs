@@ -171,8 +171,18 @@ fn refused_translation_is_reported_with_its_access() {
     let locks_refused = "violated: permission of a page: thread 1 cannot write: the page is read-only (word 0 of line 968, address 0xf200, page 15, by device), and does not handle the page fault";
     let gather_refused = "violated: permission of a page: gather cannot read: the page is not mapped (word 64 of the host's memory, address 0x200, its access 0), and does not handle the page fault";
     for (play_arguments, prefix, permission, expected) in [
-        (&locks[..], "agents.device.", "read_only=4", locks_refused),
-        (&gather, "host.agents.device.", "absent=1", gather_refused),
+        (
+            &locks[..],
+            "agents.device.",
+            "read_only_one_in=4",
+            locks_refused,
+        ),
+        (
+            &gather,
+            "host.agents.device.",
+            "absent_one_in=1",
+            gather_refused,
+        ),
     ] {
         let enable_translation = format!("{prefix}translation.enabled=1");
         let restrict_page = format!("{prefix}translation.{permission}");

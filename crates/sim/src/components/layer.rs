@@ -33,12 +33,12 @@ pub(crate) struct KindTiming {
 /// # Errors
 /// A sentence that names the quantity.
 pub(crate) fn check(layer: &platform::Layer) -> Result<(), String> {
-    let (degraded_lanes, all_lanes) = (layer.lanes_left.value, layer.lanes.value);
-    let can_fail = layer.faults.value > 0;
+    let (degraded_lanes, all_lanes) = (layer.degraded_lanes.value, layer.lanes.value);
+    let can_fail = layer.mean_uptime.value > 0;
     let is_pcie = layer.framing != Framing::Eci;
     for (name, lanes) in [
         ("lanes", Some(all_lanes)),
-        ("lanes_left", can_fail.then_some(degraded_lanes)),
+        ("degraded_lanes", can_fail.then_some(degraded_lanes)),
     ] {
         let framing = layer.framing.name();
         lanes.map_or(Ok(0), |lanes| {

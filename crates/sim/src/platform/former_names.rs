@@ -153,7 +153,7 @@ mod tests {
         assert_eq!(TEXT.matches(links).count(), 1);
         let former_links = links.replacen("count", "links", 1);
         let platform = text::read(&TEXT.replace(links, &former_links)).unwrap();
-        assert_eq!(platform.link.links.value, 2);
+        assert_eq!(platform.link.count.value, 2);
         let warning = former_name_warning("link.links", "link.count");
         assert_eq!(platform.implausible, [warning]);
     }

@@ -225,8 +225,8 @@ impl Reader {
             kind: kind.to_string(),
             remotes: u16::try_from(count.unwrap_or(0)).unwrap_or(0),
             cores: Cores {
-                issue: Some(platform.watchdog_timeout.clone()),
-                posted: Some(platform.watchdog_timeout.clone()),
+                issue_interval: Some(platform.watchdog_timeout.clone()),
+                max_posted_stores: Some(platform.watchdog_timeout.clone()),
                 ..platform.cores.clone()
             },
             cache: platform.cache.clone(),
@@ -626,7 +626,7 @@ mod tests {
         let platform = read(&text_with(&format!("layer = \"eci\"\n{lanes}\n{join}"))).unwrap();
         let layer = platform.link.layer.unwrap();
         assert_eq!(
-            (layer.framing, layer.lanes.value, layer.join.value),
+            (layer.framing, layer.lanes.value, layer.merge_latency.value),
             (Framing::Eci, 8, 3000)
         );
         let errors_with = |line: &str| -> Vec<String> {
