@@ -244,7 +244,7 @@ def test_unimplementable_policy_is_a_fault() -> None:
 def test_two_level_platform_has_the_quantities_of_both_levels() -> None:
     two = cohkit.platform("clusters-4x4")
     assert (two["remotes"], two["below"]) == (4, 4)
-    assert {"cache.sets", "below.cache.sets"} < {quantity["name"] for quantity in two["quantities"]}
+    assert {"cache.sets", "lower.cache.sets"} < {quantity["name"] for quantity in two["quantities"]}
 
 
 @pytest.mark.parametrize("name", PLATFORMS)

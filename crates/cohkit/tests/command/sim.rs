@@ -610,7 +610,7 @@ fn two_level_statistics_are_separate_and_reproducible() {
         first_result["messages"]["Inv"].as_u64() > Some(0),
         "{first_result}"
     );
-    let slower = json(&["--json", "--set", "below.link.latency=100ns"]);
+    let slower = json(&["--json", "--set", "lower.link.latency=100ns"]);
     let latency = |value: &serde_json::Value| value["statistics"]["latency_mean_ns"].as_f64();
     assert!(latency(&slower) > latency(&first_result).map(|ns| ns + 100.0));
 }
@@ -766,15 +766,15 @@ fn mismatched_numbers_of_levels_are_rejected() {
             "`--trace` supports one level of caches",
         ),
         (
-            ["--set", "below.watchdog_timeout=1us"],
+            ["--set", "lower.watchdog_timeout=1us"],
             "`watchdog_timeout` applies to both levels",
         ),
         (
-            ["--set", "below.remotes=0"],
+            ["--set", "lower.remotes=0"],
             "remotes must be 1 to 4096, not 0",
         ),
         (
-            ["--set", "below.home.count=2"],
+            ["--set", "lower.home.count=2"],
             "there is no `home.count` in this platform",
         ),
         (

@@ -1,6 +1,10 @@
 //! Former names of quantities, which are accepted until version 0.3.0.
 
+use super::LOWER;
 use std::borrow::Cow;
+
+/// Former prefix of quantities of the lower of two levels.
+pub(super) const FORMER_LOWER: &str = "below.";
 
 /// Former name and name of each renamed quantity, without the prefix of a kind, level or space.
 pub const FORMER_NAMES: &[(&str, &str)] = &[
@@ -65,7 +69,11 @@ pub const FORMER_NAMES: &[(&str, &str)] = &[
 pub fn current_name(name: &str) -> Cow<'_, str> {
     let mut names = FORMER_NAMES.iter();
     let current = names.find_map(|(former, current)| replace_suffix(name, former, current));
-    current.map_or(Cow::Borrowed(name), Cow::Owned)
+    let current = current.map_or(Cow::Borrowed(name), Cow::Owned);
+    match current.strip_prefix(FORMER_LOWER) {
+        Some(inner_name) => Cow::Owned(format!("{LOWER}{inner_name}")),
+        None => current,
+    }
 }
 
 /// Returns the former name of a quantity with the prefix of its name, if it was renamed.
@@ -102,7 +110,7 @@ mod tests {
             assert_eq!(row.name, *current);
             for prefix in [
                 "",
-                "below.",
+                "lower.",
                 "host.",
                 "agents.device.",
                 "host.agents.device.",
@@ -117,6 +125,9 @@ mod tests {
         former_names.sort_unstable();
         former_names.dedup();
         assert_eq!(former_names.len(), FORMER_NAMES.len());
+        for name in ["below.cores.used", "below.cores.count", "lower.cores.used"] {
+            assert_eq!(current_name(name), "lower.cores.count");
+        }
         for name in ["uplink.links", "link.latency", "impatience", "remotes", ""] {
             assert_eq!(current_name(name), name);
             assert_eq!(former_name(name), None);
@@ -169,5 +180,24 @@ mod tests {
             messages,
             ["`link.links` is the former name of `link.count`, which is given, too: remove one of them"]
         );
+    }
+
+    #[test]
+    fn lower_levels_may_have_their_former_name() {
+        let text = include_str!("../../../../platforms/clusters-4x4.toml");
+        let former = text.replace("[lower", "[below");
+        let platform = text::read(&former).unwrap();
+        let shipped = Platform::shipped("clusters-4x4").unwrap();
+        assert_eq!(platform.all_quantities(), shipped.all_quantities());
+        assert_eq!(
+            platform.implausible,
+            [former_name_warning("below", "lower")]
+        );
+        let both = format!("{text}\n[below]\nremotes = 4\n");
+        let errors = text::read(&both).unwrap_err();
+        let messages: Vec<&str> = errors.iter().map(|error| &error.message[..]).collect();
+        let expected =
+            "`below` is the former name of `lower`, which is given, too: remove one of them";
+        assert_eq!(messages, [expected]);
     }
 }

@@ -20,8 +20,8 @@ pub use former_names::{current_name, FORMER_NAMES};
 pub use table::{Row, TABLE};
 pub use translation::Translation;
 
-/// Prefix of quantities below each cache of the upper of two levels.
-const BELOW: &str = "below.";
+/// Prefix of quantities of the lower of two levels.
+const LOWER: &str = "lower.";
 
 /// Prefix of quantities of the host's memory, where it is a space of its own.
 const HOST: &str = "host.";
@@ -514,10 +514,10 @@ impl Platform {
             self.implausible.push(warning);
         }
         let name = &*current;
-        if let (Some(name), Some(below)) = (name.strip_prefix(BELOW), &mut self.below) {
+        if let (Some(name), Some(below)) = (name.strip_prefix(LOWER), &mut self.below) {
             return match is_machine_wide(name) {
                 true => Err(format!(
-                    "`{name}` applies to both levels: set it without `{BELOW}`"
+                    "`{name}` applies to both levels: set it without `{LOWER}`"
                 )),
                 false => below.set(name, value),
             };
@@ -737,7 +737,7 @@ impl Platform {
             let inner_rows = below.rows().into_iter();
             let inner_rows = inner_rows.filter(|(name, ..)| !is_machine_wide(name));
             rows.extend(
-                inner_rows.map(|(name, row, quantity)| (format!("{BELOW}{name}"), row, quantity)),
+                inner_rows.map(|(name, row, quantity)| (format!("{LOWER}{name}"), row, quantity)),
             );
         }
         rows

@@ -5,9 +5,9 @@
 //! missing key, an unknown key and a missing unit are errors. Only parts that a machine can lack may be left out, such
 //! as a bus, or quantities that otherwise equal another one.
 
-use super::former_names::{former_name, former_name_warning};
+use super::former_names::{former_name, former_name_warning, FORMER_LOWER};
 use super::{is_machine_wide, Agents, Cores, Framing, Layer, Link, Platform, Row, Translation};
-use super::{AGENTS, BELOW, TABLE};
+use super::{AGENTS, LOWER, TABLE};
 use cohkit_base::words::{counted, nearest};
 use cohkit_units::{self as units, Quantity, Unit};
 use std::ops::{Range, RangeInclusive};
@@ -144,12 +144,12 @@ impl Reader {
             );
         }
         let mut platform = self.read_level(table, "", has_parts, &mut known)?;
-        if table.contains_key("below") {
-            let mut below = self.read_level(table, BELOW, [false; 4], &mut known)?;
-            known.push(format!("{BELOW}remotes"));
+        if let Some(prefix) = self.lower_prefix(table, &mut known) {
+            let mut below = self.read_level(table, prefix, [false; 4], &mut known)?;
+            known.push(format!("{prefix}remotes"));
             let remotes = self.read_count(
                 table,
-                &format!("{BELOW}remotes"),
+                &format!("{prefix}remotes"),
                 1..=Platform::MAX_AGENTS.into(),
             );
             below.remotes = u16::try_from(remotes?).ok()?;
@@ -169,6 +169,23 @@ impl Reader {
         Some(platform)
     }
 
+    /// Returns the prefix of the lower level's quantities in the file, if there are two levels.
+    fn lower_prefix(&mut self, table: &DeTable, known: &mut Vec<String>) -> Option<&'static str> {
+        let has_current_name = table.contains_key("lower");
+        let Some(former) = table.get("below") else {
+            return has_current_name.then_some(LOWER);
+        };
+        if has_current_name {
+            let message =
+                "`below` is the former name of `lower`, which is given, too: remove one of them";
+            self.report(former.span(), message);
+            known.push("below".to_string());
+            return Some(LOWER);
+        }
+        self.warnings.push(former_name_warning("below", "lower"));
+        Some(FORMER_LOWER)
+    }
+
     /// Reads the quantities of a level. Their names begin with `prefix`.
     fn read_level(
         &mut self,
@@ -183,8 +200,8 @@ impl Reader {
             (false, true) => false,
             _ => {
                 let message = match prefix {
-                    "" => "a platform needs exactly one of the tables `[dram]` and `[bram]`",
-                    _ => "the lower level of a platform needs exactly one of the tables `[below.dram]` and `[below.bram]`",
+                    "" => "a platform needs exactly one of the tables `[dram]` and `[bram]`".to_string(),
+                    _ => format!("the lower level of a platform needs exactly one of the tables `[{prefix}dram]` and `[{prefix}bram]`"),
                 };
                 self.report(self.end.clone(), message);
                 return None;
@@ -595,25 +612,25 @@ mod tests {
     #[test]
     fn lower_level_errors_use_full_names() {
         let text = include_str!("../../../../platforms/clusters-4x4.toml");
-        let errors_after_change_below = |from: &str, to: &str| {
-            let (upper, lower) = text.split_once("\n[below]\n").expect("it has two levels");
-            let text = format!("{upper}\n[below]\n{}", lower.replacen(from, to, 1));
+        let errors_after_change_of_lower = |from: &str, to: &str| {
+            let (upper, lower) = text.split_once("\n[lower]\n").expect("it has two levels");
+            let text = format!("{upper}\n[lower]\n{}", lower.replacen(from, to, 1));
             let errors = read(&text).unwrap_err();
             errors.into_iter().map(|e| e.message).collect::<Vec<_>>()
         };
         for (from, to, expected) in [
-            ("ways =", "wasy =", "`below.cache.ways` is missing"),
-            ("remotes = 4", "", "`below.remotes` is missing"),
-            ("remotes = 4", "remotes = 0", "below.remotes must be 1 to 4096, not 0"),
-            ("value = 64,", "value = 63,", "below.cache.sets must be a power of two, not 63"),
-            ("[below.bram]", "[below.barm]", "the lower level of a platform needs exactly one of the tables `[below.dram]` and `[below.bram]`"),
+            ("ways =", "wasy =", "`lower.cache.ways` is missing"),
+            ("remotes = 4", "", "`lower.remotes` is missing"),
+            ("remotes = 4", "remotes = 0", "lower.remotes must be 1 to 4096, not 0"),
+            ("value = 64,", "value = 63,", "lower.cache.sets must be a power of two, not 63"),
+            ("[lower.bram]", "[lower.barm]", "the lower level of a platform needs exactly one of the tables `[lower.dram]` and `[lower.bram]`"),
         ] {
-            assert_eq!(errors_after_change_below(from, to)[0], expected);
+            assert_eq!(errors_after_change_of_lower(from, to)[0], expected);
         }
         let cores =
-            errors_after_change_below("[below.link]", "[below.cores]\ncount = 1\n[below.link]");
+            errors_after_change_of_lower("[lower.link]", "[lower.cores]\ncount = 1\n[lower.link]");
         assert!(
-            cores[0].starts_with("unknown key `below.cores`"),
+            cores[0].starts_with("unknown key `lower.cores`"),
             "{cores:?}"
         );
     }
