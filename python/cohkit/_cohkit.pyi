@@ -18,6 +18,7 @@ __all__ = [
     "check_model",
     "composes",
     "construct",
+    "current_name",
     "did_you_mean",
     "experiments",
     "link",
@@ -167,6 +168,7 @@ class Exploration:
     def view(self, path: list[int]) -> str: ...
     def nearest_violation(self, max_states: int) -> str: ...
 
+def current_name(name: str) -> str: ...
 def platforms() -> list[str]: ...
 def simulate(
     simulations: list[Simulation], *, threads: int | None, progress: Callable[[int, int], object] | None

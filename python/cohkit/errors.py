@@ -98,7 +98,7 @@ def suggestion(unknown_name: str, names: Iterable[str]) -> str:
     """Return the start of a help text for an unknown name: a suggestion, or nothing if no name is similar.
 
     >>> from cohkit.errors import suggestion
-    >>> suggestion("link.latncy", ["link.latency", "link.links"]), suggestion("dram", ["link.links"])
+    >>> suggestion("link.latncy", ["link.latency", "link.lanes"]), suggestion("dram", ["link.lanes"])
     ('did you mean `link.latency`? ', '')
 
     """

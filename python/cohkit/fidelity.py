@@ -77,7 +77,7 @@ These results exceed a published upper bound:
 The published device requests at most 322 million lines per second, one per clock.
 This limit is a property of the machine, so 662 million is no mere error of a prediction: the model lacked the limit.
 In the model of commit 608afff, each of the two slices of the home accepted a local operation in each clock.
-Now the device issues at most one operation per clock to both slices together (`device.issue`).
+Now the device issues at most one operation per clock to both slices together (`device.issue_interval`).
 With this limit, `cohkit reproduce cckit-table3` prints 322 million.
 The blind value does not change.
 """

@@ -27,7 +27,7 @@ class Machine:
 
     >>> import cohkit
     >>> machine = cohkit.Machine("enzian-dc-ddr")
-    >>> machine["link.latency"].to("ns"), machine["cores.used"]
+    >>> machine["link.latency"].to("ns"), machine["cores.count"]
     (90.0, 48)
     >>> slower = machine.with_settings({"link.latency": "200ns"})
     >>> slower
@@ -86,7 +86,7 @@ class Machine:
 
     def __getitem__(self, name: str) -> Quantity | int:
         """Return the value of a quantity: with its unit, or as an integer for counts."""
-        quantity = self._quantities.get(name)
+        quantity = self._quantities.get(_cohkit.current_name(name))
         if quantity is None:
             names = ", ".join(sorted(self._quantities))
             raise InputError(

@@ -114,9 +114,10 @@ def simulate(  # noqa: PLR0913 -- each is a keyword
         region: accessed memory: bytes, or a size with its unit such as `"4MiB"`; if not given, 16 MiB, or the memory
             that a trace accesses.
         accesses: number of accesses; if not given, the number of lines in the region, or all of a trace.
-        cores: number of cores; the platform's `cores.used` if not given.
-        outstanding: maximum outstanding accesses per core; the platform's `cores.outstanding` if not given.
-        prefetch: prefetch distance of reads in accesses, 0 for none; the platform's `cores.prefetch` if not given.
+        cores: number of cores; the platform's `cores.count` if not given.
+        outstanding: maximum outstanding accesses per core; the platform's `cores.max_outstanding` if not given.
+        prefetch: prefetch distance of reads in accesses, 0 for none; the platform's `cores.prefetch_distance` if not
+            given.
         by: workload per kind of caching agent, by the kind's name: a workload, or `idle`. Each kind makes `accesses`
             accesses; `cores`, `outstanding` and `prefetch` apply to the first kind.
         set: quantities of the platform to set, such as `{"link.latency": "120ns"}`; `agents.KIND.remotes` adds caching

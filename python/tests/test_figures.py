@@ -45,7 +45,7 @@ def test_latencies_are_sums_of_parts_and_within_five_percent() -> None:
 def test_latency_part_equals_its_quantity(point: Point) -> None:
     [full] = PointExperiment([point], "ns", cckit_table2._latency, cckit_table2._parts).run(FEW_ACCESSES)  # noqa: SLF001
     for name in full.parts:
-        if not name.endswith(("bandwidth", "waiting", "activate", "column")):
+        if not name.endswith(("bandwidth", "waiting", "t_rcd", "t_cl")):
             settings: dict[str, Any] = dict(point.request.get("set") or {})
             point_without_part = point._replace(request={**point.request, "set": {**settings, name: "0ns"}})
             [reduced] = PointExperiment([point_without_part], "ns", cckit_table2._latency).run(FEW_ACCESSES)  # noqa: SLF001
@@ -76,8 +76,10 @@ def test_experiments_run_their_stated_configurations(monkeypatch: pytest.MonkeyP
     assert len(requests) == 6 + 12
     for simulation in requests:
         assert (simulation["region"], simulation["accesses"], simulation["seed"]) == ("1GiB", 8388608, 5)
-    assert all(request["set"]["cores.used"] == request["set"]["cores.outstanding"] == 1 for request in requests[:6])
-    assert all(request["set"]["cores.prefetch"] == 0 for request in requests[:6])
+    assert all(
+        request["set"]["cores.count"] == request["set"]["cores.max_outstanding"] == 1 for request in requests[:6]
+    )
+    assert all(request["set"]["cores.prefetch_distance"] == 0 for request in requests[:6])
     assert all(request["set"] == {} for request in requests[6:])
 
 
@@ -145,7 +147,7 @@ def test_sensitivity_reruns_at_both_ends_of_every_assumed_value(cohkit_command: 
         assert (sensitivity["lowest"], sensitivity["highest"]) == (min(everything), max(everything))
         assert sensitivity["lowest"] < sensitivity["ours"] < sensitivity["highest"]
     last = rows[-1]["sensitivity"]["reruns"]
-    own = {"cores.used", "cores.outstanding", "cores.prefetch"}
+    own = {"cores.count", "cores.max_outstanding", "cores.prefetch_distance"}
     assumed = {q["name"] for q in cohkit.platform("enzian-dc-bram")["quantities"] if q["low"] is not None}
     assert {rerun["quantity"] for rerun in last} == assumed - own
     values = {rerun["value"]: rerun["ours"] for rerun in last if rerun["quantity"] == "link.latency"}
@@ -186,8 +188,10 @@ def test_sensitivity_is_printed_with_its_size(cohkit_command: Command) -> None:
 
 
 def test_failed_simulation_of_an_experiment_is_an_error() -> None:
-    point = Point("mine", "x.y", {"platform": "enzian-dc-ddr", "workload": "random-read", "set": {"patience": "1ns"}})
-    with pytest.raises(cohkit.Error, match=r"mine with patience=1ns: no progress: |mine: no progress: "):
+    point = Point(
+        "mine", "x.y", {"platform": "enzian-dc-ddr", "workload": "random-read", "set": {"watchdog_timeout": "1ns"}}
+    )
+    with pytest.raises(cohkit.Error, match=r"mine with watchdog_timeout=1ns: no progress: |mine: no progress: "):
         PointExperiment([point], "ns", lambda _: 0.0).run(FEW_ACCESSES)
 
 

@@ -201,7 +201,7 @@ def test_old_name_can_be_imported_and_unknown_name_cannot() -> None:
 def test_old_method_equals_the_new_one_and_warns(root: Path) -> None:
     machine = cohkit.Machine("enzian-dc-ddr")
     with pytest.warns(DeprecationWarning, match=r"^`Machine\.changed` is now `Machine\.with_settings`;") as warned:
-        assert machine.changed({"cores.used": 4})["cores.used"] == 4
+        assert machine.changed({"cores.count": 4})["cores.count"] == 4
     assert [warning.filename for warning in warned] == [__file__]
     assert "| `cohkit.Machine.changed` | `cohkit.Machine.with_settings` |" in (root / "CHANGELOG.md").read_text()
 

@@ -98,4 +98,4 @@ def test_sensitivity_varies_threads_and_latency(monkeypatch: pytest.MonkeyPatch)
     assert numbers is not None
     assert quantities is not None
     assert (numbers["homes"], numbers["threads"]) == (8, 64)
-    assert (quantities["remotes"], quantities["cores.used"], quantities["hosts.count"]) == (64, 64, 8)
+    assert (quantities["remotes"], quantities["cores.count"], quantities["hosts.count"]) == (64, 64, 8)

@@ -479,7 +479,10 @@ class Probing(cohkit.Scenario):
 
 def refusing(before: str) -> dict[str, str | int]:
     """One of two pages is read-only, one of four is absent."""
-    return {f"{before}translation.{name}": value for name, value in (("used", 1), ("read_only", 2), ("absent", 4))}
+    return {
+        f"{before}translation.{name}": value
+        for name, value in (("enabled", 1), ("read_only_one_in", 2), ("absent_one_in", 4))
+    }
 
 
 def test_application_continues_after_abandoned_access() -> None:
@@ -550,7 +553,7 @@ class Visits(cohkit.Scenario):
 
 
 # The platform's cores have a write buffer and an L1, and addresses are not translated behind these.
-UNBUFFERED_CORES: dict[str, str | int] = {"cores.write_buffer": "0B", "cores.l1": "0B", **refusing("")}
+UNBUFFERED_CORES: dict[str, str | int] = {"cores.write_buffer": "0B", "cores.l1_size": "0B", **refusing("")}
 
 
 def test_thread_continues_after_a_caught_refusal() -> None:

@@ -88,7 +88,7 @@ def test_each_agent_kind_runs_its_workload() -> None:
         accesses=2000,
         cores=2,
         by={"device": "random-write-line"},
-        set={"agents.device.cores.outstanding": 8},
+        set={"agents.device.cores.max_outstanding": 8},
     )
     assert result["messages"] is not None
     assert result["messages"]["WriteLine"] == 2000
@@ -149,7 +149,7 @@ def test_exception_of_progress_ends_the_run() -> None:
 
 
 def test_failed_run_has_a_reason_and_a_chart() -> None:
-    result = cohkit.simulate("enzian-dc-ddr", "random-read", cores=1, prefetch=0, set={"patience": "100ns"})
+    result = cohkit.simulate("enzian-dc-ddr", "random-read", cores=1, prefetch=0, set={"watchdog_timeout": "100ns"})
     failure = result["failure"]
     assert failure
     assert set(failure) == set(get_type_hints(types.Failure))
@@ -244,7 +244,7 @@ def test_unimplementable_policy_is_a_fault() -> None:
 def test_two_level_platform_has_the_quantities_of_both_levels() -> None:
     two = cohkit.platform("clusters-4x4")
     assert (two["remotes"], two["lower_level_caches"]) == (4, 4)
-    assert {"cache.sets", "below.cache.sets"} < {quantity["name"] for quantity in two["quantities"]}
+    assert {"cache.sets", "lower.cache.sets"} < {quantity["name"] for quantity in two["quantities"]}
 
 
 @pytest.mark.parametrize("name", PLATFORMS)
@@ -403,11 +403,11 @@ def test_machine_reflects_its_settings(tmp_path: Path) -> None:
     assert machine.platform == cohkit.platform("enzian-dc-ddr") == cohkit.platform(machine)
     assert set(machine) == {quantity["name"] for quantity in machine.platform["quantities"]}
     assert len(machine) == len(machine.platform["quantities"])
-    slower = machine.with_settings({"link.latency": Quantity(0.2, "us"), "cores.used": 4})
+    slower = machine.with_settings({"link.latency": Quantity(0.2, "us"), "cores.count": 4})
     assert slower["link.latency"] == Quantity(200_000, "ps")
-    assert slower["cores.used"] == 4
+    assert slower["cores.count"] == slower["cores.used"] == machine.with_settings({"cores.used": 4})["cores.count"] == 4
     assert machine["link.latency"] == Quantity(90_000, "ps")
-    changed_settings: dict[str, str | int] = {"link.latency": "200ns", "cores.used": 4}
+    changed_settings: dict[str, str | int] = {"link.latency": "200ns", "cores.count": 4}
     of_machine = cohkit.simulate(slower, "random-read", accesses=500)
     of_name = cohkit.simulate("enzian-dc-ddr", "random-read", accesses=500, set=changed_settings)
     assert of_machine["statistics"] == of_name["statistics"]
@@ -427,7 +427,7 @@ def test_machine_reflects_its_settings(tmp_path: Path) -> None:
     ):
         cohkit.simulate(cohkit.platform("enzian-dc-ddr"), "random-read")  # type: ignore[arg-type]
     # The content of the file is kept.
-    assert pickle.loads(pickle.dumps(own_machine)).with_settings({"cores.used": 4})["cores.used"] == 4  # noqa: S301
+    assert pickle.loads(pickle.dumps(own_machine)).with_settings({"cores.count": 4})["cores.count"] == 4  # noqa: S301
     assert "<td>link.latency</td>" in machine._repr_html_()
 
 
@@ -436,7 +436,7 @@ def test_machine_reflects_its_settings(tmp_path: Path) -> None:
     [
         ({"link.latenc": "1ns"}, "link.latenc"),
         ({"link.latency": 100}, "has no unit"),
-        ({"cores.used": "many"}, "many"),
+        ({"cores.count": "many"}, "many"),
     ],
 )
 def test_invalid_machine_settings_are_rejected(settings: dict[str, Any], expected_message: str) -> None:

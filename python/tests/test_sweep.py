@@ -345,23 +345,31 @@ def test_plays_are_swept_over_parameters_and_quantities(tmp_path: Path) -> None:
 
 
 def test_quantities_added_by_a_setting_can_be_swept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Regression: quantities that another setting adds, such as `translation.used`, could not be swept."""
+    """Regression: quantities that another setting adds, such as `translation.enabled`, could not be swept."""
     framed = ["sim", "enzian-dc-ddr", "random-read", "--accesses", 500, "--set", "link.layer=eci"]
     out = tmp_path / "framed"
     assert sweep(*framed, "--sweep", "link.lanes=6,12", "--out", out) == 0
     few, all_lanes = pl.read_parquet(out / "results.parquet").to_dicts()
     assert few["statistics.bandwidth_bytes_per_s"] < all_lanes["statistics.bandwidth_bytes_per_s"]
     machine = ["enzian-dc-bram+enzian-cpu-home", "gather", "--protocol", "eci-both", "--param", "queries=5"]
-    used = ["--set", "host.agents.device.translation.used=1"]
+    used = ["--set", "host.agents.device.translation.enabled=1"]
     out = tmp_path / "refused"
-    assert sweep("play", *machine, *used, "--sweep", "host.agents.device.translation.absent=0,1", "--out", out) == 1
+    assert (
+        sweep("play", *machine, *used, "--sweep", "host.agents.device.translation.absent_one_in=0,1", "--out", out) == 1
+    )
     first, second = pl.read_parquet(out / "results.parquet").to_dicts()
     assert first["failure.message"] is None
     assert second["failure.message"].startswith("gather cannot read: the page is not mapped")
     capsys.readouterr()
-    invalid_options = ["--set", "host.agents.devices.translation.used=1", "--sweep", "remotes=1"]
+    invalid_options = ["--set", "host.agents.devices.translation.enabled=1", "--sweep", "remotes=1"]
     assert sweep("play", *machine, *invalid_options, "--out", tmp_path / "wrong") == 2
-    assert "there is no `agents.devices.translation.used` in this platform" in capsys.readouterr().err
+    assert "there is no `agents.devices.translation.enabled` in this platform" in capsys.readouterr().err
+
+
+def test_quantities_are_swept_by_their_former_names(tmp_path: Path) -> None:
+    run = ["sim", "enzian-dc-ddr", "random-read", "--accesses", 500]
+    assert sweep(*run, "--sweep", "cores.used=1,2", "--out", tmp_path) == 0
+    assert pl.read_parquet(tmp_path / "results.parquet")["cores.used"].to_list() == [1, 2]
 
 
 @pytest.mark.parametrize("told", [{"options": {"experiment": "all"}}, {"axes": {"experiment": ["all"]}}])
@@ -539,9 +547,9 @@ RANDOM_READS = 'run = "sim"\n[options]\nplatform = "enzian-dc-ddr"\nworkload = "
             "`link.latency` has no unit",
         ),
         (
-            RANDOM_READS + "[sweep]\nlink = { links = 0 }\n",
+            RANDOM_READS + "[sweep]\nlink = { count = 0 }\n",
             "6:1",
-            "link.links",
+            "link.count",
         ),
         (
             RANDOM_READS + '[sweep]\n[sweep.dram]\n"banks" = [1, 3]\n',

@@ -17,7 +17,7 @@ use cohkit_sim::components::traffic::{Pattern, Workload};
 use cohkit_sim::explain;
 use cohkit_sim::levels::Levels;
 use cohkit_sim::oracle::Level;
-use cohkit_sim::platform::{text, Cores, Platform};
+use cohkit_sim::platform::{current_name, text, Cores, Platform};
 use cohkit_sim::simulation::{
     self, draw_while, explain_while, run_while, HostSpace, LowerLevelSetup, RunError, Setup,
 };
@@ -104,7 +104,7 @@ pub fn set_each(
         let setting_error =
             |reason| StartError::plain(format!("the setting `{setting}`: {reason}"));
         set(name, value).map_err(setting_error)?;
-        if let Some(previous_value) = previous_values.insert(name, value) {
+        if let Some(previous_value) = previous_values.insert(current_name(name), value) {
             return Err(setting_error(format!(
                 "`{name}` is set to {previous_value} already"
             )));
@@ -161,11 +161,11 @@ pub struct Request {
     pub region: Option<String>,
     /// Number of accesses; by default the number of lines of the region.
     pub accesses: Option<u64>,
-    /// Number of cores; by default the platform's `cores.used`.
+    /// Number of cores; by default the platform's `cores.count`.
     pub cores: Option<u32>,
-    /// Maximum outstanding accesses per core; by default the platform's `cores.outstanding`.
+    /// Maximum outstanding accesses per core; by default the platform's `cores.max_outstanding`.
     pub outstanding: Option<u32>,
-    /// Prefetch distance of reads, in accesses; by default the platform's `cores.prefetch`.
+    /// Prefetch distance of reads, in accesses; by default the platform's `cores.prefetch_distance`.
     pub prefetch: Option<u32>,
     /// Workloads of further kinds of agents, as `KIND=WORKLOAD` or `KIND=idle`; a kind without an entry runs `work`.
     pub kind_workloads: Vec<String>,
@@ -762,18 +762,18 @@ fn workload(
     let value_or =
         |option: Option<u32>, quantity: &Quantity| option.unwrap_or(quantity.value as u32);
     let pattern = match pattern {
-        Pattern::Chunked if machine.chunked.value == 0 => Pattern::Sequential,
+        Pattern::Chunked if machine.partitioned.value == 0 => Pattern::Sequential,
         pattern => pattern,
     };
-    let cores = value_or(request.cores, &machine.used);
-    let outstanding = value_or(request.outstanding, &machine.outstanding);
+    let cores = value_or(request.cores, &machine.count);
+    let outstanding = value_or(request.outstanding, &machine.max_outstanding);
     let mut workload = Workload::pass(pattern, access, lines, cores, outstanding);
     workload.accesses = request.accesses.unwrap_or(u64::from(lines));
     if kind == Kind::RandomMixed {
         workload.mix.push((Access::Load, 1));
     }
     if access == Access::Load {
-        workload.prefetch = value_or(request.prefetch, &machine.prefetch);
+        workload.prefetch = value_or(request.prefetch, &machine.prefetch_distance);
     }
     Ok(workload)
 }
@@ -809,7 +809,7 @@ fn recorded_workload(
             "remove `--cores`, or raise it: a trace sets its number of cores",
         ));
     }
-    let outstanding = (request.outstanding).unwrap_or(machine.outstanding.value as u32);
+    let outstanding = (request.outstanding).unwrap_or(machine.max_outstanding.value as u32);
     let mut workload = Workload::recorded(recorded, request.cores.unwrap_or(1), outstanding);
     // A trace is replayed without further prefetches, unless the request asks for them.
     workload.prefetch = request.prefetch.unwrap_or(0);

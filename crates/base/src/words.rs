@@ -80,11 +80,11 @@ mod tests {
 
     #[test]
     fn only_similar_names_are_suggested() {
-        let names = ["link.latency", "link.links", "home.latency"];
+        let names = ["link.latency", "link.lanes", "home.latency"];
         for (misspelt, meant) in [
             ("link.latncy", "did you mean `link.latency`? "),
             ("Link.Latency", "did you mean `link.latency`? "),
-            ("link.link", "did you mean `link.links`? "),
+            ("link.lane", "did you mean `link.lanes`? "),
             ("dram.banks", ""),
             ("x", ""),
             ("", ""),

@@ -411,7 +411,7 @@ mod _cohkit {
     #[pymodule_export]
     use crate::shipped::{experiments, shipped};
     #[pymodule_export]
-    use crate::simulation::{platforms, play, simulate, Machine, Play, Simulation};
+    use crate::simulation::{current_name, platforms, play, simulate, Machine, Play, Simulation};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

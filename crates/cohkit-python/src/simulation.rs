@@ -12,7 +12,7 @@ use cohkit_api::simulation::{
 use cohkit_api::workload::Work;
 use cohkit_api::{ExitStatus, Source};
 use cohkit_protocol::controller::Controller;
-use cohkit_sim::platform::Platform;
+use cohkit_sim::platform::{self, Platform};
 use cohkit_sim::simulation::home;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
@@ -46,6 +46,12 @@ fn to_exception(error: StartError) -> PyErr {
 #[pyfunction]
 pub(crate) fn platforms() -> Vec<&'static str> {
     Platform::shipped_names().collect()
+}
+
+/// Returns the name of a quantity that is given by its name or its former name.
+#[pyfunction]
+pub(crate) fn current_name(name: &str) -> String {
+    platform::current_name(name).into_owned()
 }
 
 /// A platform, as a machine for simulations.

@@ -85,8 +85,8 @@ impl Visitor for ApplicationExplorer<'_> {
             lines,
             words: scenario.words() as u16,
             units: units.min(lines.max(1).into()) as u32,
-            waiting: home.waiting.value as usize,
-            reads: home.reads.as_ref().map_or(1, |reads| reads.value) as usize,
+            waiting: home.stall_entries.value as usize,
+            reads: home.max_reads.as_ref().map_or(1, |reads| reads.value) as usize,
             max_states: self.max_states,
         };
         explore_while(&model, self.should_continue)

@@ -186,7 +186,7 @@ mod tests {
             sweep_arguments(&words).map(<[_]>::to_vec)
         };
         let words = |line: &str| Some(line.split(' ').map(OsString::from).collect());
-        let sim = "sim enzian-dc-ddr random-read --sweep cores.used=1,2";
+        let sim = "sim enzian-dc-ddr random-read --sweep cores.count=1,2";
         assert_eq!(swept_words(&format!("cohkit {sim}")), words(sim));
         assert_eq!(
             swept_words("cohkit check msi --sweep=remotes=1..2"),

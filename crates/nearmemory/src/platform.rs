@@ -4,7 +4,7 @@
 use cohkit_base::words::did_you_mean;
 use cohkit_riscv::{Page, PageSize, Pages};
 use cohkit_sim::platform::text::{self, Kind, PlatformError};
-use cohkit_sim::platform::{Dram, Memory};
+use cohkit_sim::platform::{current_name, Dram, Memory};
 use cohkit_units::{self as units, Quantity, Unit};
 
 /// The machine that ships: Enzian with four near-memory cores.
@@ -108,11 +108,11 @@ quantities! {
     banks "dram" "banks" Count (1, 1024) PowersOfTwo "Banks of a channel.";
     row_bytes "dram" "row_bytes" Bytes (128, 1 << 24) PowersOfTwo "A row of a bank.";
     bandwidth "dram" "bandwidth" BytesPerSecond (1000000, 1 << 50) Any "A channel.";
-    column "dram" "column" Picoseconds (0, MS) Any "Access to a column.";
-    activate "dram" "activate" Picoseconds (0, MS) Any "Opening a row.";
-    precharge "dram" "precharge" Picoseconds (0, MS) Any "Closing a row.";
-    open_for "dram" "open_for" Picoseconds (0, MS) Any "Time after which an idle row is closed.";
-    controller "dram" "controller" Picoseconds (0, MS) Any "Controller and wires, both ways together.";
+    column "dram" "t_cl" Picoseconds (0, MS) Any "Access to a column.";
+    activate "dram" "t_rcd" Picoseconds (0, MS) Any "Opening a row.";
+    precharge "dram" "t_rp" Picoseconds (0, MS) Any "Closing a row.";
+    open_for "dram" "row_idle_timeout" Picoseconds (0, MS) Any "Time after which an idle row is closed.";
+    controller "dram" "controller_latency" Picoseconds (0, MS) Any "Controller and wires, both ways together.";
 }
 
 impl Platform {
@@ -148,6 +148,7 @@ impl Platform {
     /// # Errors
     /// The name is unknown, or the value is malformed or not allowed.
     pub fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
+        let name = &*current_name(name);
         let Some(row) = ROWS.iter().find(|row| row.name == name) else {
             let names: Vec<&str> = ROWS.iter().map(|row| row.name).collect();
             return Err(format!(
@@ -190,11 +191,11 @@ impl Platform {
             banks: self.banks.clone(),
             row_bytes: self.row_bytes.clone(),
             bandwidth: self.bandwidth.clone(),
-            column: self.column.clone(),
-            activate: self.activate.clone(),
-            precharge: self.precharge.clone(),
-            open_for: self.open_for.clone(),
-            controller: self.controller.clone(),
+            t_cl: self.column.clone(),
+            t_rcd: self.activate.clone(),
+            t_rp: self.precharge.clone(),
+            row_idle_timeout: self.open_for.clone(),
+            controller_latency: self.controller.clone(),
         }))
     }
 }

@@ -72,8 +72,8 @@ fn hosts(out: &mut impl Write) -> io::Result<()> {
     let mut seconds_per_access = Vec::new();
     for (name, runs) in [("hosts-8x8", 16), ("hosts-512x8", 1)] {
         let platform = Platform::shipped(name).expect("it is shipped");
-        let cores = platform.cores.used.value as u32;
-        let outstanding = platform.cores.outstanding.value as u32;
+        let cores = platform.cores.count.value as u32;
+        let outstanding = platform.cores.max_outstanding.value as u32;
         let random = Pattern::Random;
         let mut workload = Workload::pass(random, Access::Load, 1024 * cores, cores, outstanding);
         workload.mix.push((Access::Store, 1));
@@ -111,7 +111,7 @@ fn exchange(out: &mut impl Write) -> io::Result<()> {
     for (hosts, runs) in [(8, 64), (512, 1)] {
         let mut platform = Platform::shipped("cxl-512x8").expect("it is shipped");
         platform.remotes = 8 * hosts;
-        platform.cores.used.value = u64::from(platform.remotes);
+        platform.cores.count.value = u64::from(platform.remotes);
         platform.hosts.as_mut().expect("it has hosts").count.value = hosts.into();
         platform.home.count.as_mut().expect("it has homes").value = hosts.into();
         let threads = u32::from(platform.remotes);

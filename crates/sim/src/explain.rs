@@ -43,7 +43,7 @@ pub enum FailureKind {
     Timeout,
     /// A home in RTL deviated from its controller.
     Hardware,
-    /// No access was performed within the platform's progress timeout, `patience`.
+    /// No access was performed within the platform's `watchdog_timeout`.
     NoProgress,
 }
 

@@ -479,15 +479,15 @@ fn host_setup(setup: &Setup, space: &HostSpace) -> Setup {
         let max_outstanding = platform
             .agents
             .first()
-            .map_or(1, |agents| agents.cores.outstanding.value);
+            .map_or(1, |agents| agents.cores.max_outstanding.value);
         // The additional core is for transfers of the bus.
         cpu = workload_without_accesses(&platform, threads + 1, 1);
         device = workload_without_accesses(&platform, 1, max_outstanding as u32);
         platform.cores.write_buffer.value = 0;
-        platform.cores.l1.value = 0;
+        platform.cores.l1_size.value = 0;
         for agents in &mut platform.agents {
             agents.cores.write_buffer.value = 0;
-            agents.cores.l1.value = 0;
+            agents.cores.l1_size.value = 0;
         }
     }
     Setup {

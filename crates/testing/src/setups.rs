@@ -73,7 +73,7 @@ pub fn restrict_to_protocol(mut setup: Setup) -> Setup {
     }
     let platform = &mut setup.platform;
     platform.cores.write_buffer.value = 0;
-    platform.cores.l1.value = 0;
+    platform.cores.l1_size.value = 0;
     if let Some(count) = &mut platform.home.count {
         count.value = setup.protocol.homes.into();
     }
@@ -136,7 +136,7 @@ pub fn torture_of(protocol: Protocol, home: Controller, remotes: u16, seed: u64)
     let line = u64::from(protocol.line_bytes);
     if seed / 3 % 2 == 1 {
         platform.cores.write_buffer.value = 2 * line;
-        platform.cores.l1.value = 4 * line;
+        platform.cores.l1_size.value = 4 * line;
     }
     restrict_to_protocol(Setup {
         others: Vec::new(),
@@ -189,17 +189,17 @@ pub fn read_latency(platform: &Platform, line_bytes: u32) -> Vec<(&'static str, 
         let after_switch = switch_parts.flat_map(move |switch| [switch, link[0], link[1]]);
         link.into_iter().chain(after_switch).collect::<Vec<_>>()
     };
-    let mut parts = vec![("cache.request", cache.request.value)];
+    let mut parts = vec![("cache.request_latency", cache.request_latency.value)];
     parts.extend(link_parts(header));
     parts.extend([
         ("home.latency", home.latency.value),
-        ("home.memory_path", home.memory_path.value),
+        ("home.memory_round_trip", home.memory_round_trip.value),
     ]);
     match &platform.memory {
         Memory::Dram(dram) => parts.extend([
-            ("dram.controller", dram.controller.value),
-            ("dram.activate", dram.activate.value),
-            ("dram.column", dram.column.value),
+            ("dram.controller_latency", dram.controller_latency.value),
+            ("dram.t_rcd", dram.t_rcd.value),
+            ("dram.t_cl", dram.t_cl.value),
             ("dram.bandwidth", dram.bandwidth.time_of(line_bytes)),
         ]),
         // The first bytes arrive while the last are still being read.
@@ -213,11 +213,11 @@ pub fn read_latency(platform: &Platform, line_bytes: u32) -> Vec<(&'static str, 
             .unwrap(),
         ),
     }
-    parts.push(match &home.resume {
-        Some(resume) => ("home.resume", resume.value),
+    parts.push(match &home.completion_latency {
+        Some(resume) => ("home.completion_latency", resume.value),
         None => ("home.latency", home.latency.value),
     });
     parts.extend(link_parts(header + line_bytes));
-    parts.push(("cache.fill", cache.fill.value));
+    parts.push(("cache.fill_latency", cache.fill_latency.value));
     parts
 }

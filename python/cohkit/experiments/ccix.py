@@ -77,7 +77,7 @@ def _transfers(measure: str) -> list[Point]:
                 card,
                 workload,
                 THROUGHPUT_LINES if measure == "throughput" else size // LINE_BYTES,
-                cores__outstanding=size // LINE_BYTES,
+                cores__max_outstanding=size // LINE_BYTES,
             ),
         )
         for direction, workload in WORKLOADS.items()
@@ -105,13 +105,17 @@ def _dma() -> list[Measurement]:
 
 TRANSLATED: dict[str, dict[str, int | str]] = {
     "physical": {},
-    "ATC hit, 2 MiB pages": {"translation__used": 1, "translation__page": "2MiB"},
+    "ATC hit, 2 MiB pages": {"translation__enabled": 1, "translation__page_size": "2MiB"},
     "ATC miss, host hit, 4 KiB pages": {
-        "translation__used": 1,
-        "translation__entries": 1,
-        "translation__host_entries": 4096,
+        "translation__enabled": 1,
+        "translation__atc_entries": 1,
+        "translation__iommu_tlb_entries": 4096,
     },
-    "ATC miss, walk, 4 KiB pages": {"translation__used": 1, "translation__entries": 1, "translation__host_entries": 1},
+    "ATC miss, walk, 4 KiB pages": {
+        "translation__enabled": 1,
+        "translation__atc_entries": 1,
+        "translation__iommu_tlb_entries": 1,
+    },
 }
 """Settings of the device for the translation of the addresses of random lines."""
 
@@ -125,7 +129,7 @@ def _random_lines() -> list[Point]:
         Point(
             f"one line, {label}, {card}",
             f"ccix_exp2.latency.{_key(label)}.{card}",
-            _request(card, "random-read-once", THROUGHPUT_LINES, cores__outstanding=1, **settings),
+            _request(card, "random-read-once", THROUGHPUT_LINES, cores__max_outstanding=1, **settings),
         )
         for label, settings in TRANSLATED.items()
         for card in CARDS
@@ -135,14 +139,16 @@ def _random_lines() -> list[Point]:
 def _translated_transfers() -> list[Point]:
     pages: dict[str, dict[str, int | str]] = {
         "physical": {},
-        "4 KiB pages": {"translation__used": 1},
-        "2 MiB pages": {"translation__used": 1, "translation__page": "2MiB"},
+        "4 KiB pages": {"translation__enabled": 1},
+        "2 MiB pages": {"translation__enabled": 1, "translation__page_size": "2MiB"},
     }
     return [
         Point(
             f"transfer of {size}, {label}, {card}",
             f"ccix_exp2.transfer.{_key(label)}.{card}.{size}",
-            _request(card, WORKLOADS["reads"], size // LINE_BYTES, cores__outstanding=size // LINE_BYTES, **settings),
+            _request(
+                card, WORKLOADS["reads"], size // LINE_BYTES, cores__max_outstanding=size // LINE_BYTES, **settings
+            ),
         )
         for label, settings in pages.items()
         for card in CARDS
@@ -157,7 +163,7 @@ def _locality(where: str) -> list[Point]:
     points = []
     for card in CARDS:
         for direction, workload in LOCAL_WORKLOADS.items():
-            request = _request(card, workload, THROUGHPUT_LINES, cores__outstanding=1)
+            request = _request(card, workload, THROUGHPUT_LINES, cores__max_outstanding=1)
             request["region"] = "16KiB" if where == "hit" else "64MiB"
             key = f"ccix.local_hit.{card}.{direction}" if where == "hit" else f"ccix_exp3.miss.{card}.{direction}"
             points.append(Point(f"{where}, {direction}, {card}", key, request))
@@ -178,7 +184,7 @@ def _sharing() -> list[Point]:
     for card in CARDS:
         for sharer, workloads in SHARERS.items():
             for region in SHARED_REGIONS:
-                request = _request(card, "random-mixed", 1024, cores__outstanding=1)
+                request = _request(card, "random-mixed", 1024, cores__max_outstanding=1)
                 request["by"] = {"host": "random-mixed", "device": "random-mixed", **workloads}
                 request["region"] = region
                 request["cores"] = 1

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 KEY = "enzian.read_latency"
 PATTERNS: dict[str, Workload] = {"sequential": "sequential-read", "random": "random-read"}
 # One core that waits for each line before it reads the next.
-SINGLE_CORE = {"cores.used": 1, "cores.outstanding": 1, "cores.prefetch": 0}
+SINGLE_CORE = {"cores.count": 1, "cores.max_outstanding": 1, "cores.prefetch_distance": 0}
 
 NOTE = f"""\
 A read crosses the link twice (first a header, then one with the line), and its unit of the home handles it twice
@@ -55,15 +55,15 @@ def _parts(result: Simulation) -> dict[str, float]:
         return size / values[name] * 1e9
 
     times = {
-        "cache.request": 1.0,
-        "cache.hit": 1 - misses,
-        "cache.fill": misses,
+        "cache.request_latency": 1.0,
+        "cache.hit_latency": 1 - misses,
+        "cache.fill_latency": misses,
         "link.latency": 2 * misses,
         "home.latency": 2 * misses,
-        "home.memory_path": misses,
-        "dram.controller": misses,
-        "dram.activate": row_misses,
-        "dram.column": misses,
+        "home.memory_round_trip": misses,
+        "dram.controller_latency": misses,
+        "dram.t_rcd": row_misses,
+        "dram.t_cl": misses,
     }
     parts = {name: values[name] / 1000 * number for name, number in times.items() if name in values}
     parts["link.bandwidth"] = misses * transfer("link.bandwidth", 2 * values["link.header_bytes"] + LINE_BYTES)

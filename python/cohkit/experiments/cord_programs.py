@@ -108,7 +108,7 @@ class ProgramRun(NamedTuple):
             "sizes": default_sizes if self.sizes is None else self.sizes,
             "set": {
                 "remotes": threads,
-                "cores.used": threads,
+                "cores.count": threads,
                 "hosts.count": self.hosts,
                 "home.count": self.hosts,
                 **self.settings,

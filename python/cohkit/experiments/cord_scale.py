@@ -52,7 +52,7 @@ class Exchange(NamedTuple):
             },
             "protocol": text(self.ordering),
             "sizes": sizes,
-            "set": {"remotes": threads, "cores.used": threads, "hosts.count": self.hosts, "home.count": self.hosts},
+            "set": {"remotes": threads, "cores.count": threads, "hosts.count": self.hosts, "home.count": self.hosts},
             "seed": conditions.seed,
         }
 

@@ -53,7 +53,7 @@ def _request(direction: str, links: int, lines: int, accesses: int) -> Request:
         "region": "4MiB",
         "accesses": accesses,
         "by": {"llc": "idle"},
-        "set": {"agents.device.link.links": links, "agents.device.cores.outstanding": lines},
+        "set": {"agents.device.link.count": links, "agents.device.cores.max_outstanding": lines},
     }
 
 

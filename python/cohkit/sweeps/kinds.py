@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from cohkit import player, simulator
-from cohkit._cohkit import Composition
+from cohkit._cohkit import Composition, current_name
 from cohkit.errors import InputError, call, suggestion
 from cohkit.experiments import EXPERIMENTS, Conditions
 from cohkit.protocols import check, load_executable, systems, validate_size
@@ -25,7 +25,7 @@ Row = dict[str, Any]
 _EXTRA_QUANTITIES = ("remotes", "lines")
 
 # Options that add quantities to a machine: of links in layers, and of virtual addresses.
-_QUANTITY_ADDING_OPTIONS = ("link.layer", "translation.used")
+_QUANTITY_ADDING_OPTIONS = ("link.layer", "translation.enabled")
 
 
 class Kind(NamedTuple):
@@ -55,7 +55,9 @@ def _quantities(options: Mapping[str, Value]) -> list[str]:
     if "platform" not in options:
         return []
     target_machine = simulator.machine(cast("str", options["platform"]))
-    adding_options = {name: value for name, value in options.items() if name.endswith(_QUANTITY_ADDING_OPTIONS)}
+    adding_options = {
+        name: value for name, value in options.items() if current_name(name).endswith(_QUANTITY_ADDING_OPTIONS)
+    }
     if adding_options:
         target_machine = call(
             str(options["platform"]), target_machine.set, [f"{name}={value}" for name, value in adding_options.items()]
@@ -89,8 +91,8 @@ def _play_request(options: dict[str, Any], seed: int) -> player.Request:
     quantities = {*_quantities(options)}
     if "stop_after" in command_options:
         command_options["time"] = command_options.pop("stop_after")
-    settings = {name: value for name, value in named_values.items() if name in quantities}
-    numbers = {name: value for name, value in named_values.items() if name not in quantities}
+    settings = {name: value for name, value in named_values.items() if current_name(name) in quantities}
+    numbers = {name: value for name, value in named_values.items() if name not in settings}
     return cast("player.Request", command_options | {"set": settings, "numbers": numbers, "seed": seed})
 
 

@@ -9,6 +9,7 @@ import re
 import tomllib
 from typing import TYPE_CHECKING, Any
 
+from cohkit._cohkit import current_name
 from cohkit.errors import Error, InputError, suggestion
 from cohkit.experiments import EXPERIMENTS
 from cohkit.protocols import decode
@@ -138,7 +139,7 @@ class Spec:
         mentions = [
             (match.start(), table, name)
             for name, table in tables_by_name.items()
-            if (match := re.search(rf"(?<![\w.]){re.escape(name)}(?![\w.])", message))
+            if (match := re.search(rf"(?<![\w.]){re.escape(current_name(name))}(?![\w.])", message))
         ]
         return min(mentions)[1:] if mentions else ("options", "")
 
@@ -160,7 +161,7 @@ class Spec:
         if expected is None and name not in kind.takes and (self.run != "play" or "." in name):
             first = {axis: axis_values[0] for axis, axis_values in self.axes.items()}
             axis_names = names(self.run, self.options | first)
-            if name not in axis_names:
+            if current_name(name) not in axis_names:
                 raise InputError(
                     f"{place}there is no axis `{name}`; {suggestion(name, axis_names)}there are {', '.join(axis_names)}"
                 )

@@ -38,8 +38,8 @@ pub(crate) struct Sim {
     pub platform: PathBuf,
 
     /// Workload of the cores. In sequential workloads each core accesses its own part of the region (with `--set
-    /// cores.chunked=0`, lines are interleaved between cores); in random ones it accesses any line. A trace lists the
-    /// accesses of each core.
+    /// cores.partitioned=0`, lines are interleaved between cores); in random ones it accesses any line. A trace lists
+    /// the accesses of each core.
     #[arg(value_parser = WorkParser)]
     pub workload: Work,
 
@@ -56,15 +56,15 @@ pub(crate) struct Sim {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub accesses: Option<u64>,
 
-    /// Number of cores; by default the platform's `cores.used`.
+    /// Number of cores; by default the platform's `cores.count`.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(Platform::MAX_AGENTS)))]
     pub cores: Option<u32>,
 
-    /// Maximum number of outstanding accesses per core; by default the platform's `cores.outstanding`.
+    /// Maximum number of outstanding accesses per core; by default the platform's `cores.max_outstanding`.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub outstanding: Option<u32>,
 
-    /// Prefetch distance in accesses, 0 for none; by default the platform's `cores.prefetch`.
+    /// Prefetch distance in accesses, 0 for none; by default the platform's `cores.prefetch_distance`.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=4096))]
     pub prefetch: Option<u32>,
 

@@ -50,7 +50,7 @@ pub(crate) fn build_rtl_home(
     files::write(&rows, &image(protocol, &home, &rom, &origin))?;
     let line_bytes = protocol.line_bytes;
     let cache = &platform.cache;
-    let fold = match cache.hashed.value {
+    let fold = match cache.index_hash.value {
         0 => 0,
         _ => cache.sets.value.trailing_zeros(),
     };

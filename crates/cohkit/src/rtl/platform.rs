@@ -24,16 +24,16 @@ pub(super) fn table(setup: &Setup, file: &str, parts: &Parts) -> String {
     let rtl = "as the RTL is built";
     quantity("slices", count(2), rtl);
     quantity("units", count(shape.units), rtl);
-    quantity("reads", count(shape.reads), rtl);
-    quantity("writes", count(shape.writes), rtl);
-    quantity("waiting", count(shape.waiting), rtl);
+    quantity("max_reads", count(shape.reads), rtl);
+    quantity("max_writes", count(shape.writes), rtl);
+    quantity("stall_entries", count(shape.waiting), rtl);
     quantity(
-        "pending",
+        "queue_entries",
         count(1),
         "the RTL: a request without a free slot stalls its virtual circuit",
     );
     quantity(
-        "memory_path",
+        "memory_round_trip",
         "\"0ns\"".into(),
         "the RTL: memory is connected to its ports",
     );
@@ -49,17 +49,17 @@ pub(super) fn table(setup: &Setup, file: &str, parts: &Parts) -> String {
             "of its unit by a request for a line that no cache holds",
         ),
         (
-            "resume",
+            "completion_latency",
             parts.resume,
             "from memory's read data to the last beat of the message with them",
         ),
         (
-            "resume_occupancy",
+            "completion_occupancy",
             parts.resume_occupancy,
             "of its unit by read data of memory",
         ),
         (
-            "local_path",
+            "device_round_trip",
             parts.local,
             "latency of a clean-invalidate of a clean line without the remote and `latency`, which is counted once to the remote and once from it",
         ),
@@ -69,7 +69,7 @@ pub(super) fn table(setup: &Setup, file: &str, parts: &Parts) -> String {
         quantity(name, value, &format!("measured: {cycles} of {CLOCK} MHz, {description}"));
     }
     quantity(
-        "local_interval",
+        "local_issue_interval",
         picoseconds(PERIOD),
         "the RTL: one in each cycle",
     );

@@ -51,7 +51,7 @@ fn protocol_verdicts_match_the_table() {
 /// them.
 fn simulate_arguments<'a>(quantities: &[&'a str]) -> Vec<&'a str> {
     let mut arguments = vec!["sim", "thunderx1-2s", "random-mixed"];
-    for quantity in ["remotes=2", "cores.used=2"].iter().chain(quantities) {
+    for quantity in ["remotes=2", "cores.count=2"].iter().chain(quantities) {
         arguments.extend(["--set", quantity]);
     }
     arguments.extend(["--region", "2KiB", "--accesses", "3000", "--protocol"]);
@@ -81,9 +81,9 @@ fn verdict_names_undeliverable_message_and_missing_row() {
 fn simulations_find_stores_that_are_given_up_late_or_lost() {
     let simulation = simulate_arguments(&[
         "cores.write_buffer=0B",
-        "cores.outstanding=1",
-        "cores.prefetch=0",
-        "cores.l1=0B",
+        "cores.max_outstanding=1",
+        "cores.prefetch_distance=0",
+        "cores.l1_size=0B",
     ]);
     for (name, property, message) in [
         (

@@ -65,7 +65,7 @@ fn local_operations_leave_the_device_one_in_a_clock() {
     let clock_ns = 3.106;
     assert!((4096.0 * clock_ns..4400.0 * clock_ns).contains(&duration_ns(&[])));
     // The two slices together could process twice as many.
-    assert!(duration_ns(&["--set", "device.issue=0ns"]) < 2400.0 * clock_ns);
+    assert!(duration_ns(&["--set", "device.issue_interval=0ns"]) < 2400.0 * clock_ns);
 }
 
 #[test]
@@ -171,10 +171,20 @@ fn refused_translation_is_reported_with_its_access() {
     let locks_refused = "violated: permission of a page: thread 1 cannot write: the page is read-only (word 0 of line 968, address 0xf200, page 15, by device), and does not handle the page fault";
     let gather_refused = "violated: permission of a page: gather cannot read: the page is not mapped (word 64 of the host's memory, address 0x200, its access 0), and does not handle the page fault";
     for (play_arguments, prefix, permission, expected) in [
-        (&locks[..], "agents.device.", "read_only=4", locks_refused),
-        (&gather, "host.agents.device.", "absent=1", gather_refused),
+        (
+            &locks[..],
+            "agents.device.",
+            "read_only_one_in=4",
+            locks_refused,
+        ),
+        (
+            &gather,
+            "host.agents.device.",
+            "absent_one_in=1",
+            gather_refused,
+        ),
     ] {
-        let enable_translation = format!("{prefix}translation.used=1");
+        let enable_translation = format!("{prefix}translation.enabled=1");
         let restrict_page = format!("{prefix}translation.{permission}");
         let run_with = |extra: &[&str]| {
             let arguments = [
@@ -204,12 +214,12 @@ fn unsupported_applications_are_rejected() {
                 "--param",
                 "calls=3",
                 "--set",
-                "translation.used=1",
+                "translation.enabled=1",
             ],
             expect![[r#"
                 exit code 2
                 --- stderr
-                error: cannot simulate this application: enzian-dc-bram translates addresses (`translation.used`); with write buffers that is not simulated: a buffered store could fault after its core has continued (set `cores.write_buffer` to 0B)
+                error: cannot simulate this application: enzian-dc-bram translates addresses (`translation.enabled`); with write buffers that is not simulated: a buffered store could fault after its core has continued (set `cores.write_buffer` to 0B)
             "#]],
         ),
         (

@@ -1044,7 +1044,7 @@ const SCALED_ENZIAN: [&str; 10] = [
     "--set",
     "cache.sets=512",
     "--set",
-    "cores.used=3",
+    "cores.count=3",
     "--set",
     "link.bandwidth=0.6125GiB/s",
     "--region",

@@ -121,11 +121,11 @@ fn core_defaults_come_from_the_platform() {
     assert_eq!(result["prefetch"], 8);
     let by_setting = [
         "--set",
-        "cores.used=5",
+        "cores.count=5",
         "--set",
-        "cores.chunked=0",
+        "cores.partitioned=0",
         "--set",
-        "cores.prefetch=3",
+        "cores.prefetch_distance=3",
     ];
     let by_option = [
         "--cores",
@@ -133,7 +133,7 @@ fn core_defaults_come_from_the_platform() {
         "--prefetch",
         "3",
         "--set",
-        "cores.chunked=0",
+        "cores.partitioned=0",
     ];
     let result = workload("sequential-read", &by_setting);
     assert_eq!(
@@ -192,7 +192,7 @@ fn invalid_memory_amounts_are_rejected() {
         (&["--outstanding", "0"], "error: invalid value '0' for '--outstanding <N>': "),
         (&["--prefetch=-1"], "error: invalid value '-1' for '--prefetch <N>': "),
         (&["--seed", "x"], "error: invalid value 'x' for '--seed <N>': "),
-        (&["--set", "nonsense=1"], "error: the setting `nonsense=1`: there is no `nonsense` in this platform; there are cores.used, "),
+        (&["--set", "nonsense=1"], "error: the setting `nonsense=1`: there is no `nonsense` in this platform; there are cores.count, "),
         (&["--set", "link.latency=-5ns"], "error: the setting `link.latency=-5ns`: `link.latency` is not a number with a unit: "),
         (&["--set", "link.latency=5 meters"], "error: the setting `link.latency=5 meters`: `link.latency` has the unknown unit `meters` (units: "),
         (&["--set", "link.bandwidth=0B/s"], "error: the setting `link.bandwidth=0B/s`: link.bandwidth must be "),
@@ -398,7 +398,7 @@ fn run_without_progress_ends_with_a_chart() {
         "--prefetch",
         "0",
     ];
-    let (code, out, _) = sim(&[&run[..], &["--set", "patience=100ns"]].concat());
+    let (code, out, _) = sim(&[&run[..], &["--set", "watchdog_timeout=100ns"]].concat());
     assert_eq!(code, 3);
     assert!(
         out.contains("\ngiven up: no progress: no access was performed for "),
@@ -610,7 +610,7 @@ fn two_level_statistics_are_separate_and_reproducible() {
         first_result["messages"]["Inv"].as_u64() > Some(0),
         "{first_result}"
     );
-    let slower = json(&["--json", "--set", "below.link.latency=100ns"]);
+    let slower = json(&["--json", "--set", "lower.link.latency=100ns"]);
     let latency = |value: &serde_json::Value| value["statistics"]["latency_mean_ns"].as_f64();
     assert!(latency(&slower) > latency(&first_result).map(|ns| ns + 100.0));
 }
@@ -772,15 +772,15 @@ fn mismatched_numbers_of_levels_are_rejected() {
             "`--trace` supports one level of caches",
         ),
         (
-            ["--set", "below.patience=1us"],
-            "`patience` applies to both levels",
+            ["--set", "lower.watchdog_timeout=1us"],
+            "`watchdog_timeout` applies to both levels",
         ),
         (
-            ["--set", "below.remotes=0"],
+            ["--set", "lower.remotes=0"],
             "remotes must be 1 to 4096, not 0",
         ),
         (
-            ["--set", "below.home.count=2"],
+            ["--set", "lower.home.count=2"],
             "there is no `home.count` in this platform",
         ),
         (
@@ -903,7 +903,7 @@ fn quantity_outside_its_plausible_range_is_warned_of() {
         value["warnings"].clone()
     };
     assert_eq!(json("link.latency=5us"), serde_json::json!([warning]));
-    for set in ["link.latency=60ns", "link.latency=140ns", "cores.used=12"] {
+    for set in ["link.latency=60ns", "link.latency=140ns", "cores.count=12"] {
         assert_eq!(json(set), serde_json::json!([]), "{set}");
     }
     let play = [

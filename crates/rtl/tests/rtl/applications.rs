@@ -144,7 +144,7 @@ fn machine(scenario: Arc<dyn Playable>, seed: u64) -> Setup {
     // In every second group of three seeds, cores have write buffers and L1 caches.
     if seed / 3 % 2 == 1 {
         platform.cores.write_buffer.value = 2 * line;
-        platform.cores.l1.value = 4 * line;
+        platform.cores.l1_size.value = 4 * line;
     }
     let mut setup =
         Setup::with_scenario(protocol, platform, scenario).expect("protocol with a home");
@@ -272,18 +272,18 @@ fn exact(scenario: Arc<dyn Playable>, shape: &Shape) -> Setup {
     platform.lines = 1 << 20;
     platform.home.units.value = shape.units as u64;
     for (resource, value) in [
-        (&mut platform.home.reads, shape.reads),
-        (&mut platform.home.writes, shape.writes),
+        (&mut platform.home.max_reads, shape.reads),
+        (&mut platform.home.max_writes, shape.writes),
     ] {
         if let Some(quantity) = resource {
             quantity.value = value as u64;
         }
     }
-    platform.home.waiting.value = shape.waiting as u64;
+    platform.home.stall_entries.value = shape.waiting as u64;
     let slices = platform.home.slices.value;
     platform.cache.sets.value = (slices * shape.units as u64) << shape.set_bits;
     platform.cache.ways.value = shape.ways as u64;
-    platform.cache.hashed.value = 0;
+    platform.cache.index_hash.value = 0;
     Setup::with_scenario(setups::protocol("eci"), platform, scenario).expect("protocol with a home")
 }
 

@@ -134,7 +134,7 @@ impl Caches {
                 caches: group.caches.count(),
                 sets: quantities.cache.sets.value as u32,
                 ways: quantities.cache.ways.value as u32,
-                hashed: quantities.cache.hashed.value != 0,
+                hashed: quantities.cache.index_hash.value != 0,
             });
         let groups_descending = groups.groups.iter().rev();
         Caches {

@@ -610,7 +610,7 @@ system one { remotes 1; lines 1 }
     fn machine_after_loads() -> Simulation {
         let protocol = cohkit_protocol::text::parse(TEXT).expect("the text is right");
         let mut platform = crate::platform::Platform::torture(1);
-        platform.cores.l1.value = 8 * 64;
+        platform.cores.l1_size.value = 8 * 64;
         platform.cores.write_buffer.value = 2 * 64;
         platform.cache.ways.value = 4;
         let mut workload = Workload::pass(Pattern::Chunked, Access::Load, 4, 1, 1);

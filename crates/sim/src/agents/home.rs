@@ -94,8 +94,11 @@ impl Unit {
     /// Creates an idle unit.
     pub fn new(home: &platform::Home) -> Unit {
         Unit {
-            max_reads: home.reads.as_ref().map_or(1, |reads| reads.value as u32),
-            max_writes: (home.writes.as_ref()).map_or(1, |writes| writes.value as u32),
+            max_reads: home
+                .max_reads
+                .as_ref()
+                .map_or(1, |reads| reads.value as u32),
+            max_writes: (home.max_writes.as_ref()).map_or(1, |writes| writes.value as u32),
             ..Unit::default()
         }
     }
@@ -501,7 +504,7 @@ impl Home {
         line: Line,
     ) {
         let is_full = self.units[unit_index].stalled.len() as u64
-            >= env.context.tables.platform.home.waiting.value;
+            >= env.context.tables.platform.home.stall_entries.value;
         if is_full && self.is_bounded(&env.context, work) {
             return self.block_request(&mut env.context, unit_index, work);
         }
@@ -519,7 +522,7 @@ impl Home {
         line: Line,
         slot: Slot,
     ) {
-        let max_waiting = env.context.tables.platform.home.pending.value as usize;
+        let max_waiting = env.context.tables.platform.home.queue_entries.value as usize;
         let waiting = &self.units[unit_index].waiting_for_slot;
         // Responses are not counted. The first test is a fast path: requests and responses together are rarely that
         // many.

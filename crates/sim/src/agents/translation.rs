@@ -180,7 +180,7 @@ impl Translations {
         let caches_by_kind = std::iter::once(&platform.cache)
             .chain(other_caches)
             .zip(caches);
-        let is_used = |quantities: &&Translation| quantities.used.value == 1;
+        let is_used = |quantities: &&Translation| quantities.enabled.value == 1;
         let mut translated_kinds = caches_by_kind.filter_map(|(cache, quantities)| {
             let translation = cache.translation.as_ref().filter(is_used)?;
             Some((translation, quantities))
@@ -191,14 +191,14 @@ impl Translations {
         if translated_kinds.next().is_some() {
             return Err("only one kind of agents can use virtual addresses".into());
         }
-        let lines_per_page = quantities.page.value / u64::from(line_bytes);
+        let lines_per_page = quantities.page_size.value / u64::from(line_bytes);
         if !lines_per_page.is_power_of_two() {
             return Err(format!(
                 "a page must be a power of two of lines; a line has {line_bytes} bytes"
             ));
         }
         let device = |_| Device {
-            cache: TranslationCache::new(quantities.entries.value),
+            cache: TranslationCache::new(quantities.atc_entries.value),
             pending: FxHashMap::default(),
             delayed_accesses: VecDeque::new(),
             uses: FxHashMap::default(),
@@ -207,7 +207,7 @@ impl Translations {
             tables_per_walk: quantities.walk()?,
             first_cache: caches.first().0,
             devices: caches.iter().map(device).collect(),
-            host: TranslationCache::new(quantities.host_entries.value),
+            host: TranslationCache::new(quantities.iommu_tlb_entries.value),
             steps: Pool::default(),
             page_count: u64::from(lines).div_ceil(lines_per_page) as Page,
             page_shift: lines_per_page.trailing_zeros(),
@@ -249,8 +249,8 @@ impl Translations {
     fn page_permission(&self, page: Page) -> Permission {
         let is_one_in = |pages: u64| pages > 0 && (u64::from(page) + 1).is_multiple_of(pages);
         match (
-            is_one_in(self.quantities.absent.value),
-            is_one_in(self.quantities.read_only.value),
+            is_one_in(self.quantities.absent_one_in.value),
+            is_one_in(self.quantities.read_only_one_in.value),
         ) {
             (true, _) => Permission::None,
             (_, true) => Permission::Read,
@@ -303,7 +303,7 @@ impl Translations {
 
     fn path_latency(&mut self) -> Time {
         let jitter = self.quantities.jitter.value;
-        self.quantities.way.value + self.random.below(jitter + u64::from(jitter > 0))
+        self.quantities.ats_latency.value + self.random.below(jitter + u64::from(jitter > 0))
     }
 }
 
@@ -311,7 +311,7 @@ impl Translations {
     /// Translates an access that leaves its core at `departure`, which is not in the past.
     pub fn translate(&mut self, context: &mut Context, access: u32, departure: Time) {
         self.schedule_step(context, departure, TranslationStep::LookUp { access });
-        let unmap_interval = self.quantities.unmap.value;
+        let unmap_interval = self.quantities.invalidation_interval.value;
         if unmap_interval > 0 && !std::mem::replace(&mut self.unmapping_scheduled, true) {
             // Pages are unmapped at multiples of the interval, as long as there are accesses.
             let next = (context.now() / unmap_interval + 1).saturating_mul(unmap_interval);
@@ -395,8 +395,8 @@ impl Translations {
     /// Makes an access wait for the translation of its page, which is requested unless a request is outstanding.
     pub fn await_translation(&mut self, context: &mut Context, index: u32, page: Page) {
         let cache = context.local.accesses[index].cache;
-        let max_outstanding = self.quantities.outstanding.value as usize;
-        let hit_latency = self.quantities.hit.value;
+        let max_outstanding = self.quantities.max_outstanding.value as usize;
+        let hit_latency = self.quantities.atc_hit_latency.value;
         let device = self.device(cache);
         if let Some(pending) = device.pending.get_mut(&page) {
             return pending.waiting.push(index);
@@ -418,7 +418,7 @@ impl Translations {
 
     /// Latency of a hit in a device's translation cache.
     pub fn hit_latency(&self) -> Time {
-        self.quantities.hit.value
+        self.quantities.atc_hit_latency.value
     }
 
     /// Records that an access uses a translation until it has been performed.
@@ -465,7 +465,7 @@ impl Translations {
         if let Some((_, waiting)) = self.unmapping_pages.get_mut(&page) {
             return waiting.push(device);
         }
-        let lookup = self.quantities.lookup.value;
+        let lookup = self.quantities.iommu_tlb_latency.value;
         match self.host.find(page) {
             Some(generation) => self.send_message(
                 context,
@@ -566,7 +566,7 @@ impl Translations {
         context: &Context,
         cache: Agent,
     ) -> Option<(u32, Page, Option<Generation>)> {
-        let max_outstanding = self.quantities.outstanding.value as usize;
+        let max_outstanding = self.quantities.max_outstanding.value as usize;
         let page_shift = self.page_shift;
         let device = self.device(cache);
         if device.pending.len() == max_outstanding {
@@ -596,7 +596,7 @@ impl Translations {
             }
         }
         self.unmapping_scheduled = true;
-        let next = context.now() + self.quantities.unmap.value;
+        let next = context.now() + self.quantities.invalidation_interval.value;
         self.schedule_step(context, next, TranslationStep::Unmap);
     }
 

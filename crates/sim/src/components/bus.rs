@@ -43,12 +43,12 @@ impl Bus {
 
     /// Latency from the arrival of an interrupt until a thread that waits for it continues.
     pub fn interrupt_latency(&self) -> Time {
-        self.quantities.interrupt.value
+        self.quantities.interrupt_latency.value
     }
 
     /// Latency from the arrival of a read at the CPU's own memory until its words leave.
     pub fn memory_latency(&self) -> Time {
-        self.quantities.memory.value
+        self.quantities.memory_latency.value
     }
 }
 

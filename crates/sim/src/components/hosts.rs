@@ -90,7 +90,7 @@ impl Hosts {
         let hosts = platform.hosts.as_ref()?;
         let link = &platform.link;
         let payloads: Vec<u32> = kinds.iter().map(|kind| kind.payload).collect();
-        let flit_bytes = hosts.flit.value.max(1) as u32;
+        let flit_bytes = hosts.flit_bytes.value.max(1) as u32;
         let header_bytes = link.header_bytes.value as u32;
         let sizes: Rc<[Size]> = payloads
             .iter()
@@ -98,11 +98,11 @@ impl Hosts {
             .collect();
         // On a mesh, a message occupies whole flits.
         let mut mesh = link.clone();
-        mesh.bandwidth = rate(u64::from(flit_bytes), &hosts.flit_time);
+        mesh.bandwidth = rate(u64::from(flit_bytes), &hosts.flit_interval);
         (
             mesh.latency.value,
             mesh.header_bytes.value,
-            mesh.links.value,
+            mesh.count.value,
         ) = (0, 0, 1);
         let mesh_bytes = |bytes: u32| (header_bytes + bytes).next_multiple_of(flit_bytes);
         let flits = payloads
@@ -113,7 +113,7 @@ impl Hosts {
         let port = || Direction::new(link, &sizes, 0);
         let uplinks = platform.uplink.as_ref().map(|uplink| {
             let mut uplink_link = link.clone();
-            uplink_link.links = uplink.links.clone();
+            uplink_link.count = uplink.links.clone();
             uplink_link.bandwidth = uplink.bandwidth.clone();
             uplink_link.latency = uplink.latency.clone();
             let sizes = payloads.iter().map(|&bytes| Size::new(&uplink_link, bytes));
@@ -135,11 +135,11 @@ impl Hosts {
             slices: platform.home.slices.value,
             columns: hosts.columns.value,
             tiles,
-            hop_latency: hosts.hop.value,
+            hop_latency: hosts.hop_latency.value,
             extra_latency: (
-                hosts.late_from.value as usize,
-                hosts.late_to.value as usize,
-                hosts.late.value,
+                hosts.extra_latency_from.value as usize,
+                hosts.extra_latency_to.value as usize,
+                hosts.extra_latency.value,
             ),
             flit_bytes,
             header_bytes,

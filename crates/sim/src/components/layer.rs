@@ -33,12 +33,12 @@ pub(crate) struct KindTiming {
 /// # Errors
 /// A sentence that names the quantity.
 pub(crate) fn check(layer: &platform::Layer) -> Result<(), String> {
-    let (degraded_lanes, all_lanes) = (layer.lanes_left.value, layer.lanes.value);
-    let can_fail = layer.faults.value > 0;
+    let (degraded_lanes, all_lanes) = (layer.degraded_lanes.value, layer.lanes.value);
+    let can_fail = layer.mean_uptime.value > 0;
     let is_pcie = layer.framing != Framing::Eci;
     for (name, lanes) in [
         ("lanes", Some(all_lanes)),
-        ("lanes_left", can_fail.then_some(degraded_lanes)),
+        ("degraded_lanes", can_fail.then_some(degraded_lanes)),
     ] {
         let framing = layer.framing.name();
         lanes.map_or(Ok(0), |lanes| {
@@ -49,7 +49,7 @@ pub(crate) fn check(layer: &platform::Layer) -> Result<(), String> {
     }
     match can_fail && degraded_lanes > all_lanes {
         true => Err(format!(
-            "a link of {} cannot come up with {degraded_lanes}: `link.lanes_left` must be 1 to {all_lanes}",
+            "a link of {} cannot come up with {degraded_lanes}: `link.degraded_lanes` must be 1 to {all_lanes}",
             counted(all_lanes, "lane")
         )),
         false => Ok(()),

@@ -99,9 +99,9 @@ impl Direction {
             bandwidth: link.bandwidth.clone(),
             circuits: vec![circuit; circuits],
             limited: link.credits.value > 0,
-            free_at: vec![0; link.links.value.max(1) as usize],
+            free_at: vec![0; link.count.value.max(1) as usize],
             latency: link.latency.value,
-            serial: link.links.value <= 1
+            serial: link.count.value <= 1
                 && link.jitter.value == 0
                 && link.bandwidth.time_of(link.header_bytes.value as u32) > 0,
             jitter: link.jitter.value,

@@ -47,15 +47,15 @@ struct Timing {
 impl Timing {
     fn new(dram: &Dram, line_bytes: u32) -> Timing {
         let bits = |value: u64| value.max(1).trailing_zeros();
-        let controller = dram.controller.value;
+        let controller = dram.controller_latency.value;
         Timing {
             channel_bits: bits(dram.channels.value),
             bank_bits: bits(dram.banks.value),
             row_bits: bits(dram.row_bytes.value / u64::from(line_bytes)),
-            column: dram.column.value,
-            activate: dram.activate.value,
-            precharge: dram.precharge.value,
-            open_for: dram.open_for.value,
+            column: dram.t_cl.value,
+            activate: dram.t_rcd.value,
+            precharge: dram.t_rp.value,
+            open_for: dram.row_idle_timeout.value,
             line_time: dram.bandwidth.time_of(line_bytes),
             burst_time: dram.bandwidth.time_of(BURST.min(line_bytes)),
             controller_latency: (controller / 2, controller - controller / 2),
@@ -307,7 +307,7 @@ mod tests {
         let platform::Memory::Dram(dram) = &platform.memory else {
             panic!("it is DRAM")
         };
-        let open_latency = dram.controller.value + dram.activate.value + dram.column.value;
+        let open_latency = dram.controller_latency.value + dram.t_rcd.value + dram.t_cl.value;
         let burst = dram.bandwidth.time_of(64);
         let mut memory = Memory::new(&platform.memory, 128);
         assert_eq!(memory.operate_on(0, 0, 56..64), open_latency + burst);
@@ -330,12 +330,12 @@ mod tests {
             panic!("it is DRAM")
         };
         let mut memory = Memory::new(&platform.memory, 128);
-        let (column, activate) = (dram.column.value, dram.activate.value);
-        let fixed = dram.controller.value + dram.bandwidth.time_of(128);
+        let (column, activate) = (dram.t_cl.value, dram.t_rcd.value);
+        let fixed = dram.controller_latency.value + dram.bandwidth.time_of(128);
         assert_eq!(memory.operate(0, 0), fixed + activate + column);
         let now = fixed + activate + column;
         assert_eq!(memory.operate(now, 2), now + fixed + column);
-        let later = now + 10 * dram.open_for.value;
+        let later = now + 10 * dram.row_idle_timeout.value;
         let closed = memory.operate(later, 4);
         assert_eq!(closed, later + fixed + activate + column);
         assert_eq!((memory.row_hits, memory.row_misses), (1, 2));

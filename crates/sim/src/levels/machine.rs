@@ -473,7 +473,7 @@ fn new_upper(setup: &Setup, trace: Option<Line>) -> Result<Simulation, String> {
     upper.play = None;
     upper.workload = idle_workload(&setup.platform, setup.workload.lines);
     // The lower level is in front of these caches.
-    upper.platform.cores.l1.value = 0;
+    upper.platform.cores.l1_size.value = 0;
     upper.platform.cores.write_buffer.value = 0;
     let mut upper = Simulation::new(&upper, trace)?;
     upper.contents.oracle.above = Some(Paged::new([0; 3]));
@@ -539,8 +539,8 @@ fn check(setup: &Setup) -> Result<(), String> {
         let subject = "the lower level needs one home per upper cache";
         return Err(format!("{subject}, not {}", below.platform.homes()));
     }
-    if below.platform.cores.l1.value > 0 {
-        return Err("cores.l1 must be 0B when a protocol specifies the first level".into());
+    if below.platform.cores.l1_size.value > 0 {
+        return Err("cores.l1_size must be 0B when a protocol specifies the first level".into());
     }
     if setup.clocked.is_some() {
         return Err("a home in hardware does not support two levels of caches".into());

@@ -3,6 +3,7 @@
 //! A [`Platform`] is plain data, so any front end can fill or override it. One [`table`] lists every quantity by name.
 //! [`text`] reads platforms from TOML. The platforms that ship with the simulator are such files, too.
 
+mod former_names;
 mod shipped;
 mod table;
 pub mod text;
@@ -13,12 +14,14 @@ use cohkit_base::words::did_you_mean;
 use cohkit_protocol::protocol::Protocol;
 use cohkit_protocol::remotes::Remotes;
 use cohkit_units::{self as units, Quantity, Unit};
+use std::borrow::Cow;
 
+pub use former_names::{current_name, FORMER_NAMES};
 pub use table::{Row, TABLE};
 pub use translation::Translation;
 
-/// Prefix of quantities below each cache of the upper of two levels.
-const BELOW: &str = "below.";
+/// Prefix of quantities of the lower of two levels.
+const LOWER: &str = "lower.";
 
 /// Prefix of quantities of the host's memory, where it is a space of its own.
 const HOST: &str = "host.";
@@ -28,7 +31,7 @@ const AGENTS: &str = "agents.";
 
 /// True if a quantity belongs to the whole machine, not to one of two levels.
 fn is_machine_wide(name: &str) -> bool {
-    name.starts_with("cores.") || matches!(name, "patience" | "lines")
+    name.starts_with("cores.") || matches!(name, "watchdog_timeout" | "lines")
 }
 
 /// True if a quantity in the host's space belongs to the whole machine: links of the device, progress timeout, and bus.
@@ -37,7 +40,7 @@ fn is_machine_wide_in_host(name: &str) -> bool {
         .strip_prefix(AGENTS)
         .and_then(|name| name.split_once('.'));
     let is_link = agents_name.is_some_and(|(_, name)| name.starts_with("link."));
-    is_link || name == "patience" || name.starts_with("bus.")
+    is_link || name == "watchdog_timeout" || name.starts_with("bus.")
 }
 
 /// Cores of a benchmark, with one thread each.
@@ -46,35 +49,35 @@ fn is_machine_wide_in_host(name: &str) -> bool {
 #[derive(Clone, Debug)]
 pub struct Cores {
     /// Number of cores in use, spread over the caches.
-    pub used: Quantity,
+    pub count: Quantity,
     /// 1: each core accesses a contiguous part of the region. 0: all cores take turns.
-    pub chunked: Quantity,
+    pub partitioned: Quantity,
     /// Maximum number of outstanding accesses of one core, without prefetches.
-    pub outstanding: Quantity,
+    pub max_outstanding: Quantity,
     /// Prefetch distance: number of accesses by which the prefetch of a line precedes its read; 0 for no prefetches.
-    pub prefetch: Quantity,
+    pub prefetch_distance: Quantity,
     /// Delay from the completion of an access at its core to the issue of the next, in picoseconds.
-    pub work: Quantity,
+    pub compute_time: Quantity,
     /// Size of a core's write buffer, whole lines, in bytes; 0 for none, so that a core waits for its stores.
     pub write_buffer: Quantity,
     /// Size of a core's own cache, which writes through, in bytes; 0 for none.
-    pub l1: Quantity,
+    pub l1_size: Quantity,
     /// Associativity of that cache, 1 to 16 ways.
     pub l1_ways: Quantity,
     /// Latency of a load that hits in the L1 or the write buffer, in picoseconds.
-    pub l1_hit: Quantity,
+    pub l1_hit_latency: Quantity,
     /// Time that a core waits for an access before the run fails, in picoseconds.
     pub timeout: Quantity,
     /// Minimum interval between two accesses that leave a core, in picoseconds; 0 if not given.
-    pub issue: Option<Quantity>,
+    pub issue_interval: Option<Quantity>,
     /// Maximum number of outstanding posted stores of a thread. If not given, a thread waits for each store.
-    pub posted: Option<Quantity>,
+    pub max_posted_stores: Option<Quantity>,
 }
 
 impl Cores {
     /// Number of sets of a core's L1 for lines of this size; 0 without an L1.
     pub(crate) fn l1_sets(&self, line_bytes: u32) -> u64 {
-        self.l1.value / (self.l1_ways.value.max(1) * u64::from(line_bytes))
+        self.l1_size.value / (self.l1_ways.value.max(1) * u64::from(line_bytes))
     }
 
     /// Rejects sizes that do not fit lines of this size. `kind` precedes the names of quantities in errors.
@@ -88,11 +91,11 @@ impl Cores {
             ));
         }
         let sets = self.l1_sets(line_bytes);
-        let is_whole_sets = sets * self.l1_ways.value * line == self.l1.value;
-        if self.l1.value > 0 && !(is_whole_sets && sets.is_power_of_two()) {
-            let (set, value) = (size(self.l1_ways.value * line), size(self.l1.value));
+        let is_whole_sets = sets * self.l1_ways.value * line == self.l1_size.value;
+        if self.l1_size.value > 0 && !(is_whole_sets && sets.is_power_of_two()) {
+            let (set, value) = (size(self.l1_ways.value * line), size(self.l1_size.value));
             return Err(format!(
-                "{kind}cores.l1 must be 0B or a power of two times {set}, not {value}"
+                "{kind}cores.l1_size must be 0B or a power of two times {set}, not {value}"
             ));
         }
         Ok(())
@@ -107,13 +110,13 @@ pub struct Cache {
     /// Associativity, 1 to 16 ways.
     pub ways: Quantity,
     /// 1 if upper address bits are folded into the set number, 0 if not.
-    pub hashed: Quantity,
+    pub index_hash: Quantity,
     /// Latency from a core's access to the cache's decision, in picoseconds.
-    pub request: Quantity,
+    pub request_latency: Quantity,
     /// Latency from a decision to perform the access immediately to the core, in picoseconds.
-    pub hit: Quantity,
+    pub hit_latency: Quantity,
     /// Latency from the arrival of a response at the cache to the core, in picoseconds.
-    pub fill: Quantity,
+    pub fill_latency: Quantity,
     /// Address translation between cores and cache; `None` if all addresses are physical.
     pub translation: Option<Translation>,
 }
@@ -189,19 +192,19 @@ pub struct Layer {
     /// Rate of one lane before line coding, in bytes per second.
     pub lane_rate: Quantity,
     /// Bit errors per 10^15 bits.
-    pub errors: Quantity,
+    pub bit_errors_per_1e15: Quantity,
     /// Mean time between two failures of a link, in picoseconds; 0 for never. Times are drawn from nearly 0 to twice
     /// the mean.
-    pub faults: Quantity,
+    pub mean_uptime: Quantity,
     /// Time until a failed link has trained its lanes again, in picoseconds. Messages in flight are lost and sent
     /// again.
-    pub down: Quantity,
+    pub retrain_time: Quantity,
     /// Number of lanes after every other failure. After the next failure, the link has all lanes again.
-    pub lanes_left: Quantity,
+    pub degraded_lanes: Quantity,
     /// Latency from the end of one of several links to the home, which joins the messages of a line, in picoseconds.
-    pub join: Quantity,
+    pub merge_latency: Quantity,
     /// Latency from the end of one of several links to the caching agent, in picoseconds.
-    pub join_back: Quantity,
+    pub merge_latency_back: Quantity,
 }
 
 impl Layer {
@@ -212,12 +215,12 @@ impl Layer {
             framing,
             lanes: set(framing.lanes()),
             lane_rate: set(framing.lane_rate()),
-            errors: set(0),
-            faults: set(0),
-            down: set(0),
-            lanes_left: set(framing.lanes()),
-            join: set(0),
-            join_back: set(0),
+            bit_errors_per_1e15: set(0),
+            mean_uptime: set(0),
+            retrain_time: set(0),
+            degraded_lanes: set(framing.lanes()),
+            merge_latency: set(0),
+            merge_latency_back: set(0),
         }
     }
 }
@@ -226,7 +229,7 @@ impl Layer {
 #[derive(Clone, Debug)]
 pub struct Link {
     /// Number of links. Each message uses one of them.
-    pub links: Quantity,
+    pub count: Quantity,
     /// Bandwidth of one link and direction, bytes per second.
     pub bandwidth: Quantity,
     /// Latency from the last byte sent to the receipt of the message, in picoseconds.
@@ -268,33 +271,33 @@ pub struct Home {
     pub latency: Quantity,
     /// Maximum number of requests per unit that its controller has stalled, one entry each. Beyond it, request channels
     /// stop.
-    pub waiting: Quantity,
+    pub stall_entries: Quantity,
     /// Maximum number of requests per unit that wait for its memory operations or its coherence transaction. Beyond it,
     /// request channels stop, too.
-    pub pending: Quantity,
+    pub queue_entries: Quantity,
     /// Round trip between a unit and memory, without the memory itself, in picoseconds.
-    pub memory_path: Quantity,
+    pub memory_round_trip: Quantity,
     /// Round trip between the application or device and a unit, in picoseconds. It applies to local operations and to
     /// notifications of lines.
-    pub local_path: Quantity,
+    pub device_round_trip: Quantity,
     /// Minimum interval between two local operations that a slice takes from the device, and between two unlocks, in
     /// picoseconds. No operation passes an earlier unlock of its slice.
-    pub local_interval: Quantity,
+    pub local_issue_interval: Quantity,
     /// Latency from a memory completion's start at its unit to the messages that the unit sends, in picoseconds.
     /// `latency` if not given.
-    pub resume: Option<Quantity>,
+    pub completion_latency: Option<Quantity>,
     /// Time for which a memory completion occupies a unit, in picoseconds; `occupancy` if not given.
-    pub resume_occupancy: Option<Quantity>,
+    pub completion_occupancy: Option<Quantity>,
     /// Number of homes, a power of two, each with slices, units and memory of its own. A line belongs to home (line mod
     /// count). One if not given.
     pub count: Option<Quantity>,
     /// Minimum interval between two local operations that leave the device, across slices, in picoseconds; 0 if not
     /// given.
-    pub issue: Option<Quantity>,
+    pub issue_interval: Option<Quantity>,
     /// Maximum number of memory reads of one unit in progress; one if not given.
-    pub reads: Option<Quantity>,
+    pub max_reads: Option<Quantity>,
     /// Maximum number of memory writes of one unit in progress; one if not given.
-    pub writes: Option<Quantity>,
+    pub max_writes: Option<Quantity>,
 }
 
 /// DRAM behind a home.
@@ -309,15 +312,15 @@ pub struct Dram {
     /// Bandwidth of one channel, bytes per second.
     pub bandwidth: Quantity,
     /// Column access time, picoseconds.
-    pub column: Quantity,
+    pub t_cl: Quantity,
     /// Row activation time, picoseconds.
-    pub activate: Quantity,
+    pub t_rcd: Quantity,
     /// Row precharge time, picoseconds.
-    pub precharge: Quantity,
+    pub t_rp: Quantity,
     /// Time after its last use at which an idle row closes, in picoseconds.
-    pub open_for: Quantity,
+    pub row_idle_timeout: Quantity,
     /// Latency of controller and wires, both directions together, in picoseconds.
-    pub controller: Quantity,
+    pub controller_latency: Quantity,
 }
 
 /// On-chip memory behind a home.
@@ -352,9 +355,9 @@ pub struct Bus {
     /// Maximum payload of a packet, in bytes.
     pub payload_bytes: Quantity,
     /// Latency from the arrival of a read at the CPU's own memory until its words leave, in picoseconds.
-    pub memory: Quantity,
+    pub memory_latency: Quantity,
     /// Latency from an interrupt's arrival at the CPU until the waiting thread continues, in picoseconds.
-    pub interrupt: Quantity,
+    pub interrupt_latency: Quantity,
 }
 
 /// A switch between the caching agents and the homes. Each of them has a port at the switch, and the links to it.
@@ -377,23 +380,23 @@ pub struct Hosts {
     /// Number of rows of a host's mesh.
     pub rows: Quantity,
     /// Latency from a tile to its neighbour, in picoseconds.
-    pub hop: Quantity,
+    pub hop_latency: Quantity,
     /// Size of a flit on the mesh, in bytes. A message is a whole number of flits.
-    pub flit: Quantity,
+    pub flit_bytes: Quantity,
     /// Time for which a flit occupies the injection port of a tile, in picoseconds.
-    pub flit_time: Quantity,
+    pub flit_interval: Quantity,
     /// Bits of fields that fit into a message's header.
     pub free_bits: Quantity,
     /// Bits of a counter field with a bound above 255; 0 for the width that the protocol's own bound needs.
     pub counter_bits: Quantity,
     /// Bits of a field with a wrapping counter; 0 for the width that its values need.
     pub number_bits: Quantity,
-    /// Extra latency of messages from host `late_from` to host `late_to`, in picoseconds, to provoke a race.
-    pub late: Quantity,
+    /// Extra latency of messages from host `extra_latency_from` to host `extra_latency_to`, in picoseconds, to provoke a race.
+    pub extra_latency: Quantity,
     /// Number of the sending host of late messages.
-    pub late_from: Quantity,
+    pub extra_latency_from: Quantity,
     /// Number of the receiving host of late messages.
-    pub late_to: Quantity,
+    pub extra_latency_to: Quantity,
 }
 
 impl Hosts {
@@ -404,15 +407,15 @@ impl Hosts {
             count: unset(),
             columns: unset(),
             rows: unset(),
-            hop: unset(),
-            flit: unset(),
-            flit_time: unset(),
+            hop_latency: unset(),
+            flit_bytes: unset(),
+            flit_interval: unset(),
             free_bits: unset(),
             counter_bits: unset(),
             number_bits: unset(),
-            late: unset(),
-            late_from: unset(),
-            late_to: unset(),
+            extra_latency: unset(),
+            extra_latency_from: unset(),
+            extra_latency_to: unset(),
         }
     }
 }
@@ -453,7 +456,7 @@ pub struct Platform {
     pub name: String,
     /// Name of the shipped protocol that the machine runs by default, if its file names one.
     pub protocol: Option<String>,
-    /// Warnings about quantities set outside their plausible ranges, one sentence each.
+    /// Warnings about quantities with former names, or set outside their plausible ranges, one sentence each.
     pub implausible: Vec<String>,
     /// Number of caching agents of the first kind, 1 to [`Platform::MAX_AGENTS`].
     pub remotes: u16,
@@ -487,7 +490,7 @@ pub struct Platform {
     /// Number of lines for which the homes have memory.
     pub lines: u32,
     /// Progress timeout: simulated time without a performed access after which a run fails, in picoseconds.
-    pub patience: Quantity,
+    pub watchdog_timeout: Quantity,
 }
 
 impl Platform {
@@ -505,10 +508,16 @@ impl Platform {
     /// # Errors
     /// A sentence: the name is unknown, with the known names, or the value is invalid.
     pub fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
-        if let (Some(name), Some(below)) = (name.strip_prefix(BELOW), &mut self.below) {
+        let current = current_name(name);
+        if let Cow::Owned(current) = &current {
+            let warning = former_names::former_name_warning(name, current);
+            self.implausible.push(warning);
+        }
+        let name = &*current;
+        if let (Some(name), Some(below)) = (name.strip_prefix(LOWER), &mut self.below) {
             return match is_machine_wide(name) {
                 true => Err(format!(
-                    "`{name}` applies to both levels: set it without `{BELOW}`"
+                    "`{name}` applies to both levels: set it without `{LOWER}`"
                 )),
                 false => below.set(name, value),
             };
@@ -541,11 +550,11 @@ impl Platform {
                     let remotes = parse_count(0, Platform::MAX_AGENTS.into())? as u16;
                     self.agents_of_kind_mut(kind).remotes = remotes;
                 }
-                None if name == "translation.used" => {
+                None if name == "translation.enabled" => {
                     self.cache.translation.get_or_insert_default();
                     return self.set_quantity(name, value);
                 }
-                Some((kind, "translation.used"))
+                Some((kind, "translation.enabled"))
                     if self.agents.iter().any(|agents| agents.kind == kind) =>
                 {
                     self.agents_of_kind_mut(kind)
@@ -639,7 +648,7 @@ impl Platform {
             name: self.name.clone(),
             cores: self.cores.clone(),
             lines: self.lines,
-            patience: self.patience.clone(),
+            watchdog_timeout: self.watchdog_timeout.clone(),
             ..below
         })
     }
@@ -688,7 +697,7 @@ impl Platform {
     /// of its own.
     pub fn host(&self) -> Option<Platform> {
         let mut host = self.host.as_deref()?.clone();
-        host.patience = self.patience.clone();
+        host.watchdog_timeout = self.watchdog_timeout.clone();
         for agents in &mut host.agents {
             agents.link = self.link.clone();
         }
@@ -728,7 +737,7 @@ impl Platform {
             let inner_rows = below.rows().into_iter();
             let inner_rows = inner_rows.filter(|(name, ..)| !is_machine_wide(name));
             rows.extend(
-                inner_rows.map(|(name, row, quantity)| (format!("{BELOW}{name}"), row, quantity)),
+                inner_rows.map(|(name, row, quantity)| (format!("{LOWER}{name}"), row, quantity)),
             );
         }
         rows
@@ -787,8 +796,8 @@ impl Platform {
         let unset = || Quantity::given(0, "");
         let mut blank = Platform::torture(1);
         blank.bus = blank.bus.filter(|_| bus);
-        blank.home.resume = Some(unset());
-        blank.home.resume_occupancy = Some(unset());
+        blank.home.completion_latency = Some(unset());
+        blank.home.completion_occupancy = Some(unset());
         blank.switch = switch.then(|| Switch { latency: unset() });
         blank.hosts = hosts.then(Hosts::unset);
         blank.uplink = uplink.then(|| Uplink {
@@ -798,22 +807,22 @@ impl Platform {
             latency: unset(),
         });
         blank.home.count = Some(unset());
-        blank.home.issue = Some(unset());
-        blank.cores.issue = Some(unset());
-        blank.cores.posted = Some(unset());
-        blank.home.reads = Some(unset());
-        blank.home.writes = Some(unset());
+        blank.home.issue_interval = Some(unset());
+        blank.cores.issue_interval = Some(unset());
+        blank.cores.max_posted_stores = Some(unset());
+        blank.home.max_reads = Some(unset());
+        blank.home.max_writes = Some(unset());
         if dram {
             blank.memory = Memory::Dram(Box::new(Dram {
                 channels: unset(),
                 banks: unset(),
                 row_bytes: unset(),
                 bandwidth: unset(),
-                column: unset(),
-                activate: unset(),
-                precharge: unset(),
-                open_for: unset(),
-                controller: unset(),
+                t_cl: unset(),
+                t_rcd: unset(),
+                t_rp: unset(),
+                row_idle_timeout: unset(),
+                controller_latency: unset(),
             }));
         }
         blank
@@ -828,30 +837,30 @@ impl Platform {
             implausible: Vec::new(),
             remotes,
             cores: Cores {
-                used: test(2 * u64::from(remotes)),
-                chunked: test(0),
-                outstanding: test(3),
-                prefetch: test(0),
-                work: test(0),
+                count: test(2 * u64::from(remotes)),
+                partitioned: test(0),
+                max_outstanding: test(3),
+                prefetch_distance: test(0),
+                compute_time: test(0),
                 write_buffer: test(0),
-                l1: test(0),
+                l1_size: test(0),
                 l1_ways: test(2),
-                l1_hit: test(NANOSECOND),
+                l1_hit_latency: test(NANOSECOND),
                 timeout: test(SECOND),
-                issue: None,
-                posted: None,
+                issue_interval: None,
+                max_posted_stores: None,
             },
             cache: Cache {
                 sets: test(2),
                 ways: test(2),
-                hashed: test(0),
-                request: test(NANOSECOND),
-                hit: test(NANOSECOND),
-                fill: test(NANOSECOND),
+                index_hash: test(0),
+                request_latency: test(NANOSECOND),
+                hit_latency: test(NANOSECOND),
+                fill_latency: test(NANOSECOND),
                 translation: None,
             },
             link: Link {
-                links: test(2),
+                count: test(2),
                 bandwidth: test(0),
                 latency: test(NANOSECOND),
                 header_bytes: test(8),
@@ -864,17 +873,17 @@ impl Platform {
                 units: test(2),
                 occupancy: test(3 * NANOSECOND),
                 latency: test(3 * NANOSECOND),
-                waiting: test(2),
-                pending: test(2),
-                memory_path: test(NANOSECOND),
-                local_path: test(NANOSECOND),
-                local_interval: test(NANOSECOND),
-                resume: None,
-                resume_occupancy: None,
+                stall_entries: test(2),
+                queue_entries: test(2),
+                memory_round_trip: test(NANOSECOND),
+                device_round_trip: test(NANOSECOND),
+                local_issue_interval: test(NANOSECOND),
+                completion_latency: None,
+                completion_occupancy: None,
                 count: None,
-                issue: None,
-                reads: None,
-                writes: None,
+                issue_interval: None,
+                max_reads: None,
+                max_writes: None,
             },
             memory: Memory::Bram(Bram {
                 ports: test(1),
@@ -886,8 +895,8 @@ impl Platform {
                 latency: test(60 * NANOSECOND),
                 header_bytes: test(8),
                 payload_bytes: test(16),
-                memory: test(5 * NANOSECOND),
-                interrupt: test(20 * NANOSECOND),
+                memory_latency: test(5 * NANOSECOND),
+                interrupt_latency: test(20 * NANOSECOND),
             }),
             switch: None,
             hosts: None,
@@ -896,7 +905,7 @@ impl Platform {
             below: None,
             host: None,
             lines: 1 << 20,
-            patience: test(200_000 * NANOSECOND),
+            watchdog_timeout: test(200_000 * NANOSECOND),
         }
     }
 }

@@ -5,8 +5,9 @@
 //! missing key, an unknown key and a missing unit are errors. Only parts that a machine can lack may be left out, such
 //! as a bus, or quantities that otherwise equal another one.
 
+use super::former_names::{former_name, former_name_warning, FORMER_LOWER};
 use super::{is_machine_wide, Agents, Cores, Framing, Layer, Link, Platform, Row, Translation};
-use super::{AGENTS, BELOW, TABLE};
+use super::{AGENTS, LOWER, TABLE};
 use cohkit_base::words::{counted, nearest};
 use cohkit_units::{self as units, Quantity, Unit};
 use std::ops::{Range, RangeInclusive};
@@ -52,14 +53,16 @@ pub fn quantities(
     read_document(text, |reader, table| {
         let name = reader.read_string(table, "name");
         let mut quantities = Vec::new();
+        let mut known = Vec::new();
         for kind in kinds {
-            match find(table, kind.name) {
+            match reader.find_quantity(table, kind.name, &mut known) {
                 Some(value) => quantities.push(reader.read_quantity(*kind, value)),
                 None => reader.report_missing(table, kind.name),
             }
         }
+        let former_names = known.iter().map(String::as_str);
         let known = std::iter::once("name").chain(kinds.iter().map(|kind| kind.name));
-        reader.report_unknown_keys(table, "", &known.collect::<Vec<_>>());
+        reader.report_unknown_keys(table, "", &known.chain(former_names).collect::<Vec<_>>());
         Some((name?, quantities.into_iter().collect::<Option<_>>()?))
     })
 }
@@ -74,6 +77,7 @@ fn read_document<T>(
     let mut reader = Reader {
         end: end.clone(),
         errors: Vec::new(),
+        warnings: Vec::new(),
     };
     // After a syntax error, the rest may be misread. Therefore, only syntax errors are reported.
     let result = if errors.is_empty() {
@@ -106,6 +110,8 @@ struct Reader {
     /// End of the file, as an empty range.
     end: Range<usize>,
     errors: Vec<PlatformError>,
+    /// Warnings about former names, one sentence each.
+    warnings: Vec<String>,
 }
 
 impl Reader {
@@ -138,12 +144,12 @@ impl Reader {
             );
         }
         let mut platform = self.read_level(table, "", has_parts, &mut known)?;
-        if table.contains_key("below") {
-            let mut below = self.read_level(table, BELOW, [false; 4], &mut known)?;
-            known.push(format!("{BELOW}remotes"));
+        if let Some(prefix) = self.lower_prefix(table, &mut known) {
+            let mut below = self.read_level(table, prefix, [false; 4], &mut known)?;
+            known.push(format!("{prefix}remotes"));
             let remotes = self.read_count(
                 table,
-                &format!("{BELOW}remotes"),
+                &format!("{prefix}remotes"),
                 1..=Platform::MAX_AGENTS.into(),
             );
             below.remotes = u16::try_from(remotes?).ok()?;
@@ -155,11 +161,29 @@ impl Reader {
         }
         let known: Vec<&str> = known.iter().map(String::as_str).collect();
         self.report_unknown_keys(table, "", &known);
+        platform.implausible = std::mem::take(&mut self.warnings);
         platform.name = name?;
         platform.protocol = protocol;
         platform.remotes = u16::try_from(remotes?).ok()?;
         platform.lines = u32::try_from(lines?).ok()?;
         Some(platform)
+    }
+
+    /// Returns the prefix of the lower level's quantities in the file, if there are two levels.
+    fn lower_prefix(&mut self, table: &DeTable, known: &mut Vec<String>) -> Option<&'static str> {
+        let has_current_name = table.contains_key("lower");
+        let Some(former) = table.get("below") else {
+            return has_current_name.then_some(LOWER);
+        };
+        if has_current_name {
+            let message =
+                "`below` is the former name of `lower`, which is given, too: remove one of them";
+            self.report(former.span(), message);
+            known.push("below".to_string());
+            return Some(LOWER);
+        }
+        self.warnings.push(former_name_warning("below", "lower"));
+        Some(FORMER_LOWER)
     }
 
     /// Reads the quantities of a level. Their names begin with `prefix`.
@@ -176,8 +200,8 @@ impl Reader {
             (false, true) => false,
             _ => {
                 let message = match prefix {
-                    "" => "a platform needs exactly one of the tables `[dram]` and `[bram]`",
-                    _ => "the lower level of a platform needs exactly one of the tables `[below.dram]` and `[below.bram]`",
+                    "" => "a platform needs exactly one of the tables `[dram]` and `[bram]`".to_string(),
+                    _ => format!("the lower level of a platform needs exactly one of the tables `[{prefix}dram]` and `[{prefix}bram]`"),
                 };
                 self.report(self.end.clone(), message);
                 return None;
@@ -192,7 +216,7 @@ impl Reader {
                 continue;
             };
             let name = format!("{prefix}{}", row.name);
-            match find(table, &name) {
+            match self.find_quantity(table, &name, known) {
                 Some(value) => self.read_into(quantity, row, &name, value),
                 None if row.remove_from(&mut platform) => {}
                 None => self.report_missing(table, &name),
@@ -218,8 +242,8 @@ impl Reader {
             kind: kind.to_string(),
             remotes: u16::try_from(count.unwrap_or(0)).unwrap_or(0),
             cores: Cores {
-                issue: Some(platform.patience.clone()),
-                posted: Some(platform.patience.clone()),
+                issue_interval: Some(platform.watchdog_timeout.clone()),
+                max_posted_stores: Some(platform.watchdog_timeout.clone()),
                 ..platform.cores.clone()
             },
             cache: platform.cache.clone(),
@@ -233,7 +257,7 @@ impl Reader {
                 continue;
             };
             let name = format!("{prefix}{}", row.name);
-            match find(table, &name) {
+            match self.find_quantity(table, &name, known) {
                 Some(value) => self.read_into(quantity, row, &name, value),
                 None if row.remove_from_agents(&mut agents) => {}
                 None => self.report_missing(table, &name),
@@ -263,6 +287,30 @@ impl Reader {
             }
         }
         known.push(name);
+    }
+
+    /// Returns the value of a quantity, under its name or its former name, and adds a former name to the known ones.
+    /// A file with both names has an error.
+    fn find_quantity<'t, 'd>(
+        &mut self,
+        table: &'t DeTable<'d>,
+        name: &str,
+        known: &mut Vec<String>,
+    ) -> Option<&'t Spanned<DeValue<'d>>> {
+        let value = find(table, name);
+        let former = former_name(name).and_then(|former| Some((find(table, &former)?, former)));
+        let Some((former_value, former)) = former else {
+            return value;
+        };
+        if value.is_some() {
+            let message = format!(
+                "`{former}` is the former name of `{name}`, which is given, too: remove one of them"
+            );
+            self.report(former_value.span(), message);
+        }
+        self.warnings.push(former_name_warning(&former, name));
+        known.push(former);
+        value.or(Some(former_value))
     }
 
     /// Reads a quantity from `value`. An invalid one is reported and leaves `quantity` unchanged.
@@ -514,25 +562,25 @@ mod tests {
     #[test]
     fn platform_file_errors_name_their_position() {
         let origin = ", origin = \"CCKit, section 4: two links of 12 lanes\" }";
-        let links = format!("links = {{ value = 2{origin}");
-        let links_as = |value: &str| format!("links = {{ value = {value}{origin}");
+        let links = format!("count = {{ value = 2{origin}");
+        let links_as = |value: &str| format!("count = {{ value = {value}{origin}");
         for (from, to, message, place) in [
             ("ports =", "spare = 1\nports =", "unknown key `bram.spare`; there are bram.ports, bram.bandwidth, bram.latency", "spare"),
-            (&links, "", "`link.links` is missing", "[link]"),
+            (&links, "", "`link.count` is missing", "[link]"),
             ("remotes = 1", "", "`remotes` is missing", ""),
             ("remotes = 1", "remotes = 4097", "remotes must be 1 to 4096, not 4097", "4097"),
             ("lines = 268435456", "lines = 0", "lines must be 1 to 2147483647, not 0", "0"),
             ("name = \"enzian-dc-bram\"", "name = 7", "`name` must be a string", "7"),
-            (&links, "links = 2", "`link.links` is a table: { value = ..., origin = \"...\" }", "2"),
-            (&links, &links_as("0"), "link.links must be 1 to 64, not 0", "0"),
-            (&links, &links_as("-1"), "`link.links` is a count: `-1` is not a whole number without a unit", "-1"),
-            (&links, &links_as("0x2"), "`link.links` must be a number, or a string with a unit", "0x2"),
-            (&links, &links_as("2, rnage = [1, 3]"), "unknown key `link.links.rnage`; did you mean `link.links.range`? there are link.links.value, link.links.range, link.links.origin", "rnage"),
-            (&links, &links_as("2, range = [3, 4]"), "`link.links` is 2, outside its range 3 to 4; widen the range of plausible values if the value is correct", "[3, 4]"),
-            (&links, &links_as("2, range = 3"), "`link.links.range` is `[lowest, highest]`", "3"),
-            (&links, "links = { value = 2 }", "`link.links` has no origin", "{ value = 2 }"),
-            (&links, "links = { origin = \"x\" }", "`link.links` has no value", "{ origin = \"x\" }"),
-            (&links, "links = { value = 2, origin = \" \" }", "`link.links.origin` must be a string that names the source of the value", "\" \""),
+            (&links, "count = 2", "`link.count` is a table: { value = ..., origin = \"...\" }", "2"),
+            (&links, &links_as("0"), "link.count must be 1 to 64, not 0", "0"),
+            (&links, &links_as("-1"), "`link.count` is a count: `-1` is not a whole number without a unit", "-1"),
+            (&links, &links_as("0x2"), "`link.count` must be a number, or a string with a unit", "0x2"),
+            (&links, &links_as("2, rnage = [1, 3]"), "unknown key `link.count.rnage`; did you mean `link.count.range`? there are link.count.value, link.count.range, link.count.origin", "rnage"),
+            (&links, &links_as("2, range = [3, 4]"), "`link.count` is 2, outside its range 3 to 4; widen the range of plausible values if the value is correct", "[3, 4]"),
+            (&links, &links_as("2, range = 3"), "`link.count.range` is `[lowest, highest]`", "3"),
+            (&links, "count = { value = 2 }", "`link.count` has no origin", "{ value = 2 }"),
+            (&links, "count = { origin = \"x\" }", "`link.count` has no value", "{ origin = \"x\" }"),
+            (&links, "count = { value = 2, origin = \" \" }", "`link.count.origin` must be a string that names the source of the value", "\" \""),
             ("value = 8192", "value = 8191", "cache.sets must be a power of two, not 8191", "8191"),
             ("\"3.1ns\"", "3.1", "`bram.latency` has no unit: write it like `70ns` (units: ps, ns, us, ms, s)", "3.1"),
             ("\"3.1ns\"", "\"3.1 m\"", "`bram.latency` has the unknown unit `m` (units: ps, ns, us, ms, s)", "\"3.1 m\""),
@@ -564,25 +612,25 @@ mod tests {
     #[test]
     fn lower_level_errors_use_full_names() {
         let text = include_str!("../../../../platforms/clusters-4x4.toml");
-        let errors_after_change_below = |from: &str, to: &str| {
-            let (upper, lower) = text.split_once("\n[below]\n").expect("it has two levels");
-            let text = format!("{upper}\n[below]\n{}", lower.replacen(from, to, 1));
+        let errors_after_change_of_lower = |from: &str, to: &str| {
+            let (upper, lower) = text.split_once("\n[lower]\n").expect("it has two levels");
+            let text = format!("{upper}\n[lower]\n{}", lower.replacen(from, to, 1));
             let errors = read(&text).unwrap_err();
             errors.into_iter().map(|e| e.message).collect::<Vec<_>>()
         };
         for (from, to, expected) in [
-            ("ways =", "wasy =", "`below.cache.ways` is missing"),
-            ("remotes = 4", "", "`below.remotes` is missing"),
-            ("remotes = 4", "remotes = 0", "below.remotes must be 1 to 4096, not 0"),
-            ("value = 64,", "value = 63,", "below.cache.sets must be a power of two, not 63"),
-            ("[below.bram]", "[below.barm]", "the lower level of a platform needs exactly one of the tables `[below.dram]` and `[below.bram]`"),
+            ("ways =", "wasy =", "`lower.cache.ways` is missing"),
+            ("remotes = 4", "", "`lower.remotes` is missing"),
+            ("remotes = 4", "remotes = 0", "lower.remotes must be 1 to 4096, not 0"),
+            ("value = 64,", "value = 63,", "lower.cache.sets must be a power of two, not 63"),
+            ("[lower.bram]", "[lower.barm]", "the lower level of a platform needs exactly one of the tables `[lower.dram]` and `[lower.bram]`"),
         ] {
-            assert_eq!(errors_after_change_below(from, to)[0], expected);
+            assert_eq!(errors_after_change_of_lower(from, to)[0], expected);
         }
         let cores =
-            errors_after_change_below("[below.link]", "[below.cores]\nused = 1\n[below.link]");
+            errors_after_change_of_lower("[lower.link]", "[lower.cores]\ncount = 1\n[lower.link]");
         assert!(
-            cores[0].starts_with("unknown key `below.cores`"),
+            cores[0].starts_with("unknown key `lower.cores`"),
             "{cores:?}"
         );
     }
@@ -590,12 +638,12 @@ mod tests {
     #[test]
     fn links_may_be_framed() {
         let text_with = |line: &str| TEXT.replacen("[link]\n", &format!("[link]\n{line}\n"), 1);
-        let lanes = "lanes = { value = 8, origin = \"a test\" }\nlane_rate = { value = \"1GB/s\", origin = \"a test\" }\nerrors = { value = 0, origin = \"a test\" }\nfaults = { value = \"0ns\", origin = \"a test\" }\ndown = { value = \"0ns\", origin = \"a test\" }\nlanes_left = { value = 8, origin = \"a test\" }";
-        let join = "join = { value = \"3ns\", origin = \"a test\" }\njoin_back = { value = \"0ns\", origin = \"a test\" }";
+        let lanes = "lanes = { value = 8, origin = \"a test\" }\nlane_rate = { value = \"1GB/s\", origin = \"a test\" }\nbit_errors_per_1e15 = { value = 0, origin = \"a test\" }\nmean_uptime = { value = \"0ns\", origin = \"a test\" }\nretrain_time = { value = \"0ns\", origin = \"a test\" }\ndegraded_lanes = { value = 8, origin = \"a test\" }";
+        let join = "merge_latency = { value = \"3ns\", origin = \"a test\" }\nmerge_latency_back = { value = \"0ns\", origin = \"a test\" }";
         let platform = read(&text_with(&format!("layer = \"eci\"\n{lanes}\n{join}"))).unwrap();
         let layer = platform.link.layer.unwrap();
         assert_eq!(
-            (layer.framing, layer.lanes.value, layer.join.value),
+            (layer.framing, layer.lanes.value, layer.merge_latency.value),
             (Framing::Eci, 8, 3000)
         );
         let errors_with = |line: &str| -> Vec<String> {
@@ -605,12 +653,12 @@ mod tests {
         let missing = [
             "lanes",
             "lane_rate",
-            "errors",
-            "faults",
-            "down",
-            "lanes_left",
-            "join",
-            "join_back",
+            "bit_errors_per_1e15",
+            "mean_uptime",
+            "retrain_time",
+            "degraded_lanes",
+            "merge_latency",
+            "merge_latency_back",
         ]
         .map(|name| format!("`link.{name}` is missing"));
         assert_eq!(errors_with("layer = \"eci\""), missing);
@@ -712,7 +760,7 @@ mod tests {
             (
                 "dram.banks",
                 "4",
-                "there is no `dram.banks` in this platform; there are cores.used, ",
+                "there is no `dram.banks` in this platform; there are cores.count, ",
             ),
         ] {
             let error = platform.set(name, value).unwrap_err();

@@ -8,32 +8,32 @@ use cohkit_units::{self as units, Quantity, Unit};
 #[derive(Clone, Debug)]
 pub struct Translation {
     /// 1 if addresses are translated, 0 if they are physical.
-    pub used: Quantity,
+    pub enabled: Quantity,
     /// Size of a page, in bytes: 4 KiB, 64 KiB, 2 MiB or 1 GiB.
-    pub page: Quantity,
+    pub page_size: Quantity,
     /// Number of translations that the device keeps.
-    pub entries: Quantity,
+    pub atc_entries: Quantity,
     /// Latency from an access to its translation on a hit in the device, in picoseconds.
-    pub hit: Quantity,
+    pub atc_hit_latency: Quantity,
     /// Maximum number of outstanding requests of a device for translations.
-    pub outstanding: Quantity,
+    pub max_outstanding: Quantity,
     /// One-way latency between a device and the host's unit, in picoseconds.
-    pub way: Quantity,
+    pub ats_latency: Quantity,
     /// Maximum random extra latency of each direction, in picoseconds; for torture tests.
     pub jitter: Quantity,
     /// Number of translations that the host's unit keeps.
-    pub host_entries: Quantity,
+    pub iommu_tlb_entries: Quantity,
     /// Latency from a request's arrival at the host's unit to its response on a hit, in picoseconds.
-    pub lookup: Quantity,
+    pub iommu_tlb_latency: Quantity,
     /// Number of tables that a walk reads from memory, one after the other, for a page of 4 or 64 KiB. One less for 2
     /// MiB, two less for 1 GiB.
     pub levels: Quantity,
     /// Interval between two pages that the host invalidates while accesses continue, in picoseconds; 0 for never.
-    pub unmap: Quantity,
+    pub invalidation_interval: Quantity,
     /// One page in this many is read-only; 0 for none.
-    pub read_only: Quantity,
+    pub read_only_one_in: Quantity,
     /// One page in this many is absent, neither readable nor writable; 0 for none.
-    pub absent: Quantity,
+    pub absent_one_in: Quantity,
 }
 
 impl Translation {
@@ -44,19 +44,19 @@ impl Translation {
     pub fn new() -> Translation {
         let set = |value| Quantity::given(value, "set for this run");
         Translation {
-            used: set(0),
-            page: set(4 << 10),
-            entries: set(64),
-            hit: set(0),
-            outstanding: set(8),
-            way: set(0),
+            enabled: set(0),
+            page_size: set(4 << 10),
+            atc_entries: set(64),
+            atc_hit_latency: set(0),
+            max_outstanding: set(8),
+            ats_latency: set(0),
             jitter: set(0),
-            host_entries: set(64),
-            lookup: set(0),
+            iommu_tlb_entries: set(64),
+            iommu_tlb_latency: set(0),
             levels: set(4),
-            unmap: set(0),
-            read_only: set(0),
-            absent: set(0),
+            invalidation_interval: set(0),
+            read_only_one_in: set(0),
+            absent_one_in: set(0),
         }
     }
 
@@ -65,14 +65,14 @@ impl Translation {
     /// # Errors
     /// A sentence: the page size is not supported.
     pub(crate) fn walk(&self) -> Result<u64, String> {
-        let page = self.page.value;
+        let page = self.page_size.value;
         let page_size = Translation::PAGES.iter().find(|(size, _)| *size == page);
         let Some((_, skipped_tables)) = page_size else {
             let supported = Translation::PAGES.map(|(size, _)| units::show(size, Unit::Bytes));
             let page_text = units::show(page, Unit::Bytes);
             let supported = supported.join(", ");
             return Err(format!(
-                "translation.page is one of {supported}, not {page_text}"
+                "translation.page_size is one of {supported}, not {page_text}"
             ));
         };
         Ok(self.levels.value.saturating_sub(*skipped_tables).max(1))

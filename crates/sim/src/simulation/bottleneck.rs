@@ -118,8 +118,8 @@ fn home_utilisation(simulation: &Simulation) -> Vec<Resource> {
         let home = &simulation.tables.platform.home;
         let capacity = |quantity: &Option<Quantity>| quantity.as_ref().map_or(1, |q| q.value);
         let slots = [
-            ("memory reads of units", capacity(&home.reads)),
-            ("memory writes of units", capacity(&home.writes)),
+            ("memory reads of units", capacity(&home.max_reads)),
+            ("memory writes of units", capacity(&home.max_writes)),
             ("coherence transactions of units", 1),
         ];
         for ((name, slots), slot_kind) in slots.into_iter().zip(0..) {

@@ -98,19 +98,19 @@ impl Groups {
                 caches: Agents::new(remotes.numbers(KindId(kind))),
                 cores: first_core..cores,
                 initial_configuration: begins,
-                request: kind_quantities.cache.request.value,
-                hit: kind_quantities.cache.hit.value,
-                fill: kind_quantities.cache.fill.value,
-                work: kind_quantities.cores.work.value,
-                l1_hit: kind_quantities.cores.l1_hit.value,
+                request: kind_quantities.cache.request_latency.value,
+                hit: kind_quantities.cache.hit_latency.value,
+                fill: kind_quantities.cache.fill_latency.value,
+                work: kind_quantities.cores.compute_time.value,
+                l1_hit: kind_quantities.cores.l1_hit_latency.value,
                 issue: kind_quantities
                     .cores
-                    .issue
+                    .issue_interval
                     .as_ref()
                     .map_or(0, |issue| issue.value),
                 posted: kind_quantities
                     .cores
-                    .posted
+                    .max_posted_stores
                     .as_ref()
                     .map_or(0, |posted| posted.value as u32),
                 prefetch: workload.prefetch,

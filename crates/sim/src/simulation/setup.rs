@@ -311,7 +311,8 @@ fn check_joined(setup: &Setup, coupling: &str) -> Result<(), String> {
         ));
     }
     // An order between accesses holds only if cores make one access after the other.
-    let is_plain = |cores: &platform::Cores| cores.write_buffer.value == 0 && cores.l1.value == 0;
+    let is_plain =
+        |cores: &platform::Cores| cores.write_buffer.value == 0 && cores.l1_size.value == 0;
     let platform = &setup.platform;
     let all_plain =
         is_plain(&platform.cores) && platform.agents.iter().all(|agents| is_plain(&agents.cores));
@@ -322,7 +323,7 @@ fn check_joined(setup: &Setup, coupling: &str) -> Result<(), String> {
         })
     {
         return Err(format!(
-            "{name} has {coupling}; it supports only cores with one outstanding access, no prefetches, and `cores.write_buffer` and `cores.l1` of 0B"
+            "{name} has {coupling}; it supports only cores with one outstanding access, no prefetches, and `cores.write_buffer` and `cores.l1_size` of 0B"
         ));
     }
     Ok(())
@@ -359,7 +360,7 @@ fn check_translations(setup: &Setup) -> Result<(), String> {
         .map(|agents| (&agents.cache, &agents.cores));
     let mut kinds = std::iter::once((&platform.cache, &platform.cores)).chain(other_kinds);
     let is_translated = |cache: &platform::Cache| {
-        (cache.translation.as_ref()).is_some_and(|translation| translation.used.value == 1)
+        (cache.translation.as_ref()).is_some_and(|translation| translation.enabled.value == 1)
     };
     let Some((_, cores)) = kinds.find(|(cache, _)| is_translated(cache)) else {
         return Ok(());
@@ -379,15 +380,15 @@ fn check_translations(setup: &Setup) -> Result<(), String> {
             "write buffers",
             "a buffered store could fault after its core has continued (set `cores.write_buffer` to 0B)",
         ),
-        _ if cores.l1.value > 0 => (
+        _ if cores.l1_size.value > 0 => (
             "L1s",
-            "translation happens between L1 and cache (set `cores.l1` to 0B)",
+            "translation happens between L1 and cache (set `cores.l1_size` to 0B)",
         ),
         _ => return Ok(()),
     };
     let machine = &platform.name;
     Err(format!(
-        "{machine} translates addresses (`translation.used`); with {feature} that is not simulated: {reason}"
+        "{machine} translates addresses (`translation.enabled`); with {feature} that is not simulated: {reason}"
     ))
 }
 

@@ -36,22 +36,22 @@ impl Times {
         let home = &platform.home;
         // A clocked home models its own delays, up to its ports.
         let home_delay = |quantity: &Quantity| if clocked { 0 } else { quantity.value };
-        let path = home_delay(&home.memory_path);
-        let local = home_delay(&home.local_path);
+        let path = home_delay(&home.memory_round_trip);
+        let local = home_delay(&home.device_round_trip);
         Times {
             occupancy: home.occupancy.value,
             latency: home_delay(&home.latency),
-            resume_occupancy: (home.resume_occupancy.as_ref())
+            resume_occupancy: (home.completion_occupancy.as_ref())
                 .unwrap_or(&home.occupancy)
                 .value,
-            resume: home_delay(home.resume.as_ref().unwrap_or(&home.latency)),
+            resume: home_delay(home.completion_latency.as_ref().unwrap_or(&home.latency)),
             switch: platform.switch.as_ref().map_or(0, |s| s.latency.value),
             path: (path / 2, path - path / 2),
             local: (local / 2, local - local / 2),
-            local_interval: home_delay(&home.local_interval),
-            issue: home.issue.as_ref().map_or(0, |issue| issue.value),
+            local_interval: home_delay(&home.local_issue_interval),
+            issue: home.issue_interval.as_ref().map_or(0, |issue| issue.value),
             timeout: platform.cores.timeout.value,
-            progress_timeout: platform.patience.value,
+            progress_timeout: platform.watchdog_timeout.value,
         }
     }
 }

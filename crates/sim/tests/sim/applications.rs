@@ -36,7 +36,7 @@ fn machine(scenario: Arc<dyn Playable>, remotes: u16, seed: u64) -> Setup {
     // Every second group of three seeds has components between the cores and their caches.
     if seed / 3 % 2 == 1 {
         platform.cores.write_buffer.value = 2 * line;
-        platform.cores.l1.value = 4 * line;
+        platform.cores.l1_size.value = 4 * line;
     }
     let mut setup =
         Setup::with_scenario(protocol, platform, scenario).expect("protocol with a home");
@@ -58,7 +58,7 @@ fn torture(scenario: impl Fn(u64) -> Arc<dyn Playable>, judge: impl Fn(u64, &Tal
         let mut setup = machine(scenario(seed), remotes, seed);
         // If slices are slow to accept unlocks, a later operation on the same line could overtake one.
         if seed % 5 == 4 {
-            setup.platform.home.local_interval.value = 200_000;
+            setup.platform.home.local_issue_interval.value = 200_000;
         }
         let tally = play(&setup).unwrap_or_else(|failure| {
             let thread = std::thread::current();

@@ -107,7 +107,7 @@ fn messages_of_all_cores() {
         for access in [Access::Load, Access::Store] {
             let platform = Platform::shipped(name).unwrap();
             let cores = &platform.cores;
-            let (used, outstanding) = (cores.used.value, cores.outstanding.value);
+            let (used, outstanding) = (cores.count.value, cores.max_outstanding.value);
             let mut workload = Workload::pass(
                 Pattern::Chunked,
                 access,
@@ -117,7 +117,7 @@ fn messages_of_all_cores() {
             );
             let reads = access == Access::Load;
             workload.prefetch = if reads {
-                cores.prefetch.value as u32
+                cores.prefetch_distance.value as u32
             } else {
                 0
             };
@@ -182,7 +182,7 @@ fn reads_of_a_unit_follow_each_other() {
         let mut platform = Platform::shipped("enzian-dc-bram").unwrap();
         platform.home.slices.value = 1;
         platform.home.units.value = 1;
-        platform.home.pending.value = pending;
+        platform.home.queue_entries.value = pending;
         let workload = Workload::pass(Pattern::Chunked, Access::Load, reads, reads, 1);
         run(&Setup::new(protocol("eci"), platform, workload).unwrap()).unwrap()
     };
@@ -192,7 +192,7 @@ fn reads_of_a_unit_follow_each_other() {
         let mut parts = parts.iter();
         parts.find(|part| part.0 == name).unwrap().1
     };
-    let memory = ["home.latency", "home.memory_path", "bram.bandwidth"];
+    let memory = ["home.latency", "home.memory_round_trip", "bram.bandwidth"];
     let period = memory.map(part).iter().sum::<u64>() + platform.home.occupancy.value;
     let single_read: u64 = parts.iter().map(|part| part.1).sum();
     let picoseconds = |statistics: &Statistics| {
@@ -217,8 +217,8 @@ fn reads_of_a_unit_overlap_up_to_its_limit() {
     let mut platform = Platform::shipped("enzian-dc-bram").unwrap();
     platform.home.slices.value = 1;
     platform.home.units.value = 1;
-    platform.home.memory_path.value = 2_000_000;
-    platform.home.reads = Some(Quantity::given(64, "a test"));
+    platform.home.memory_round_trip.value = 2_000_000;
+    platform.home.max_reads = Some(Quantity::given(64, "a test"));
     let occupancy = platform.home.occupancy.value;
     let parts = setups::read_latency(&platform, 128);
     let single_read: u64 = parts.iter().map(|part| part.1).sum();
@@ -227,7 +227,7 @@ fn reads_of_a_unit_overlap_up_to_its_limit() {
         (Some(0), occupancy),
         (Some(2 * occupancy), 2 * occupancy),
     ] {
-        platform.home.resume_occupancy =
+        platform.home.completion_occupancy =
             resume_occupancy.map(|time| Quantity::given(time, "a test"));
         let workload = Workload::pass(Pattern::Chunked, Access::Load, 40, 40, 1);
         let setup = Setup::new(protocol("eci"), platform.clone(), workload).unwrap();

@@ -45,11 +45,11 @@ fn add_runs(list: &mut String, label: &str, setup: &Setup) {
 fn translation() -> Translation {
     let mut quantities = Translation::new();
     let given = |value| Quantity::given(value, "a test");
-    quantities.used = given(1);
-    quantities.entries = given(2);
-    quantities.way = given(20_000);
-    quantities.lookup = given(5_000);
-    quantities.unmap = given(600_000);
+    quantities.enabled = given(1);
+    quantities.atc_entries = given(2);
+    quantities.ats_latency = given(20_000);
+    quantities.iommu_tlb_latency = given(5_000);
+    quantities.invalidation_interval = given(600_000);
     quantities
 }
 
@@ -76,7 +76,7 @@ fn add_platform(list: &mut String, name: &str, protocol: &str) {
     if platform.below.is_some() || platform.all_remotes() > 16 {
         return;
     }
-    let cores = platform.cores.used.value as u32;
+    let cores = platform.cores.count.value as u32;
     let mut workload = Workload::pass(Pattern::Random, Access::Load, 200, cores, 2);
     workload.mix = vec![(Access::Load, 3), (Access::Store, 1)];
     workload.accesses = 1_000;

@@ -18,15 +18,15 @@ const GIB: f64 = (1u64 << 30) as f64;
 fn run_reads(protocol_name: &str, settings: &[(&str, &str)], accesses: u64) -> Statistics {
     let mut platform = Platform::shipped("enzian-dc-bram").unwrap();
     let link_bound = [
-        ("cores.work", "0ns"),
-        ("cores.outstanding", "16"),
-        ("cores.prefetch", "0"),
+        ("cores.compute_time", "0ns"),
+        ("cores.max_outstanding", "16"),
+        ("cores.prefetch_distance", "0"),
         ("cache.sets", "1"),
         ("home.slices", "8"),
         ("home.units", "64"),
         ("home.occupancy", "0ns"),
         ("home.latency", "1ns"),
-        ("home.memory_path", "0ns"),
+        ("home.memory_round_trip", "0ns"),
         ("bram.ports", "16"),
         ("bram.bandwidth", "1000GB/s"),
         ("link.latency", "50ns"),
@@ -48,7 +48,7 @@ fn run_reads(protocol_name: &str, settings: &[(&str, &str)], accesses: u64) -> S
 #[test]
 fn eci_read_bandwidth_matches_its_formula() {
     let rate = |links: &str| {
-        let settings = [("link.layer", "eci"), ("link.links", links)];
+        let settings = [("link.layer", "eci"), ("link.count", links)];
         let statistics = run_reads("eci", &settings, 40_000);
         statistics.get("bandwidth_bytes_per_s").unwrap() / GIB
     };
@@ -69,8 +69,8 @@ fn read_occupies_its_number_of_blocks() {
             "eci",
             &[
                 ("link.layer", layer),
-                ("link.links", "1"),
-                ("cores.outstanding", "1"),
+                ("link.count", "1"),
+                ("cores.max_outstanding", "1"),
             ],
             1,
         );
@@ -107,10 +107,10 @@ fn merging_two_links_takes_the_configured_time() {
         let latency = |links: &str, join: &str, join_back: &str| {
             let settings = [
                 ("link.layer", layer),
-                ("link.links", links),
-                ("link.join", join),
-                ("link.join_back", join_back),
-                ("cores.outstanding", "1"),
+                ("link.count", links),
+                ("link.merge_latency", join),
+                ("link.merge_latency_back", join_back),
+                ("cores.max_outstanding", "1"),
             ];
             run_reads("eci", &settings, 1)
                 .get("latency_mean_ns")
@@ -149,7 +149,10 @@ fn every_protocol_is_coherent_on_every_framing() {
                 setup.platform.home.count = Some(Quantity::given(1 + seed % 2, "a test"));
             }
             // Bit errors are so frequent that a few percent of the blocks are sent again.
-            setup.platform.set("link.errors", "20000000000").unwrap();
+            setup
+                .platform
+                .set("link.bit_errors_per_1e15", "20000000000")
+                .unwrap();
             setup.workload.accesses = 60;
             setup.device.operations = setup.device.operations.min(20);
             setup.oracle = Level::Bytes;
@@ -225,7 +228,7 @@ fn setups_that_do_not_fit_a_framing_are_rejected() {
 #[test]
 fn bandwidth_follows_lanes_and_bit_errors() {
     let rate = |changes: &[(&str, &str)]| {
-        let settings = [&[("link.layer", "eci"), ("link.links", "1")], changes].concat();
+        let settings = [&[("link.layer", "eci"), ("link.count", "1")], changes].concat();
         let statistics = run_reads("eci", &settings, 10_000);
         (
             statistics.get("bandwidth_bytes_per_s").unwrap(),
@@ -238,7 +241,7 @@ fn bandwidth_follows_lanes_and_bit_errors() {
         (half_rate / full_rate - 0.5).abs() < 0.02,
         "{half_rate} of {full_rate}"
     );
-    let (noisy_rate, replayed) = rate(&[("link.errors", "10000000000")]);
+    let (noisy_rate, replayed) = rate(&[("link.bit_errors_per_1e15", "10000000000")]);
     assert!(clean_replays == 0.0 && replayed > 100.0, "{replayed}");
     assert!(noisy_rate < 0.97 * full_rate, "{noisy_rate} of {full_rate}");
 }
@@ -296,7 +299,7 @@ fn snoops_wait_for_the_go_of_their_line() {
         let mut setup = torture(protocol("cxl-cache"), 2, seed).unwrap();
         let settings = [
             ("link.layer", "cxl-cache-68"),
-            ("link.errors", "20000000000"),
+            ("link.bit_errors_per_1e15", "20000000000"),
         ];
         for (name, value) in settings {
             setup.platform.set(name, value).unwrap();
@@ -330,10 +333,10 @@ fn link_failures_lose_no_message() {
             let mut setup = torture(protocol(name), 2, seed).unwrap();
             let settings = [
                 ("link.layer", layer),
-                ("link.lanes_left", "4"),
-                ("link.faults", "3us"),
-                ("link.down", "500ns"),
-                ("link.errors", "10000000000"),
+                ("link.degraded_lanes", "4"),
+                ("link.mean_uptime", "3us"),
+                ("link.retrain_time", "500ns"),
+                ("link.bit_errors_per_1e15", "10000000000"),
             ];
             for (name, value) in settings {
                 setup.platform.set(name, value).unwrap();
@@ -383,19 +386,20 @@ fn link_protocols_assign_channel_classes() {
 #[test]
 fn bandwidth_follows_link_uptime() {
     let rate = |changes: &[(&str, &str)]| {
-        let settings = [&[("link.layer", "eci"), ("link.links", "1")], changes].concat();
+        let settings = [&[("link.layer", "eci"), ("link.count", "1")], changes].concat();
         let statistics = run_reads("eci", &settings, 10_000);
         statistics.get("bandwidth_bytes_per_s").unwrap()
     };
     let full_rate = rate(&[]);
     // Down for 10 us of each 20 on average; credits and lost messages must then be sent again.
-    let share_with_downtime = rate(&[("link.faults", "20us"), ("link.down", "10us")]) / full_rate;
+    let share_with_downtime =
+        rate(&[("link.mean_uptime", "20us"), ("link.retrain_time", "10us")]) / full_rate;
     assert!(
         (0.4..0.55).contains(&share_with_downtime),
         "{share_with_downtime}"
     );
     let share_with_fewer_lanes =
-        rate(&[("link.faults", "20us"), ("link.lanes_left", "6")]) / full_rate;
+        rate(&[("link.mean_uptime", "20us"), ("link.degraded_lanes", "6")]) / full_rate;
     assert!(
         (0.6..0.8).contains(&share_with_fewer_lanes),
         "{share_with_fewer_lanes}"
@@ -403,8 +407,8 @@ fn bandwidth_follows_link_uptime() {
     let mut platform = Platform::shipped("enzian-dc-bram").unwrap();
     for (name, value) in [
         ("link.layer", "eci"),
-        ("link.faults", "1us"),
-        ("link.lanes_left", "13"),
+        ("link.mean_uptime", "1us"),
+        ("link.degraded_lanes", "13"),
     ] {
         platform.set(name, value).unwrap();
     }
@@ -412,7 +416,7 @@ fn bandwidth_follows_link_uptime() {
     let error = run(&Setup::new(protocol("eci"), platform, workload).unwrap()).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "a link of 12 lanes cannot come up with 13: `link.lanes_left` must be 1 to 12"
+        "a link of 12 lanes cannot come up with 13: `link.degraded_lanes` must be 1 to 12"
     );
 }
 
@@ -443,11 +447,11 @@ fn links_accept_only_supported_lane_counts() {
         "a link of ccix has 1, 2, 4, 8 or 16 lanes, not 3: `link.lanes`"
     );
     // The number of lanes after a failure matters only if links fail.
-    let lanes_left = ("link.lanes_left", "6");
+    let lanes_left = ("link.degraded_lanes", "6");
     assert_eq!(setup_error(&[layer, lanes_left]), None);
     assert_eq!(
-        setup_error(&[layer, lanes_left, ("link.faults", "1us")]).unwrap(),
-        "a link of ccix has 1, 2, 4, 8 or 16 lanes, not 6: `link.lanes_left`"
+        setup_error(&[layer, lanes_left, ("link.mean_uptime", "1us")]).unwrap(),
+        "a link of ccix has 1, 2, 4, 8 or 16 lanes, not 6: `link.degraded_lanes`"
     );
     let mut platform = Platform::shipped("enzian-dc-ddr").unwrap();
     platform.set("link.layer", "eci").unwrap();

@@ -13,7 +13,7 @@ use setups::{protocol, source};
 
 /// Returns a setup with `accesses_per_core` loads and stores by each core of a platform, on `lines` lines of memory.
 fn random_traffic(platform: &Platform, name: &str, lines: u32, accesses_per_core: u64) -> Setup {
-    let cores = platform.cores.used.value;
+    let cores = platform.cores.count.value;
     let mut workload = Workload::pass(Pattern::Random, Access::Load, lines, cores as u32, 2);
     workload.mix = vec![(Access::Load, 3), (Access::Store, 1)];
     workload.accesses = cores * accesses_per_core;
@@ -63,7 +63,7 @@ fn hundreds_of_hosts_share_lines() {
 #[test]
 fn thousands_of_caches_share_one_line() {
     let mut platform = Platform::torture(4096);
-    platform.cores.used.value = 4096;
+    platform.cores.count.value = 4096;
     let mut setup = random_traffic(&platform, "msi", 1, 2);
     setup.workload.mix = vec![(Access::Load, 1)];
     let statistics = run(&setup).unwrap();
@@ -104,7 +104,7 @@ fn directory_that_forgets_sharers_is_detected() {
 fn configuration_numbers_are_reused() {
     let mut platform = contended_platform("hosts-8x8");
     platform.remotes = 32;
-    platform.cores.used.value = 64;
+    platform.cores.count.value = 64;
     let mut setup = random_traffic(&platform, "mesi", 300, 4000);
     setup.oracle = Level::Versions;
     let statistics = run(&setup).unwrap();

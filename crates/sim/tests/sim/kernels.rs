@@ -397,8 +397,8 @@ fn graphs_are_read_from_files() {
 fn stores_overtaken_by_a_flag_are_detected() {
     let mut platform = machine();
     let hosts = platform.hosts.as_mut().unwrap();
-    (hosts.late_from.value, hosts.late_to.value) = (0, 5);
-    hosts.late.value = 100_000_000;
+    (hosts.extra_latency_from.value, hosts.extra_latency_to.value) = (0, 5);
+    hosts.extra_latency.value = 100_000_000;
     let sizes = [("homes", 8), ("epochs", 16), ("entries", 8), ("most", 255)];
     let change = (" and told[sender][epoch] == needs", "");
     let faulty = ("faulty", changed_ordering("cord", &sizes, &[change]));

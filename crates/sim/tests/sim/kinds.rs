@@ -99,10 +99,10 @@ fn torture(protocol: Protocol, kind: &str, [first, second]: [u16; 2], seed: u64)
     };
     let line = u64::from(protocol.line_bytes);
     let mut platform = Platform::torture(first);
-    platform.cores.used.value = cores(first).into();
+    platform.cores.count.value = cores(first).into();
     if seed % 2 == 1 {
         platform.cores.write_buffer.value = 2 * line;
-        platform.cores.l1.value = 4 * line;
+        platform.cores.l1_size.value = 4 * line;
     }
     let count = second.to_string();
     platform
@@ -111,7 +111,7 @@ fn torture(protocol: Protocol, kind: &str, [first, second]: [u16; 2], seed: u64)
     let agents = &mut platform.agents[0];
     agents.cache.sets.value = 1;
     agents.link.latency.value += 50 * NANOSECOND;
-    agents.cores.l1.value = 0;
+    agents.cores.l1_size.value = 0;
     let mut setup = Setup::new(protocol, platform, workload(first, 5)).unwrap();
     setup.others = vec![workload(second, if reads { 2 } else { 5 })];
     (setup.seed, setup.oracle) = (seed, Level::Bytes);
@@ -224,8 +224,8 @@ fn latency_of_a_kind_depends_on_its_own_path() {
     let slower = |platform: &mut Platform| {
         let agents = &mut platform.agents[0];
         agents.link.latency.value += 100 * NANOSECOND;
-        agents.cache.fill.value += 7 * NANOSECOND;
-        agents.cache.request.value += 5 * NANOSECOND;
+        agents.cache.fill_latency.value += 7 * NANOSECOND;
+        agents.cache.request_latency.value += 5 * NANOSECOND;
     };
     let unchanged = |_: &mut Platform| {};
     assert_eq!(

@@ -283,13 +283,13 @@ fn steps_are_the_quantities_of_the_platform() {
         let mut expected = BTreeMap::new();
         for (quantity, time) in setups::read_latency(&platform, 128) {
             let step = match quantity {
-                "cache.request" => Step::ToCache,
-                "cache.fill" => Step::FromCache,
+                "cache.request_latency" => Step::ToCache,
+                "cache.fill_latency" => Step::FromCache,
                 "link.bandwidth" => Step::Serialise,
                 "link.latency" => Step::Wire,
                 "switch.latency" => Step::Switch,
-                "home.latency" | "home.resume" => Step::Handling,
-                "home.memory_path" => Step::Path,
+                "home.latency" | "home.completion_latency" => Step::Handling,
+                "home.memory_round_trip" => Step::Path,
                 memory => {
                     assert!(memory.contains("ram."), "{memory}");
                     Step::Memory

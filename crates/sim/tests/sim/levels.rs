@@ -110,7 +110,10 @@ fn framed_links_of_both_levels_lose_nothing() {
         let mut setup = setup(protocol("mesi"), &l1_source(), [2, 2], seed);
         let lower = setup.below.as_mut().expect("lower level");
         for platform in [&mut setup.platform, &mut lower.platform] {
-            for (name, value) in [("link.layer", "ccix"), ("link.errors", "20000000000")] {
+            for (name, value) in [
+                ("link.layer", "ccix"),
+                ("link.bit_errors_per_1e15", "20000000000"),
+            ] {
                 platform.set(name, value).expect("known quantity");
             }
         }
@@ -146,7 +149,7 @@ fn read_through_both_levels_takes_the_sum_of_its_parts() {
     let mut platform = Platform::shipped("clusters-4x4").expect("shipped platform");
     // A row is closed before the next read.
     platform
-        .set("dram.open_for", "1ns")
+        .set("dram.row_idle_timeout", "1ns")
         .expect("known quantity");
     let below = platform.lower().expect("platform with two levels");
     let workload = Workload {

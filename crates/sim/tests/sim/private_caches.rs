@@ -76,7 +76,8 @@ fn caches_share_written_lines() {
             let mut setup = machine(&name, &mix, u64::from(LINES) / 8);
             setup.seed = seed;
             // Without an L1, and with one.
-            setup.platform.cores.l1.value = seed % 2 * 16 * u64::from(setup.protocol.line_bytes);
+            setup.platform.cores.l1_size.value =
+                seed % 2 * 16 * u64::from(setup.protocol.line_bytes);
             let is_coherent = setup.protocol.guarantee.coherent;
             let statistics = run(&restrict_to_protocol(setup));
             let statistics = statistics.unwrap_or_else(|failure| panic!("{name}: {failure}"));

@@ -31,15 +31,15 @@ fn quantity(value: u64) -> Quantity {
 /// Returns a translation with few entries and occasional unmapping of a page.
 fn translation(seed: u64) -> Translation {
     let mut quantities = Translation::new();
-    quantities.used = quantity(1);
-    quantities.way = quantity(20 * NANOSECOND);
+    quantities.enabled = quantity(1);
+    quantities.ats_latency = quantity(20 * NANOSECOND);
     quantities.jitter = quantity(seed % 7 * 40 * NANOSECOND);
-    quantities.lookup = quantity(5 * NANOSECOND);
-    quantities.hit = quantity(2 * NANOSECOND);
-    quantities.entries = quantity(1 + seed % 5);
-    quantities.host_entries = quantity(1 + seed % 3);
-    quantities.outstanding = quantity(1 + seed % 4);
-    quantities.unmap = quantity(seed % 3 * (500 + seed % 11 * 60) * NANOSECOND);
+    quantities.iommu_tlb_latency = quantity(5 * NANOSECOND);
+    quantities.atc_hit_latency = quantity(2 * NANOSECOND);
+    quantities.atc_entries = quantity(1 + seed % 5);
+    quantities.iommu_tlb_entries = quantity(1 + seed % 3);
+    quantities.max_outstanding = quantity(1 + seed % 4);
+    quantities.invalidation_interval = quantity(seed % 3 * (500 + seed % 11 * 60) * NANOSECOND);
     quantities
 }
 
@@ -345,7 +345,7 @@ fn walks(seed: u64, reaction: AfterRefusal) -> Setup {
     let name = ["msi", "mesi", "moesi", "self-invalidate"][(seed % 4) as usize];
     let mut platform = Platform::torture(1 + (seed % 2) as u16);
     let mut quantities = translation(seed);
-    (quantities.read_only, quantities.absent) = (quantity(4), quantity(6));
+    (quantities.read_only_one_in, quantities.absent_one_in) = (quantity(4), quantity(6));
     platform.cache.translation = Some(quantities);
     let lines = 250 + (seed % 50) as u32;
     let walks = Walks {
@@ -395,7 +395,7 @@ fn refused_posted_stores_are_reported_in_order() {
             let mut platform = orderings::machine();
             platform.link.jitter.value = 300_000;
             let mut quantities = translation(seed);
-            (quantities.read_only, quantities.absent) = (quantity(4), quantity(6));
+            (quantities.read_only_one_in, quantities.absent_one_in) = (quantity(4), quantity(6));
             platform.cache.translation = Some(quantities);
             let walks = Walks {
                 threads: 3,
@@ -426,7 +426,7 @@ fn combined_threads_see_only_their_own_refusals() {
         let scenarios: Vec<Arc<dyn Playable>> = vec![Arc::new(walks.clone()), Arc::new(walks)];
         let mut platform = Platform::torture(2);
         let mut quantities = translation(seed);
-        (quantities.read_only, quantities.absent) = (quantity(4), quantity(6));
+        (quantities.read_only_one_in, quantities.absent_one_in) = (quantity(4), quantity(6));
         platform.cache.translation = Some(quantities);
         let combined = Arc::new(CombinedScenario::new(scenarios).unwrap());
         let protocol = protocol("msi-policy");
@@ -479,7 +479,7 @@ fn fences_are_not_translated() {
     for (ordering, protocol) in &orderings::correct_orderings(8) {
         let mut platform = orderings::machine();
         let mut quantities = translation(1);
-        quantities.absent = quantity(1);
+        quantities.absent_one_in = quantity(1);
         platform.cache.translation = Some(quantities);
         let setup = orderings::setup(protocol, &platform, Arc::new(Fences(0)));
         let played =
@@ -508,7 +508,13 @@ fn failed_thread_reports_its_refusal() {
         report,
         "thread 0 cannot write: the page is read-only (word 1 of line 192, address 0x3008, page 3, by cache), and does not handle the page fault"
     );
-    setup.platform.cache.translation.as_mut().unwrap().absent = quantity(1);
+    setup
+        .platform
+        .cache
+        .translation
+        .as_mut()
+        .unwrap()
+        .absent_one_in = quantity(1);
     let (_, report) = failure(&setup);
     assert!(
         report.starts_with("thread 0 cannot write: the page is not mapped (word 1 of line 0,"),

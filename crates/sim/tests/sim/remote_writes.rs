@@ -91,8 +91,8 @@ fn numbered_stores_are_in_order_at_one_home() {
 fn late_posted_stores_at_one_home_are_detected() {
     let mut platform = machine();
     let hosts = platform.hosts.as_mut().unwrap();
-    (hosts.late_from.value, hosts.late_to.value) = (2, 1);
-    hosts.late.value = 2_000_000;
+    (hosts.extra_latency_from.value, hosts.extra_latency_to.value) = (2, 1);
+    hosts.extra_latency.value = 2_000_000;
     for (name, protocol) in orderings(8) {
         let mut scenario = write_scenario(2, 8, 4);
         scenario.releases_per_check = 1;
@@ -386,8 +386,8 @@ fn stores_of_a_thread_overlap() {
     let time = |posted: Option<u64>| {
         let mut platform = machine();
         match posted {
-            Some(posted) => platform.cores.posted.as_mut().unwrap().value = posted,
-            None => platform.cores.posted = None,
+            Some(posted) => platform.cores.max_posted_stores.as_mut().unwrap().value = posted,
+            None => platform.cores.max_posted_stores = None,
         }
         let performance = play_or_panic(
             &setup(protocol, &platform, Arc::new(write_scenario(1, 32, 4))),

@@ -622,12 +622,12 @@ fn both_spaces_share_the_framed_bandwidth() {
         ("link.layer", "eci"),
         ("link.latency", "50ns"),
         ("link.credits", "0"),
-        ("cores.work", "0ns"),
+        ("cores.compute_time", "0ns"),
         ("home.slices", "8"),
         ("home.units", "64"),
         ("home.occupancy", "0ns"),
         ("dram.channels", "16"),
-        ("host.agents.device.cores.issue", "0ns"),
+        ("host.agents.device.cores.issue_interval", "0ns"),
     ];
     for (name, value) in link_bound {
         platform.set(name, value).expect("known quantity");
@@ -744,10 +744,10 @@ fn link_failures_lose_no_write_of_either_space() {
         let layer = ["eci", "ccix"][(seed / 2 % 2) as usize];
         let settings = [
             ("link.layer", layer),
-            ("link.errors", "20000000000"),
-            ("link.lanes_left", "4"),
-            ("link.faults", ["0ns", "3us"][(seed / 4 % 2) as usize]),
-            ("link.down", "500ns"),
+            ("link.bit_errors_per_1e15", "20000000000"),
+            ("link.degraded_lanes", "4"),
+            ("link.mean_uptime", ["0ns", "3us"][(seed / 4 % 2) as usize]),
+            ("link.retrain_time", "500ns"),
         ];
         set_link_quantities(&mut setup, &settings);
         let statistics = play_or_panic(&setup).statistics();
@@ -772,7 +772,7 @@ fn last_message_of_both_spaces_is_delivered() {
         // Packets are slow, so that each contains several messages.
         let slow_links = [
             ("link.layer", "ccix"),
-            ("link.links", "1"),
+            ("link.count", "1"),
             ("link.lane_rate", "10MB/s"),
         ];
         set_link_quantities(&mut setup, &slow_links);

@@ -89,7 +89,7 @@ fn ordered_answers_pass_stalled_requests() {
         // One unit with one place.
         setup.platform.home.slices.value = 1;
         setup.platform.home.units.value = 1;
-        setup.platform.home.waiting.value = 1;
+        setup.platform.home.stall_entries.value = 1;
         let statistics = cohkit_sim::simulation::run(&setup)
             .unwrap_or_else(|failure| panic!("seed {seed}: {failure}"));
         stopped += statistics.get("stalls_stall_entries_full").unwrap();

@@ -17,10 +17,10 @@ fn quantity(value: u64) -> Quantity {
 
 fn translation() -> Translation {
     let mut quantities = Translation::new();
-    quantities.used = quantity(1);
-    quantities.way = quantity(20 * NANOSECOND);
-    quantities.lookup = quantity(5 * NANOSECOND);
-    quantities.hit = quantity(2 * NANOSECOND);
+    quantities.enabled = quantity(1);
+    quantities.ats_latency = quantity(20 * NANOSECOND);
+    quantities.iommu_tlb_latency = quantity(5 * NANOSECOND);
+    quantities.atc_hit_latency = quantity(2 * NANOSECOND);
     quantities
 }
 
@@ -43,11 +43,11 @@ fn no_access_uses_an_invalidated_translation() {
             _ => 1 + (seed / 4 % 3) as u16,
         };
         let mut quantities = translation();
-        quantities.entries = quantity(1 + seed % 5);
-        quantities.host_entries = quantity(1 + seed % 3);
-        quantities.outstanding = quantity(1 + seed % 4);
+        quantities.atc_entries = quantity(1 + seed % 5);
+        quantities.iommu_tlb_entries = quantity(1 + seed % 3);
+        quantities.max_outstanding = quantity(1 + seed % 4);
         quantities.jitter = quantity(seed % 7 * 40 * NANOSECOND);
-        quantities.unmap = quantity((400 + seed % 11 * 60) * NANOSECOND);
+        quantities.invalidation_interval = quantity((400 + seed % 11 * 60) * NANOSECOND);
         let (lines, outstanding) = (64 * (1 + (seed % 6) as u32), 1 + (seed % 5) as u32);
         let cores = u32::from(remotes) * 2;
         let mut workload = Workload::pass(Pattern::Random, Access::Load, lines, cores, outstanding);
@@ -81,7 +81,7 @@ fn translation_latency_is_the_sum_of_its_parts() {
     ] {
         let workload = Workload::pass(Pattern::Sequential, Access::Load, 64 * 8, 1, 1);
         let mut quantities = translation();
-        quantities.page = quantity(page);
+        quantities.page_size = quantity(page);
         let mut translated = setup("msi", 1, workload, quantities);
         translated.platform.link.jitter = quantity(0);
         // On-chip memory, whose latency does not depend on earlier operations.
@@ -90,7 +90,13 @@ fn translation_latency_is_the_sum_of_its_parts() {
         };
         let memory = bram.latency.value + bram.bandwidth.time_of(64);
         let statistics = run(&translated).unwrap();
-        translated.platform.cache.translation.as_mut().unwrap().used = quantity(0);
+        translated
+            .platform
+            .cache
+            .translation
+            .as_mut()
+            .unwrap()
+            .enabled = quantity(0);
         let untranslated = run(&translated).unwrap();
         assert_eq!(untranslated.get("translation_hits"), None);
         assert_eq!(statistics.get("translation_misses"), Some(pages));
@@ -116,7 +122,7 @@ fn translation_latency_is_the_sum_of_its_parts() {
 fn starved_translation_is_reported() {
     let workload = Workload::pass(Pattern::Sequential, Access::Load, 64, 1, 1);
     let mut quantities = translation();
-    quantities.unmap = quantity(1);
+    quantities.invalidation_interval = quantity(1);
     let failure =
         run(&setup("msi", 1, workload, quantities)).expect_err("failure without progress");
     let report = failure.to_string();
@@ -128,7 +134,7 @@ fn starved_translation_is_reported() {
 fn writes_to_read_only_pages_fault() {
     let workload = Workload::pass(Pattern::Sequential, Access::Store, 64 * 8, 1, 2);
     let mut quantities = translation();
-    quantities.read_only = quantity(4);
+    quantities.read_only_one_in = quantity(4);
     let statistics = run(&setup("msi", 1, workload, quantities)).unwrap();
     assert_eq!(statistics.get("translation_faults"), Some(128.0));
     assert_eq!(statistics.get("accesses"), Some(384.0));
@@ -139,7 +145,7 @@ fn writes_to_read_only_pages_fault() {
 fn absent_pages_are_requested_again() {
     let workload = Workload::pass(Pattern::Sequential, Access::Load, 64 * 8, 1, 1);
     let mut quantities = translation();
-    quantities.absent = quantity(4);
+    quantities.absent_one_in = quantity(4);
     let statistics = run(&setup("msi", 1, workload, quantities)).unwrap();
     assert_eq!(statistics.get("translation_faults"), Some(128.0));
     assert_eq!(statistics.get("translation_misses"), Some(128.0 + 6.0));
@@ -156,7 +162,7 @@ fn refused_prefetches_are_dropped_silently() {
     let mut workload = Workload::pass(Pattern::Sequential, Access::Store, 64 * 8, 1, 1);
     workload.write_prefetches = 1000;
     let mut quantities = translation();
-    quantities.read_only = quantity(2);
+    quantities.read_only_one_in = quantity(2);
     let statistics = run(&setup("msi", 1, workload, quantities)).unwrap();
     assert_eq!(statistics.get("translation_faults"), Some(256.0));
     assert_eq!(statistics.get("accesses"), Some(256.0));
@@ -171,12 +177,12 @@ fn untranslatable_setups_are_rejected_by_name() {
             setup.platform.cores.write_buffer = quantity(64);
         }),
         ("with L1s", |setup| {
-            setup.platform.cores.l1 = quantity(64 * 2)
+            setup.platform.cores.l1_size = quantity(64 * 2)
         }),
         (
-            "translation.page is one of 4KiB, 64KiB, 2MiB, 1GiB, not 8KiB",
+            "translation.page_size is one of 4KiB, 64KiB, 2MiB, 1GiB, not 8KiB",
             |setup| {
-                setup.platform.cache.translation.as_mut().unwrap().page = quantity(8 << 10);
+                setup.platform.cache.translation.as_mut().unwrap().page_size = quantity(8 << 10);
             },
         ),
     ];

@@ -15,7 +15,7 @@ const LINE: u64 = 128;
 /// Returns a run of one Enzian core without compute time between accesses.
 fn single_core_setup(access: Access, lines: u32, accesses: u64) -> Setup {
     let mut platform = Platform::shipped("enzian-dc-ddr").unwrap();
-    platform.cores.work.value = 0;
+    platform.cores.compute_time.value = 0;
     let mut workload = Workload::pass(Pattern::Chunked, access, lines, 1, 1);
     workload.accesses = accesses;
     let mut setup = Setup::new(protocol("eci"), platform, workload).unwrap();
@@ -48,7 +48,7 @@ fn core_stalls_on_a_full_write_buffer() {
     let miss = miss as f64 / 1000.0;
     assert_eq!(values(&overfull, &waits), [miss, 1.0, miss]);
     // The store is visible before the core is notified.
-    let fill = platform.cache.fill.value as f64 / 1000.0;
+    let fill = platform.cache.fill_latency.value as f64 / 1000.0;
     let visible = [
         "store_visible_latency_mean_ns",
         "store_visible_latency_max_ns",
@@ -129,7 +129,7 @@ fn loads_find_their_own_stores() {
 #[test]
 fn l1_hits_on_repeated_reads() {
     let mut setup = single_core_setup(Access::Load, 16, 160);
-    setup.platform.cores.l1.value = 16 * LINE;
+    setup.platform.cores.l1_size.value = 16 * LINE;
     let statistics = run(&setup).unwrap();
     let names = ["l1_hits", "l1_hit_ratio", "hits", "accesses"];
     assert_eq!(values(&statistics, &names), [144.0, 0.9, 0.0, 160.0]);
@@ -138,10 +138,10 @@ fn l1_hits_on_repeated_reads() {
     assert!((median(&statistics) / 1.5 - 1.0).abs() < 0.016);
     // One line more than the L1 has, in order: each has been evicted before its next use.
     let mut setup = single_core_setup(Access::Load, 17, 170);
-    setup.platform.cores.l1.value = 16 * LINE;
+    setup.platform.cores.l1_size.value = 16 * LINE;
     let statistics = run(&setup).unwrap();
     assert_eq!(values(&statistics, &names), [0.0, 0.0, 153.0, 170.0]);
-    let hit = setup.platform.cache.request.value + setup.platform.cache.hit.value;
+    let hit = setup.platform.cache.request_latency.value + setup.platform.cache.hit_latency.value;
     assert!((median(&statistics) * 1000.0 / hit as f64 - 1.0).abs() < 0.016);
 }
 
@@ -149,7 +149,7 @@ fn l1_hits_on_repeated_reads() {
 #[test]
 fn shared_cache_eviction_invalidates_the_l1() {
     let mut setup = single_core_setup(Access::Load, 8, 80);
-    setup.platform.cores.l1.value = 16 * LINE;
+    setup.platform.cores.l1_size.value = 16 * LINE;
     setup.platform.cache.sets.value = 1;
     setup.platform.cache.ways.value = 2;
     let statistics = run(&setup).unwrap();
@@ -164,7 +164,7 @@ fn store_of_another_core_invalidates_the_l1() {
         let mut setup = single_core_setup(Access::Load, 1, 4000);
         setup.workload.mix = vec![(Access::Store, 1), (Access::Load, 3)];
         setup.workload.cores = cores;
-        setup.platform.cores.l1.value = 16 * LINE;
+        setup.platform.cores.l1_size.value = 16 * LINE;
         // Without a write buffer, loads are not forwarded from it.
         setup.platform.cores.write_buffer.value = 0;
         run(&setup).unwrap().get("l1_hit_ratio").unwrap()
@@ -181,8 +181,8 @@ fn l1_has_no_effect_without_reuse() {
     for name in setups::single_cache_platforms() {
         let run_with_l1 = |l1, cores| {
             let mut platform = Platform::shipped(name).unwrap();
-            assert_eq!(platform.cores.l1.value, 0);
-            platform.cores.l1.value = l1;
+            assert_eq!(platform.cores.l1_size.value, 0);
+            platform.cores.l1_size.value = l1;
             let lines = 4_000 * cores;
             let mut workload = Workload::pass(Pattern::Chunked, Access::Load, lines, cores, 1);
             workload.prefetch = if cores == 1 { 0 } else { 8 };
@@ -211,7 +211,7 @@ fn sizes_that_fit_no_lines_are_refused_by_name() {
         "cores.write_buffer must be a multiple of a line of 128B, not 100B"
     );
     assert_eq!(
-        setup_error(&|platform| platform.cores.l1.value = 3 << 10),
-        "cores.l1 must be 0B or a power of two times 2KiB, not 3KiB"
+        setup_error(&|platform| platform.cores.l1_size.value = 3 << 10),
+        "cores.l1_size must be 0B or a power of two times 2KiB, not 3KiB"
     );
 }

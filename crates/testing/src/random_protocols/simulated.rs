@@ -35,7 +35,8 @@ pub fn setup(protocol: Protocol, remotes: u16, seed: u64) -> Setup {
     let count = (homes > 1).then(|| Quantity::given(homes.into(), "of the protocol file"));
     setup.platform.home.count = count;
     // Without work between accesses, a cache would perform or refuse its accesses before another one has the line.
-    setup.platform.cores.work.value = [20, 100, 400, 1000][(seed % 4) as usize] * NANOSECOND;
+    setup.platform.cores.compute_time.value =
+        [20, 100, 400, 1000][(seed % 4) as usize] * NANOSECOND;
     setup
 }
 

@@ -54,13 +54,13 @@ fn plan(link: &platform::Link, layer: &platform::Layer, lanes: Lanes, seed: u64)
     Plan {
         lanes,
         delay_ticks: (latency * byte * LANE_BYTE as f64) as u64,
-        bit_error_rate: layer.errors.value as f64 / 1e15,
+        bit_error_rate: layer.bit_errors_per_1e15.value as f64 / 1e15,
         seed,
-        link_count: link.links.value as usize,
+        link_count: link.count.value as usize,
         faults: Faults {
-            mean_interval: layer.faults.value,
-            down: layer.down.value,
-            lanes: layer.lanes_left.value as u32,
+            mean_interval: layer.mean_uptime.value,
+            down: layer.retrain_time.value,
+            lanes: layer.degraded_lanes.value as u32,
         },
     }
 }
@@ -74,7 +74,7 @@ impl Port {
         seed: u64,
         is_home: bool,
     ) -> Port {
-        let link_count = link.links.value as usize;
+        let link_count = link.count.value as usize;
         let lanes = layer.lanes.value as u32;
         let rated = |lanes: Lanes| Lanes {
             rate: 8 * layer.lane_rate.value,
@@ -130,8 +130,8 @@ impl Port {
             arrived_messages: Vec::new(),
             join: match link_count {
                 0 | 1 => [0; 2],
-                _ if is_home => [layer.join.value, 0],
-                _ => [layer.join_back.value, layer.join.value],
+                _ if is_home => [layer.merge_latency.value, 0],
+                _ => [layer.merge_latency_back.value, layer.merge_latency.value],
             },
         }
     }

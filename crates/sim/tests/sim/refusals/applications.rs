@@ -238,7 +238,7 @@ impl Scenario for Probe {
 
 fn probes(seed: u64, abandon_count: u32, tag_offset: u32) -> Setup {
     let mut quantities = translation(seed);
-    (quantities.read_only, quantities.absent) = (quantity(4), quantity(6));
+    (quantities.read_only_one_in, quantities.absent_one_in) = (quantity(4), quantity(6));
     let probe = Probe {
         cached: seed.is_multiple_of(2),
         abandon_count,
@@ -275,12 +275,12 @@ fn combined_applications_see_only_their_own_words() {
 fn run_ends_with_its_programs() {
     let end = |walk: bool, unmap: u64| {
         let mut quantities = translation(1);
-        quantities.unmap = quantity(unmap);
+        quantities.invalidation_interval = quantity(unmap);
         let setup = match walk {
             true => {
                 let mut setup = walks(1, AfterRefusal::GoesOn);
-                quantities.read_only = quantity(4);
-                quantities.absent = quantity(6);
+                quantities.read_only_one_in = quantity(4);
+                quantities.absent_one_in = quantity(6);
                 setup.platform.cache.translation = Some(quantities);
                 setup
             }
@@ -349,7 +349,7 @@ fn refused_word_is_no_longer_awaited() {
         }
     }
     let mut quantities = translation(0);
-    quantities.absent = quantity(1);
+    quantities.absent_one_in = quantity(1);
     let mut setup = machine(Arc::new(Waits(0, 0)), 0, None);
     setup.host.as_mut().unwrap().platform.cache.translation = Some(quantities);
     assert!(play_or_panic(&setup).end > 3 * SECOND);
@@ -408,7 +408,7 @@ fn transfers_are_not_translated() {
         }
     }
     let mut quantities = translation(0);
-    quantities.absent = quantity(1);
+    quantities.absent_one_in = quantity(1);
     let mut setup = machine(Arc::new(Copies(Vec::new())), 0, None);
     setup.host.as_mut().unwrap().platform.cache.translation = Some(quantities);
     let played = play_or_panic(&setup);
@@ -455,7 +455,7 @@ fn shipped_applications_report_refused_accesses() {
         cached: true,
     };
     let mut quantities = translation(0);
-    quantities.absent = quantity(1);
+    quantities.absent_one_in = quantity(1);
     let (kind, report) = failure(&machine(
         Arc::new(gather.clone()),
         0,

@@ -174,7 +174,7 @@ fn input_queue_capacity_bounds_messages_in_flight() {
 fn framed_links_preserve_sender_order() {
     for seed in seeds(10) {
         let mut setup = contended_setup(TWO_NETWORKS, (2, 4), seed);
-        for (name, value) in [("link.layer", "eci"), ("link.links", "2")] {
+        for (name, value) in [("link.layer", "eci"), ("link.count", "2")] {
             setup.platform.set(name, value).unwrap();
         }
         let (_, sequence) =
