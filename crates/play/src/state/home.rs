@@ -106,25 +106,11 @@ where
                 .acts
                 .iter()
                 .any(|act| matches!(act, Act::Acknowledge(_)));
-        if notifies
-            && self
-                .state
-                .pending_events
-                .iter()
-                .any(|&(channel, _)| channel == MemoryChannel::Notification(line))
-        {
+        if notifies && self.has_pending_notification(line) {
             return Ok(false);
         }
         if let Cause::Message(message) = trigger.event {
-            let unit = &mut self.state.units[unit_index];
-            let answer = model.protocol.class(message) == Some(Class::Answer);
-            if answer && unit.forwards > 0 && unit.forwarding == line {
-                unit.forwards -= 1;
-            }
-            // The line of completed forwards is irrelevant; clear it to merge equivalent states.
-            if unit.forwards == 0 {
-                unit.forwarding = 0;
-            }
+            self.count_answer(unit_index, line, message);
         }
         self.state.lines[line as usize].home = reaction.next;
         let static_model = self.static_model;
@@ -155,6 +141,25 @@ where
             );
         }
         Ok(true)
+    }
+
+    /// True if the application has yet to receive an event about a line.
+    fn has_pending_notification(&self, line: Line) -> bool {
+        let mut pending_events = self.state.pending_events.iter();
+        pending_events.any(|&(channel, _)| channel == MemoryChannel::Notification(line))
+    }
+
+    /// Counts a message that answers a forward of a unit.
+    fn count_answer(&mut self, unit_index: usize, line: Line, message: MessageId) {
+        let unit = &mut self.state.units[unit_index];
+        let answer = self.static_model.model.protocol.class(message) == Some(Class::Answer);
+        if answer && unit.forwards > 0 && unit.forwarding == line {
+            unit.forwards -= 1;
+        }
+        // The line of completed forwards is irrelevant; clear it to merge equivalent states.
+        if unit.forwards == 0 {
+            unit.forwarding = 0;
+        }
     }
 
     /// True if a unit lacks a resource for the home's actions.
