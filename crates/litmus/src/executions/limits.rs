@@ -1,6 +1,6 @@
 //! Limits of the enumeration of candidate executions.
 
-/// Maximum number of events of an execution: a row of a [`Relation`] has 64 bits.
+/// Maximum number of events of an execution: a row of a [`super::Relation`] has 64 bits.
 pub(super) const MAX_EVENTS: usize = 64;
 
 /// Maximum number of paths per thread, of histories, and of candidates.
