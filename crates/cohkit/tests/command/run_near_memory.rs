@@ -4,6 +4,7 @@ use crate::require::{missing, require};
 use crate::{cohkit, text, transcript};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use tempfile::TempDir;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -31,6 +32,27 @@ fn compile(folder: &Path, flags: &str, source: &str, definitions: &[&str]) -> Pa
     program
 }
 
+/// Compiles the host program `NAME-host.c` and the channel program `NAME.c` of each name into a new folder, with the
+/// definitions of each side. Returns `None` if `COHKIT_WITHOUT` names the compiler.
+#[track_caller]
+fn compile_programs(names: &[&str], definitions: [&[&str]; 2]) -> Option<TempDir> {
+    if !require("riscv-gcc") {
+        return None;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let programs = "crates/nearmemory/tests/programs";
+    let [host_definitions, channel_definitions] = definitions;
+    for name in names {
+        let (host, channel) = (
+            format!("{programs}/{name}-host.c"),
+            format!("{programs}/{name}.c"),
+        );
+        compile(folder.path(), "host", &host, host_definitions);
+        compile(folder.path(), "channel", &channel, channel_definitions);
+    }
+    Some(folder)
+}
+
 /// Runs `cohkit run` with these arguments in a folder.
 fn run(folder: &Path, words: &[&str]) -> Output {
     let mut command = cohkit(["run"]);
@@ -40,14 +62,10 @@ fn run(folder: &Path, words: &[&str]) -> Output {
 
 #[test]
 fn channel_violation_names_its_line_and_the_host_continues() {
-    if !require("riscv-gcc") {
+    let Some(folder) = compile_programs(&["stray"], [&[], &[]]) else {
         return;
-    }
-    let folder = tempfile::tempdir().expect("a folder");
+    };
     let folder = folder.path();
-    let programs = "crates/nearmemory/tests/programs";
-    compile(folder, "host", &format!("{programs}/stray-host.c"), &[]);
-    compile(folder, "channel", &format!("{programs}/stray.c"), &[]);
     let run = |words: &[&str]| transcript(&run(folder, words));
     let source = include_str!("../../../nearmemory/tests/programs/stray.c");
     let line = source.lines().position(|line| line.contains("case 2:"));
@@ -157,21 +175,10 @@ fn channel_violation_names_its_line_and_the_host_continues() {
 
 #[test]
 fn races_name_both_positions_and_fail_the_run() {
-    if !require("riscv-gcc") {
+    let Some(folder) = compile_programs(&["forgets"], [&["-DFORGETS=7"]; 2]) else {
         return;
-    }
-    let folder = tempfile::tempdir().expect("a folder");
+    };
     let folder = folder.path();
-    let programs = "crates/nearmemory/tests/programs";
-    let definitions = ["-DFORGETS=7"];
-    let host = format!("{programs}/forgets-host.c");
-    compile(folder, "host", &host, &definitions);
-    compile(
-        folder,
-        "channel",
-        &format!("{programs}/forgets.c"),
-        &definitions,
-    );
     let words = [
         "--channel-program",
         "forgets=forgets.elf",
@@ -203,19 +210,10 @@ fn races_name_both_positions_and_fail_the_run() {
 
 #[test]
 fn hostile_programs_and_wrong_options_are_refused() {
-    if !require("riscv-gcc") {
+    let Some(folder) = compile_programs(&["stray"], [&[], &["-DELSEWHERE"]]) else {
         return;
-    }
-    let folder = tempfile::tempdir().expect("a folder");
+    };
     let folder = folder.path();
-    let programs = "crates/nearmemory/tests/programs";
-    compile(folder, "host", &format!("{programs}/stray-host.c"), &[]);
-    compile(
-        folder,
-        "channel",
-        &format!("{programs}/stray.c"),
-        &["-DELSEWHERE"],
-    );
     let output = |words: &[&str]| {
         let output = transcript(&run(folder, &[words, &["stray-host.elf", "0"]].concat()));
         output.replacen("--- stderr\n", "", 1)
@@ -299,14 +297,10 @@ fn hostile_programs_and_wrong_options_are_refused() {
 /// request.
 #[test]
 fn positions_of_endless_programs_are_reported() {
-    if !require("riscv-gcc") {
+    let Some(folder) = compile_programs(&["astray"], [&[], &[]]) else {
         return;
-    }
-    let folder = tempfile::tempdir().expect("a folder");
+    };
     let folder = folder.path();
-    let programs = "crates/nearmemory/tests/programs";
-    compile(folder, "host", &format!("{programs}/astray-host.c"), &[]);
-    compile(folder, "channel", &format!("{programs}/astray.c"), &[]);
     let run = |options: &[&str], case: &str| {
         let words = [
             "--channel-program",
@@ -427,16 +421,10 @@ fn positions_of_endless_programs_are_reported() {
 /// A host that sends to a program that has ended, and two cores that store to one line.
 #[test]
 fn deadlock_and_two_core_race_name_both_positions() {
-    if !require("riscv-gcc") {
+    let Some(folder) = compile_programs(&["gone", "coreww"], [&[], &[]]) else {
         return;
-    }
-    let folder = tempfile::tempdir().expect("a folder");
+    };
     let folder = folder.path();
-    let programs = "crates/nearmemory/tests/programs";
-    for name in ["gone", "coreww"] {
-        compile(folder, "host", &format!("{programs}/{name}-host.c"), &[]);
-        compile(folder, "channel", &format!("{programs}/{name}.c"), &[]);
-    }
     let output = transcript(&run(
         folder,
         &["--channel-program", "gone=gone.elf", "gone-host.elf"],

@@ -61,14 +61,8 @@ impl Compiler<'_> {
                     }
                 }
                 (Type::Record(fields), Step::Field(name)) => {
-                    let mut field_offset = 0;
-                    for (field, field_type) in fields {
-                        if field == name {
-                            ty = *field_type;
-                            break;
-                        }
-                        field_offset += self.sizes[field_type.index()];
-                    }
+                    let (field_offset, field_type) = self.field_offset(fields, name);
+                    ty = field_type.unwrap_or(ty);
                     field_offset
                 }
                 // Excluded by validation.
@@ -83,6 +77,18 @@ impl Compiler<'_> {
             };
         }
         (location, ty, elements)
+    }
+
+    /// Offset of a field of a record in cells, and its type. Without such a field, the offset is the record's size.
+    fn field_offset(&self, fields: &[(String, TypeId)], name: &str) -> (u32, Option<TypeId>) {
+        let mut field_offset = 0;
+        for (field, field_type) in fields {
+            if field == name {
+                return (field_offset, Some(*field_type));
+            }
+            field_offset += self.sizes[field_type.index()];
+        }
+        (field_offset, None)
     }
 
     /// Location of a slot of a multiset. The emitted code reports a violation if the slot is empty.

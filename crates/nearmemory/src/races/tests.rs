@@ -1,6 +1,7 @@
 //! RaceDetector between two cores, driven by calls in the order in which a machine makes them.
 
 use super::*;
+use crate::events::CoreId;
 
 const LINE: u64 = 0x1000;
 

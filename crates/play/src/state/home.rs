@@ -11,24 +11,13 @@ where
 {
     /// Offers a message to the home. Returns false if the home stalls it.
     pub(super) fn offer_message(&mut self, line: Line, flight: &Flight) -> Result<bool, Violation> {
-        let trigger = Trigger {
-            home: 0,
-            event: Cause::Message(flight.message),
-            sender: Some(flight.remote.into()),
-            executing_remote: None,
-            fields: &flight.fields,
-        };
+        let event = Cause::Message(flight.message);
+        let trigger = trigger(event, Some(flight.remote.into()), &flight.fields);
         self.home_event(line, trigger, flight.words.as_ref())
     }
 
     pub(super) fn memory_event(&mut self, line: Line, event: Cause) -> Result<bool, Violation> {
-        let trigger = Trigger {
-            home: 0,
-            event,
-            sender: None,
-            executing_remote: None,
-            fields: &[],
-        };
+        let trigger = trigger(event, None, &[]);
         let line_state = &mut self.state.lines[line as usize];
         let progress = match event {
             Cause::MemoryDone => &mut line_state.writing,
@@ -65,13 +54,8 @@ where
         index: usize,
     ) -> Result<bool, Violation> {
         let (line, operation) = self.state.units[unit].locals[index];
-        let trigger = Trigger {
-            home: 0,
-            event: operation.map_or(Cause::Unlock, Cause::Local),
-            sender: None,
-            executing_remote: None,
-            fields: &[],
-        };
+        let event = operation.map_or(Cause::Unlock, Cause::Local);
+        let trigger = trigger(event, None, &[]);
         let is_consumed = self.home_event(line, trigger, None)?;
         if is_consumed {
             self.state.units[unit].locals.remove(index);
@@ -122,25 +106,11 @@ where
                 .acts
                 .iter()
                 .any(|act| matches!(act, Act::Acknowledge(_)));
-        if notifies
-            && self
-                .state
-                .pending_events
-                .iter()
-                .any(|&(channel, _)| channel == MemoryChannel::Notification(line))
-        {
+        if notifies && self.has_pending_notification(line) {
             return Ok(false);
         }
         if let Cause::Message(message) = trigger.event {
-            let unit = &mut self.state.units[unit_index];
-            let answer = model.protocol.class(message) == Some(Class::Answer);
-            if answer && unit.forwards > 0 && unit.forwarding == line {
-                unit.forwards -= 1;
-            }
-            // The line of completed forwards is irrelevant; clear it to merge equivalent states.
-            if unit.forwards == 0 {
-                unit.forwarding = 0;
-            }
+            self.count_answer(unit_index, line, message);
         }
         self.state.lines[line as usize].home = reaction.next;
         let static_model = self.static_model;
@@ -171,6 +141,25 @@ where
             );
         }
         Ok(true)
+    }
+
+    /// True if the application has yet to receive an event about a line.
+    fn has_pending_notification(&self, line: Line) -> bool {
+        let mut pending_events = self.state.pending_events.iter();
+        pending_events.any(|&(channel, _)| channel == MemoryChannel::Notification(line))
+    }
+
+    /// Counts a message that answers a forward of a unit.
+    fn count_answer(&mut self, unit_index: usize, line: Line, message: MessageId) {
+        let unit = &mut self.state.units[unit_index];
+        let answer = self.static_model.model.protocol.class(message) == Some(Class::Answer);
+        if answer && unit.forwards > 0 && unit.forwarding == line {
+            unit.forwards -= 1;
+        }
+        // The line of completed forwards is irrelevant; clear it to merge equivalent states.
+        if unit.forwards == 0 {
+            unit.forwarding = 0;
+        }
     }
 
     /// True if a unit lacks a resource for the home's actions.
@@ -207,13 +196,7 @@ where
         line_state.reading = Progress::Waiting;
         let mut next_configuration = line_state.home.clone();
         let has = self.static_model.known_permission(&next_configuration);
-        let trigger = Trigger {
-            home: 0,
-            event: Cause::MemoryData(0),
-            sender: None,
-            executing_remote: None,
-            fields: &[],
-        };
+        let trigger = trigger(Cause::MemoryData(0), None, &[]);
         let mut tables = self.static_model.model.home;
         let result = self
             .static_model
@@ -285,6 +268,17 @@ where
         };
         self.schedule_event(MemoryChannel::Notification(line), done);
         Ok(())
+    }
+}
+
+/// Returns the trigger of a home's event.
+fn trigger(event: Cause, sender: Option<u16>, fields: &[u16]) -> Trigger<'_> {
+    Trigger {
+        home: 0,
+        event,
+        sender,
+        executing_remote: None,
+        fields,
     }
 }
 

@@ -1,18 +1,46 @@
 //! Links with frames, credits and retransmission.
 
-use cohkit_testing::setups;
-
 use cohkit_protocol::controller::Access;
-use cohkit_protocol::protocol::Class;
+use cohkit_protocol::protocol::{Class, Protocol};
 use cohkit_sim::components::traffic::{Pattern, Workload};
 use cohkit_sim::oracle::Level;
 use cohkit_sim::platform::{Platform, Switch};
 use cohkit_sim::simulation::{run, Setup};
 use cohkit_sim::statistics::Statistics;
+use cohkit_testing::setups::{protocol, protocols, restrict_to_protocol, seeds, torture};
 use cohkit_units::Quantity;
-use setups::{protocol, protocols, restrict_to_protocol, seeds, torture};
 
 const GIB: f64 = (1u64 << 30) as f64;
+
+/// Sets quantities of a platform, by name.
+fn set_quantities(platform: &mut Platform, settings: &[(&str, &str)]) {
+    for (name, value) in settings {
+        platform
+            .set(name, value)
+            .unwrap_or_else(|error| panic!("{error}"));
+    }
+}
+
+/// Runs a short random setup of a shipped protocol on links with these quantities. The oracle checks every byte.
+fn run_torture(name: &str, seed: u64, settings: &[(&str, &str)]) -> Statistics {
+    let mut setup = torture(protocol(name), 2, seed).unwrap();
+    set_quantities(&mut setup.platform, settings);
+    setup.workload.accesses = 300;
+    setup.oracle = Level::Bytes;
+    run(&setup).unwrap_or_else(|failure| {
+        panic!(
+            "COHKIT_SEED={seed} cargo test -p cohkit-sim --test sim framed_links::\n{name}: {failure}"
+        )
+    })
+}
+
+/// Returns the message of the error with which a run of sequential loads fails.
+fn run_error(protocol: Protocol, platform: Platform) -> Option<String> {
+    let workload = Workload::pass(Pattern::Sequential, Access::Load, 8, 1, 1);
+    run(&Setup::new(protocol, platform, workload).unwrap())
+        .err()
+        .map(|error| error.to_string())
+}
 
 /// Runs a workload on a machine in which only the links limit the bandwidth.
 fn run_reads(protocol_name: &str, settings: &[(&str, &str)], accesses: u64) -> Statistics {
@@ -32,11 +60,8 @@ fn run_reads(protocol_name: &str, settings: &[(&str, &str)], accesses: u64) -> S
         ("link.latency", "50ns"),
         ("link.credits", "0"),
     ];
-    for (name, value) in link_bound.iter().chain(settings) {
-        platform
-            .set(name, value)
-            .unwrap_or_else(|error| panic!("{error}"));
-    }
+    set_quantities(&mut platform, &link_bound);
+    set_quantities(&mut platform, settings);
     let mut workload = Workload::pass(Pattern::Chunked, Access::ReadOnce, 1 << 16, 48, 16);
     workload.accesses = accesses;
     let setup = Setup::new(protocol(protocol_name), platform, workload).unwrap();
@@ -178,9 +203,7 @@ fn setups_that_do_not_fit_a_framing_are_rejected() {
     let setup_error = |name: &str, platform: &str, layer: &str| {
         let mut platform = Platform::shipped(platform).unwrap();
         platform.set("link.layer", layer).unwrap();
-        let workload = Workload::pass(Pattern::Sequential, Access::Load, 8, 1, 1);
-        let setup = Setup::new(protocol(name), platform, workload).unwrap();
-        run(&setup).unwrap_err().to_string()
+        run_error(protocol(name), platform).unwrap()
     };
     assert_eq!(
         setup_error("eci", "enzian-dc-ddr", "cxl-256"),
@@ -205,10 +228,8 @@ fn setups_that_do_not_fit_a_framing_are_rejected() {
     platform
         .set("agents.device.link.layer", "cxl-cache-68")
         .unwrap();
-    let reads = Workload::pass(Pattern::Sequential, Access::Load, 8, 1, 1);
-    let setup = Setup::new(unclassed, platform, reads).unwrap();
     assert_eq!(
-        run(&setup).unwrap_err().to_string(),
+        run_error(unclassed, platform).unwrap(),
         "channel `d2h_req` has no class, but links of cxl-cache-68 need it to distinguish requests from responses: declare `d2h_req as request`, or as another class"
     );
     let mut platform = Platform::shipped("enzian-dc-ddr").unwrap();
@@ -296,21 +317,11 @@ fn hosts_reach_memory_devices_over_flits_and_a_switch() {
 #[test]
 fn snoops_wait_for_the_go_of_their_line() {
     for seed in seeds(6) {
-        let mut setup = torture(protocol("cxl-cache"), 2, seed).unwrap();
         let settings = [
             ("link.layer", "cxl-cache-68"),
             ("link.bit_errors_per_1e15", "20000000000"),
         ];
-        for (name, value) in settings {
-            setup.platform.set(name, value).unwrap();
-        }
-        setup.workload.accesses = 300;
-        setup.oracle = Level::Bytes;
-        let statistics = run(&setup).unwrap_or_else(|failure| {
-            panic!(
-                "COHKIT_SEED={seed} cargo test -p cohkit-sim --test sim framed_links::\n{failure}"
-            )
-        });
+        let statistics = run_torture("cxl-cache", seed, &settings);
         assert!(statistics.get("link_units_replayed").unwrap() > 0.0);
         assert!(statistics.sent("SnpInv").unwrap() > 0);
     }
@@ -330,7 +341,6 @@ fn link_failures_lose_no_message() {
     ];
     for (name, layer) in layers {
         for seed in seeds(2) {
-            let mut setup = torture(protocol(name), 2, seed).unwrap();
             let settings = [
                 ("link.layer", layer),
                 ("link.degraded_lanes", "4"),
@@ -338,16 +348,7 @@ fn link_failures_lose_no_message() {
                 ("link.retrain_time", "500ns"),
                 ("link.bit_errors_per_1e15", "10000000000"),
             ];
-            for (name, value) in settings {
-                setup.platform.set(name, value).unwrap();
-            }
-            setup.workload.accesses = 300;
-            setup.oracle = Level::Bytes;
-            let statistics = run(&setup).unwrap_or_else(|failure| {
-                panic!(
-                    "COHKIT_SEED={seed} cargo test -p cohkit-sim --test sim framed_links::\n{name}: {failure}"
-                )
-            });
+            let statistics = run_torture(name, seed, &settings);
             let get = |name: &str| statistics.get(name).unwrap();
             assert_eq!(get("accesses") + get("accesses_skipped"), 300.0);
             assert!(get("link_downs") > 0.0, "{name}");
@@ -405,17 +406,14 @@ fn bandwidth_follows_link_uptime() {
         "{share_with_fewer_lanes}"
     );
     let mut platform = Platform::shipped("enzian-dc-bram").unwrap();
-    for (name, value) in [
+    let too_many_lanes = [
         ("link.layer", "eci"),
         ("link.mean_uptime", "1us"),
         ("link.degraded_lanes", "13"),
-    ] {
-        platform.set(name, value).unwrap();
-    }
-    let workload = Workload::pass(Pattern::Sequential, Access::Load, 8, 1, 1);
-    let error = run(&Setup::new(protocol("eci"), platform, workload).unwrap()).unwrap_err();
+    ];
+    set_quantities(&mut platform, &too_many_lanes);
     assert_eq!(
-        error.to_string(),
+        run_error(protocol("eci"), platform).unwrap(),
         "a link of 12 lanes cannot come up with 13: `link.degraded_lanes` must be 1 to 12"
     );
 }
@@ -425,13 +423,8 @@ fn bandwidth_follows_link_uptime() {
 fn links_accept_only_supported_lane_counts() {
     let setup_error = |settings: &[(&str, &str)]| {
         let mut platform = Platform::shipped("enzian-dc-ddr").unwrap();
-        for (name, value) in settings {
-            platform.set(name, value).unwrap();
-        }
-        let workload = Workload::pass(Pattern::Sequential, Access::Load, 8, 1, 1);
-        run(&Setup::new(protocol("eci"), platform, workload).unwrap())
-            .err()
-            .map(|error| error.to_string())
+        set_quantities(&mut platform, settings);
+        run_error(protocol("eci"), platform)
     };
     for lanes in ["1", "5", "12", "16"] {
         let eci = [("link.layer", "eci"), ("link.lanes", lanes)];

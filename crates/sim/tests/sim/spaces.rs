@@ -1,14 +1,15 @@
 //! Simulations of two address spaces: device memory cached by the host, and host memory cached by host and device. The
 //! oracle checks every byte in both, on small caches with frequent evictions.
 
-use cohkit_testing::setups;
+mod early_completion;
+mod faulty_gather;
+mod random_accesses;
 mod reports;
 
 use cohkit_application::dma::{Copies, CopyThread, Engine};
-use cohkit_application::gather::{Gather, GatherDevice, QueryThread};
+use cohkit_application::gather::Gather;
 use cohkit_application::interface::{
-    Action, Actions, Application, Contents, Event, Line, Placement, Scenario, Step, Thread, Update,
-    Words,
+    Action, Actions, Application, Contents, Event, Line, Placement, Scenario, Step, Thread,
 };
 use cohkit_application::rpc_bus::BusCalls;
 use cohkit_protocol::controller::Access;
@@ -20,8 +21,11 @@ use cohkit_sim::scenario::Playable;
 use cohkit_sim::simulation::{run, HostSpace, Setup};
 use cohkit_sim::spaces::Spaces;
 use cohkit_sim::statistics::Statistics;
-use setups::{parse, protocol, seeds, source};
-use std::collections::{BTreeMap, VecDeque};
+use cohkit_testing::setups::{self, parse, protocol, seeds, source};
+use early_completion::EarlyCopies;
+use faulty_gather::{Fault, FaultyGather};
+use random_accesses::random_accesses;
+use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 /// Returns a platform with both address spaces and random delays, so that races are likely.
@@ -109,106 +113,6 @@ fn device_gathers_lists_in_host_memory() {
     }
 }
 
-/// Fault of a device.
-#[derive(Clone, Copy, PartialEq, Debug)]
-enum Fault {
-    /// The device treats its stores as performed when they are issued.
-    EarlyCompletion,
-    /// The device keeps the values that it has read, and receives no invalidation for the host's writes.
-    IgnoredInvalidation,
-}
-
-/// A gathering device with a fault.
-#[derive(Clone)]
-struct FaultyGather(Gather, Fault);
-
-struct FaultyGatherDevice {
-    inner: GatherDevice,
-    fault: Fault,
-    /// First word of each load, by tag.
-    requested: BTreeMap<u32, u32>,
-    /// Words of earlier loads, by first word.
-    stale_words: BTreeMap<u32, Words>,
-}
-
-impl Application for FaultyGatherDevice {
-    fn name(&self) -> &str {
-        self.inner.name()
-    }
-    fn placement(&self) -> Placement {
-        self.inner.placement()
-    }
-    fn handle(&mut self, event: Event, actions: &mut Actions) {
-        match &event {
-            Event::CoherentStored { .. } if self.fault == Fault::EarlyCompletion => return,
-            Event::CoherentLoaded { tag, words } => {
-                self.stale_words.insert(self.requested[tag], words.clone());
-            }
-            _ => {}
-        }
-        let mut events = VecDeque::from([event]);
-        while let Some(event) = events.pop_front() {
-            let mut inner_actions = Actions::new();
-            self.inner.handle(event, &mut inner_actions);
-            for action in inner_actions.take() {
-                match (self.fault, &action) {
-                    (Fault::EarlyCompletion, Action::CoherentStore { tag, .. }) => {
-                        events.push_back(Event::CoherentStored { tag: *tag });
-                    }
-                    (Fault::IgnoredInvalidation, Action::CoherentLoad { tag, first, .. }) => {
-                        self.requested.insert(*tag, *first);
-                        if let Some(words) = self.stale_words.get(first) {
-                            let (tag, words) = (*tag, words.clone());
-                            events.push_back(Event::CoherentLoaded { tag, words });
-                            continue;
-                        }
-                    }
-                    _ => {}
-                }
-                if let (Fault::EarlyCompletion, Action::CoherentLoad { tag, first, .. }) =
-                    (self.fault, &action)
-                {
-                    self.requested.insert(*tag, *first);
-                }
-                actions.push(action);
-            }
-        }
-    }
-}
-
-impl Scenario for FaultyGather {
-    type Application = FaultyGatherDevice;
-    type Thread = QueryThread;
-    fn lines(&self) -> Line {
-        self.0.lines()
-    }
-    fn terminates(&self) -> bool {
-        true
-    }
-    fn host_words(&self) -> u64 {
-        Scenario::host_words(&self.0)
-    }
-    fn application(&self) -> FaultyGatherDevice {
-        FaultyGatherDevice {
-            inner: self.0.application(),
-            fault: self.1,
-            requested: BTreeMap::new(),
-            stale_words: BTreeMap::new(),
-        }
-    }
-    fn threads(&self) -> Vec<QueryThread> {
-        self.0.threads()
-    }
-    fn verify(
-        &self,
-        application: &FaultyGatherDevice,
-        threads: &[QueryThread],
-        contents: &dyn Contents,
-    ) -> Result<(), String> {
-        self.0.verify(&application.inner, threads, contents)
-    }
-}
-
 /// The requester detects an answer that precedes its data, and a copy that no invalidation reaches.
 #[test]
 fn early_completion_and_stale_copy_of_a_device_are_detected() {
@@ -256,204 +160,6 @@ fn ignored_invalidation_of_host_memory_is_detected() {
             play(&setup).is_err()
         });
         assert_eq!(detecting_seeds.count(), 8, "{row}");
-    }
-}
-
-/// Scenario: a device and threads that access the same words of the host's memory at random, and lines of the device as
-/// well.
-#[derive(Clone)]
-struct RandomAccesses {
-    threads: u32,
-    words: u32,
-    /// Number of concurrent accesses of the device.
-    concurrent: u32,
-    /// Total number of accesses, of the device and of each thread.
-    accesses: u32,
-    /// True if the device only loads, its transfers write, and threads access only the device's lines.
-    only_transfers: bool,
-    seed: u64,
-}
-
-/// Returns a scenario of random accesses whose parameters depend on the seed.
-fn random_accesses(seed: u64) -> RandomAccesses {
-    RandomAccesses {
-        threads: 1 + (seed % 3) as u32,
-        words: 16 * (3 + (seed % 5) as u32),
-        concurrent: 1 + (seed % 6) as u32,
-        accesses: 200,
-        only_transfers: false,
-        seed,
-    }
-}
-
-/// Number of words that only the device changes, each by adding 1.
-const COUNTERS: u32 = 8;
-/// Number of lines of the device.
-const DEVICE_LINES: Line = 6;
-
-struct RandomDevice {
-    parameters: RandomAccesses,
-    random: u64,
-    remaining: u32,
-    added: u64,
-}
-
-struct RandomThread {
-    parameters: RandomAccesses,
-    random: u64,
-    remaining: u32,
-}
-
-/// Draws a number below a bound.
-fn draw_below(random: &mut u64, bound: u32) -> u32 {
-    *random = cohkit_sim::data::mix(*random);
-    (*random >> 33) as u32 % bound
-}
-
-impl RandomDevice {
-    fn issue_next_access(&mut self, tag: u32, actions: &mut Actions) {
-        if self.remaining == 0 {
-            return;
-        }
-        self.remaining -= 1;
-        let (parameters, random) = (self.parameters.clone(), &mut self.random);
-        let first = COUNTERS + draw_below(random, parameters.words);
-        let count = 1 + draw_below(random, 40);
-        let cached = draw_below(random, 2) == 0;
-        let value = u64::from(draw_below(random, u32::MAX));
-        let choice = match parameters.only_transfers {
-            true => 9 - 9 * draw_below(random, 2),
-            false => draw_below(random, 10),
-        };
-        match choice {
-            // Cached loads keep copies that the writes of transfers must invalidate.
-            0 if parameters.only_transfers => actions.coherent_load(tag, first, count, true),
-            0 | 1 => actions.coherent_load(tag, first, count, cached),
-            2 | 3 => actions.coherent_store(tag, first, [value].into(), cached),
-            4 => {
-                let words = (0..u64::from(count)).map(|word| value + word).collect();
-                actions.coherent_store(tag, first, words, cached);
-            }
-            5 => {
-                let words = (0..16).map(|word| value ^ word).collect();
-                actions.coherent_store(tag, first.next_multiple_of(16), words, cached);
-            }
-            6 => {
-                let (old, new) = (value, value + 1);
-                actions.coherent_update(tag, first, Update::CompareSwap { old, new });
-            }
-            8 => actions.host_fetch(tag, first, count),
-            9 => {
-                let words = (0..u64::from(count)).map(|word| value + word).collect();
-                actions.host_store(first, words);
-                // A store has no completion.
-                actions.host_fetch(tag, first, 1);
-            }
-            _ => {
-                self.added += 1;
-                let word = draw_below(random, COUNTERS);
-                actions.coherent_update(tag, word, Update::Add(1));
-            }
-        }
-    }
-}
-
-impl Application for RandomDevice {
-    fn name(&self) -> &str {
-        "mixed"
-    }
-    fn placement(&self) -> Placement {
-        Placement::Between(0..DEVICE_LINES)
-    }
-    fn handle(&mut self, event: Event, actions: &mut Actions) {
-        match event {
-            Event::Start { .. } => {
-                (0..self.parameters.concurrent).for_each(|tag| self.issue_next_access(tag, actions))
-            }
-            Event::CoherentLoaded { tag, .. }
-            | Event::CoherentStored { tag }
-            | Event::HostFetched { tag, .. } => self.issue_next_access(tag, actions),
-            Event::Read { line, .. } => actions.fetch(0, line, 1),
-            Event::Fetched { line, words, .. } => actions.answer(line, words),
-            Event::Write { line, words, .. } => actions.store(line, line, words),
-            Event::Stored { tag } => actions.accept(tag),
-            _ => {}
-        }
-    }
-}
-
-impl Thread for RandomThread {
-    fn step(&mut self, _: u64) -> Step {
-        if self.remaining == 0 {
-            return Step::Stop;
-        }
-        self.remaining -= 1;
-        let random = &mut self.random;
-        let word = draw_below(random, COUNTERS + self.parameters.words);
-        let line = draw_below(random, DEVICE_LINES);
-        let value = u64::from(draw_below(random, u32::MAX));
-        match draw_below(random, 6) {
-            _ if self.parameters.only_transfers => Step::Load { line, word: 3 },
-            0 | 1 => Step::LoadHost { word },
-            2 | 3 if word >= COUNTERS => Step::StoreHost { word, value },
-            4 => Step::Load { line, word: 3 },
-            _ => Step::Store {
-                line,
-                word: 3,
-                value,
-            },
-        }
-    }
-}
-
-impl Scenario for RandomAccesses {
-    type Application = RandomDevice;
-    type Thread = RandomThread;
-    fn lines(&self) -> Line {
-        DEVICE_LINES
-    }
-    fn words(&self) -> u64 {
-        4
-    }
-    fn terminates(&self) -> bool {
-        true
-    }
-    fn host_words(&self) -> u64 {
-        u64::from(COUNTERS + self.words) + 60
-    }
-    fn application(&self) -> RandomDevice {
-        let (parameters, random) = (self.clone(), self.seed);
-        let (remaining, added) = (self.accesses, 0);
-        RandomDevice {
-            parameters,
-            random,
-            remaining,
-            added,
-        }
-    }
-    fn threads(&self) -> Vec<RandomThread> {
-        let thread = |number: u32| RandomThread {
-            parameters: self.clone(),
-            random: self.seed + 1000 + u64::from(number),
-            remaining: self.accesses,
-        };
-        (0..self.threads).map(thread).collect()
-    }
-    /// Checks that no addition is lost.
-    fn verify(
-        &self,
-        application: &RandomDevice,
-        _: &[RandomThread],
-        contents: &dyn Contents,
-    ) -> Result<(), String> {
-        let counters = (0..COUNTERS).map(|word| contents.host(word).expect("host word"));
-        match counters.sum::<u64>() == application.added && application.remaining == 0 {
-            true => Ok(()),
-            false => Err(format!(
-                "the counters do not add up to {} additions",
-                application.added
-            )),
-        }
     }
 }
 
@@ -855,73 +561,6 @@ fn descriptor_rpc_is_coherent() {
         };
         let tally = play_or_panic(&two_space_setup(Arc::new(calls.clone()), seed)).tally();
         assert_eq!(tally.counts["calls"], 20 * u64::from(calls.contexts));
-    }
-}
-
-/// DMA copies whose engine writes the completion, and interrupts, before the data.
-#[derive(Clone)]
-struct EarlyCopies(Copies);
-
-struct EarlyEngine {
-    inner: Engine,
-    delayed: Vec<Action>,
-}
-
-/// Tag of the timer after which the delayed data are written.
-const DATA_TIMER: u32 = u32::MAX;
-
-impl Application for EarlyEngine {
-    fn name(&self) -> &str {
-        self.inner.name()
-    }
-    fn placement(&self) -> Placement {
-        self.inner.placement()
-    }
-    fn handle(&mut self, event: Event, actions: &mut Actions) {
-        if event == (Event::Timer { tag: DATA_TIMER }) {
-            actions.push(self.delayed.remove(0));
-            return;
-        }
-        let mut inner_actions = Actions::new();
-        self.inner.handle(event, &mut inner_actions);
-        for action in inner_actions.take() {
-            match action {
-                // A completion is one word; data are several.
-                Action::HostStore { ref words, .. } if words.len() > 1 => {
-                    self.delayed.push(action);
-                    actions.wake(DATA_TIMER, 3_000_000);
-                }
-                action => actions.push(action),
-            }
-        }
-    }
-}
-
-impl Scenario for EarlyCopies {
-    type Application = EarlyEngine;
-    type Thread = CopyThread;
-    fn lines(&self) -> Line {
-        0
-    }
-    fn terminates(&self) -> bool {
-        true
-    }
-    fn application(&self) -> EarlyEngine {
-        EarlyEngine {
-            inner: self.0.application(),
-            delayed: Vec::new(),
-        }
-    }
-    fn threads(&self) -> Vec<CopyThread> {
-        self.0.threads()
-    }
-    fn verify(
-        &self,
-        application: &EarlyEngine,
-        threads: &[CopyThread],
-        contents: &dyn Contents,
-    ) -> Result<(), String> {
-        self.0.verify(&application.inner, threads, contents)
     }
 }
 

@@ -51,13 +51,13 @@ impl CompletionCheck<'_> {
         };
         let state = &self.controller.states[row.state.index()];
         let message = &self.messages[message.index()];
-        let error = |text: String| Some(Diagnostic::new(Code::NeverPerformed, row.span, text));
+        let error = |text: String| Diagnostic::new(Code::NeverPerformed, row.span, text);
         let mut completions = self.accesses.completions(row);
         let Some((first, ending)) = completions.next() else {
             let text = format!("`done` in `{}`, where no access is outstanding", state.name);
             let label =
                 "`done` completes an access, but no row that starts one leads to this state";
-            return error(text).map(|diagnostic| diagnostic.label(label));
+            return Some(error(text).label(label));
         };
         if let Some((other, _)) = completions.find(|(_, other)| *other != ending) {
             let text = format!(
@@ -66,21 +66,20 @@ impl CompletionCheck<'_> {
                 describe(first),
                 describe(other)
             );
-            return error(text).map(|diagnostic| {
-                diagnostic
-                    .label("the pending access is ambiguous")
-                    .note_at(state.span, "use a separate transient state for each access")
-            });
+            let diagnostic = error(text)
+                .label("the pending access is ambiguous")
+                .note_at(state.span, "use a separate transient state for each access");
+            return Some(diagnostic);
         }
         if message.carries.line() || state.holds_line || ending == CompletionKind::Sent {
             return None;
         }
         let name = first.access.name();
         let diagnostic = match ending {
-            CompletionKind::Read => error(format!("a {name} completes here without bytes"))?
+            CompletionKind::Read => error(format!("a {name} completes here without bytes"))
                 .label(format!("`{}` holds none", state.name))
                 .note_at(message.span, "add `(line)` if this message carries them"),
-            _ => error(format!("a {name} completes here, but its bytes are lost"))?
+            _ => error(format!("a {name} completes here, but its bytes are lost"))
                 .label(format!("`{}` holds no line to write them to", state.name))
                 .note_at(message.span, "add `(line)` if this message carries the line")
                 .note("a message declared with `(store)` or `(partial store)` carries them to the home, in an earlier row"),

@@ -1,6 +1,12 @@
 //! Execution contexts of remote and home rows.
 
-use super::*;
+use cohkit_protocol::protocol::{Permission, StateId};
+
+use super::CompletedAccess;
+use crate::agent::{self, Bytes, HomeContext, MemoryOp, RemoteContext, Sending, Violation};
+use crate::data::{Data, Extent};
+use crate::stores::{self, StoreSend, Ticket};
+use crate::world::{DeferredStore, Line, Lock, Operation, StepError, System, World};
 
 /// Environment of a remote.
 pub(super) struct WorldRemoteContext<'w, 's, 'p, D: Data> {

@@ -1,0 +1,378 @@
+//! Accesses of near-memory cores to their scratchpads, and transfers of their copy engines.
+
+use super::detector::RaceDetector;
+use super::knowledge::{happens_before, join, SyncChannel};
+use super::line_states::{byte_mask, Command, LineCopy, LineOrigin, Write};
+use super::race::{RaceKind, Site};
+use crate::events::CoreId;
+
+impl RaceDetector {
+    /// A core loads a word of its scratchpad line and gains the knowledge of the host's store to that word. Earlier
+    /// stores to the line have then arrived; later ones may have or not. `line` is the line's address for the host.
+    pub(crate) fn core_load_word(&mut self, site: Site, scratchpad: u64, address: u64, line: u64) {
+        let CoreId::Mcc(mcc) = site.core_id else {
+            return;
+        };
+        let knowledge = &mut self.clocks[self.hosts + mcc];
+        let Some(words) = self.words.get_mut(&(mcc, scratchpad)) else {
+            return;
+        };
+        let Some(word) = &words.words[(address % 128 / 8) as usize] else {
+            return;
+        };
+        if happens_before(&word.write.clock, knowledge) {
+            return;
+        }
+        let is_partial = words.early_load.is_some_and(|early| early < word.number);
+        let first = word.write.site;
+        join(knowledge, &word.write.clock);
+        let number = word.number;
+        let mut newer_words = words.words.iter().flatten();
+        words.early_load = newer_words
+            .any(|word| word.number > number)
+            .then_some(number);
+        if is_partial {
+            self.report_race(RaceKind::HalfWritten, site, first, line);
+        }
+    }
+
+    /// A core starts a transfer of its copy engine.
+    pub(crate) fn start_transfer(
+        &mut self,
+        site: Site,
+        (scratchpad, far, lines): (u64, u64, u64),
+        stores: bool,
+    ) {
+        let CoreId::Mcc(mcc) = site.core_id else {
+            return;
+        };
+        let number = self.command_count;
+        self.command_count += 1;
+        for i in 0..lines {
+            self.check_copy_conflict(site, scratchpad + i, !stores, true);
+            let line_copy = LineCopy {
+                command: number,
+                site,
+                stores,
+                far: far + i * 128,
+                version: 0,
+                done: false,
+            };
+            let line_copies = self.line_copies.entry((mcc, scratchpad + i)).or_default();
+            line_copies.push(line_copy);
+        }
+        let clock = self.release_clock(site.core_id);
+        self.commands[mcc].push_back(Command {
+            far,
+            scratchpad,
+            lines,
+            write: Write { site, clock },
+            stores,
+            number,
+        });
+    }
+
+    /// A core stores `bytes` bytes to its scratchpad line.
+    pub(crate) fn core_store(&mut self, site: Site, scratchpad: u64, address: u64, bytes: u32) {
+        self.check_copy_conflict(site, scratchpad, true, false);
+        let CoreId::Mcc(mcc) = site.core_id else {
+            return;
+        };
+        if let Some(origin) = self.origins.get_mut(&(mcc, scratchpad)) {
+            origin.mask |= byte_mask(address, bytes);
+        }
+    }
+
+    /// A core loads `bytes` bytes from its scratchpad line.
+    pub(crate) fn core_load(&mut self, site: Site, scratchpad: u64, address: u64, bytes: u32) {
+        self.check_copy_conflict(site, scratchpad, false, false);
+        let CoreId::Mcc(mcc) = site.core_id else {
+            return;
+        };
+        let Some(origin) = self.origins.get_mut(&(mcc, scratchpad)) else {
+            return;
+        };
+        if byte_mask(address, bytes) & !origin.mask == 0 {
+            return;
+        }
+        origin.loaded = true;
+        let knowledge = &self.clocks[self.hosts + mcc];
+        let far_line = self.far_lines.get(&origin.far);
+        origin.stale |= far_line.is_some_and(|far_line| {
+            far_line.version > origin.version && happens_before(&far_line.write.clock, knowledge)
+        });
+    }
+
+    /// A core uses or changes its scratchpad line, directly or (`copies`) by its copy engine. Fetching a line twice is
+    /// not reported, because it observes neither result.
+    pub(crate) fn check_copy_conflict(
+        &mut self,
+        site: Site,
+        scratchpad: u64,
+        changes: bool,
+        copies: bool,
+    ) {
+        let CoreId::Mcc(mcc) = site.core_id else {
+            return;
+        };
+        let Some(line_copies) = self.line_copies.get(&(mcc, scratchpad)) else {
+            return;
+        };
+        let conflicts = |line_copy: &&LineCopy| match line_copy.stores {
+            true => changes,
+            false => !(changes && copies),
+        };
+        let conflict = line_copies.iter().find(conflicts).map(|line_copy| {
+            let kind = if line_copy.stores {
+                RaceKind::Reused
+            } else {
+                RaceKind::NotFetched
+            };
+            (kind, line_copy.site, line_copy.far)
+        });
+        if let Some((kind, first, far)) = conflict {
+            self.report_race(kind, site, first, far);
+        }
+    }
+
+    /// A copy engine completes an access.
+    pub(crate) fn complete_line_copy(&mut self, mcc: usize, access: u64) {
+        let Some((scratchpad, command)) = self.accesses.remove(&(mcc, access)) else {
+            return;
+        };
+        if let Some(line_copy) = self.find_line_copy(mcc, scratchpad, command) {
+            line_copy.done = true;
+        }
+    }
+
+    fn find_line_copy(
+        &mut self,
+        mcc: usize,
+        scratchpad: u64,
+        command: u64,
+    ) -> Option<&mut LineCopy> {
+        let mut line_copies = self.line_copies.get_mut(&(mcc, scratchpad))?.iter_mut();
+        line_copies.find(|line_copy| line_copy.command == command)
+    }
+
+    /// A core loads a stamp of its scratchpad line: that of reads (completed stores) if `stores`, otherwise that of
+    /// writes (completed fetches).
+    pub(crate) fn load_stamp(&mut self, mcc: usize, scratchpad: u64, stores: bool) {
+        self.acquire_from_channel(
+            CoreId::Mcc(mcc),
+            SyncChannel::Request(mcc, scratchpad as usize),
+        );
+        let Some(line_copies) = self.line_copies.get_mut(&(mcc, scratchpad)) else {
+            return;
+        };
+        let number = self.hosts + mcc;
+        let clock = &mut self.clocks[number];
+        let (far_lines, reads, channel_clocks) =
+            (&mut self.far_lines, &mut self.reads, &self.channel_clocks);
+        line_copies.retain(|line_copy| {
+            let is_observed = line_copy.done && line_copy.stores == stores;
+            if is_observed && !stores {
+                let reads = reads.get_mut(&line_copy.far).into_iter().flatten();
+                for (_, read) in
+                    reads.filter(|(core, read)| *core == number && read.completion.is_none())
+                {
+                    read.completion = Some(clock[number]);
+                }
+                // A line of the host's own memory carries the host's knowledge.
+                if let Some(knowledge) = channel_clocks.get(&SyncChannel::Main(line_copy.far)) {
+                    join(clock, knowledge);
+                }
+            }
+            let far_line = far_lines
+                .get_mut(&line_copy.far)
+                .filter(|_| is_observed && stores);
+            if let Some(far_line) =
+                far_line.filter(|far_line| far_line.version == line_copy.version)
+            {
+                far_line.record_arrival(clock);
+            }
+            !is_observed
+        });
+        if line_copies.is_empty() {
+            self.line_copies.remove(&(mcc, scratchpad));
+        }
+    }
+
+    /// A copy engine reads or writes its next line.
+    pub(crate) fn copy_line(&mut self, mcc: usize, line: u64, access: u64, is_far: bool) {
+        let Some(command) = self.commands[mcc].front_mut() else {
+            return;
+        };
+        let (write, stores) = (command.write.clone(), command.stores);
+        let (scratchpad, number) = (command.scratchpad, command.number);
+        command.far += 128;
+        command.scratchpad += 1;
+        command.lines -= 1;
+        if command.lines == 0 {
+            self.commands[mcc].pop_front();
+        }
+        self.accesses.insert((mcc, access), (scratchpad, number));
+        if !stores {
+            self.words.remove(&(mcc, scratchpad));
+            self.origins.remove(&(mcc, scratchpad));
+        }
+        if !is_far {
+            // The host's own memory is never stale. A copy of it carries knowledge, as an access of a core does.
+            let knowledge = match stores {
+                true => write.clock,
+                false => self.release_clock(CoreId::Host(0)),
+            };
+            join(
+                self.channel_clocks
+                    .entry(SyncChannel::Main(line))
+                    .or_default(),
+                &knowledge,
+            );
+            self.has_main_copies = true;
+            return;
+        }
+        let cached_store = self
+            .copies
+            .get(&line)
+            .and_then(|copy| copy.first_store.clone());
+        match stores {
+            true => self.store_line(mcc, (scratchpad, line), number, write, cached_store),
+            false => self.fetch_line_copy(mcc, (scratchpad, line), &write, cached_store),
+        }
+    }
+
+    /// A copy engine stores a scratchpad line to far memory. `cached_store` is the first store to the host's dirty copy.
+    fn store_line(
+        &mut self,
+        mcc: usize,
+        (scratchpad, line): (u64, u64),
+        command: u64,
+        write: Write,
+        cached_store: Option<Write>,
+    ) {
+        let both_write = cached_store.map(|first| (RaceKind::BothWrite, first.site));
+        // A whole new line, written by a core without reading the old one, may be intended to overwrite.
+        let origin = self.origins.get_mut(&(mcc, scratchpad));
+        let mut origin = origin.filter(|origin| origin.far == line);
+        let newer = origin.as_ref().and_then(|origin| {
+            let far_line = self.far_lines.get(&line)?;
+            let is_known = happens_before(&far_line.write.clock, &write.clock);
+            let uses_old_data =
+                origin.mask != u128::MAX || origin.stale || origin.loaded && !is_known;
+            (far_line.version > origin.version && uses_old_data).then_some(far_line)
+        });
+        let newer = newer.map(|far_line| far_line.write.site);
+        let version = self
+            .far_lines
+            .get(&line)
+            .map_or(0, |far_line| far_line.version)
+            + 1;
+        if let Some(origin) = &mut origin {
+            **origin = LineOrigin::new(line, version);
+        }
+        let overwritten = newer.map(|first| (RaceKind::Overwritten, first));
+        let core_id = write.site.core_id;
+        let unordered = self.far_lines.get(&line).filter(|far_line| {
+            !far_line
+                .arrival_clocks
+                .iter()
+                .any(|clock| happens_before(clock, &write.clock))
+        });
+        let unordered = unordered.map(|far_line| (RaceKind::UnorderedStores, far_line.write.site));
+        let read = self.conflicting_read(core_id, line, &write.clock);
+        let read = read.map(|read| (RaceKind::UnorderedRead, read));
+        let unordered = unordered.or(read).filter(|_| both_write.is_none());
+        for (kind, first) in both_write.into_iter().chain(overwritten.or(unordered)) {
+            self.report_race(kind, write.site, first, line);
+        }
+        self.create_version(line, write);
+        if let Some(line_copy) = self.find_line_copy(mcc, scratchpad, command) {
+            line_copy.version = version;
+        }
+    }
+
+    /// A copy engine fetches a line of far memory. `cached_store` is the first store to the host's dirty copy.
+    fn fetch_line_copy(
+        &mut self,
+        mcc: usize,
+        (scratchpad, line): (u64, u64),
+        write: &Write,
+        cached_store: Option<Write>,
+    ) {
+        let version = self
+            .far_lines
+            .get(&line)
+            .map_or(0, |far_line| far_line.version);
+        let origin = LineOrigin::new(line, version);
+        self.origins.insert((mcc, scratchpad), origin);
+        let in_flight = self
+            .in_flight
+            .values()
+            .find(|(in_flight_line, ..)| *in_flight_line == line);
+        let newest = cached_store.or(in_flight.map(|(_, _, write, _)| write.clone()));
+        let newest_host_write = newest.clone();
+        let newest = newest.filter(|first| happens_before(&first.clock, &write.clock));
+        // The data may have arrived already, but only by luck.
+        let in_flight_write = self.far_lines.get(&line).filter(|far_line| {
+            matches!(far_line.write.site.core_id, CoreId::Host(_))
+                && far_line.may_be_in_flight(&write.clock)
+        });
+        let stale = newest.or(in_flight_write.map(|far_line| far_line.write.clone()));
+        // Unsynchronised stores: the host's, still in its caches, and those of other cores.
+        let far_line = self
+            .far_lines
+            .get(&line)
+            .map(|far_line| far_line.write.clone());
+        let unordered = newest_host_write.into_iter().chain(far_line).find(|first| {
+            !self.is_same_agent(first.site.core_id, write.site.core_id)
+                && !happens_before(&first.clock, &write.clock)
+        });
+        let stale = stale.map(|first| (RaceKind::StaleFetch, first.site));
+        let unordered = unordered.map(|first| (RaceKind::UnorderedRead, first.site));
+        if let Some((kind, first)) = stale.or(unordered) {
+            self.report_race(kind, write.site, first, line);
+            // Report this race only once, even if the core later stores the line.
+            if let Some(far_line) = self.far_lines.get_mut(&line) {
+                far_line.record_arrival(&write.clock);
+            }
+        }
+        self.record_read(write.site, line, false);
+    }
+
+    /// A program ends, with all its copies. A core that learns of the end knows that the program's stores are in far
+    /// memory.
+    pub(crate) fn end_program(&mut self, mcc: usize) {
+        let number = self.hosts + mcc;
+        let clock = &self.clocks[number];
+        for read in self.reads.values_mut().flatten() {
+            if read.0 == number && read.1.completion.is_none() {
+                read.1.completion = Some(clock[number]);
+            }
+        }
+        let line_copies = self
+            .line_copies
+            .iter()
+            .filter(|((core, _), _)| *core == mcc);
+        let stored = line_copies
+            .flat_map(|(_, line_copies)| line_copies)
+            .filter(|line_copy| line_copy.stores);
+        for line_copy in stored {
+            let far_line = self.far_lines.get_mut(&line_copy.far);
+            if let Some(far_line) =
+                far_line.filter(|far_line| far_line.version == line_copy.version)
+            {
+                far_line.record_arrival(clock);
+            }
+        }
+        self.release_to_channel(CoreId::Mcc(mcc), SyncChannel::Control(mcc));
+    }
+
+    /// A program starts on a core.
+    pub(crate) fn start_program(&mut self, mcc: usize) {
+        self.commands[mcc].clear();
+        self.line_copies.retain(|(core, _), _| *core != mcc);
+        self.origins.retain(|(core, _), _| *core != mcc);
+        self.words.retain(|(core, _), _| *core != mcc);
+        self.acquire_from_channel(CoreId::Mcc(mcc), SyncChannel::Control(mcc));
+    }
+}

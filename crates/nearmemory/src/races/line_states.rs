@@ -1,0 +1,146 @@
+//! States of lines: in far memory, in the host's cache, in scratchpads, and in copies between them.
+
+use super::knowledge::{happens_before, Clock};
+use super::race::Site;
+
+/// A write with the vector clock of its core.
+#[derive(Clone, Debug)]
+pub(super) struct Write {
+    pub(super) site: Site,
+    pub(super) clock: Clock,
+}
+
+/// A read of a line of far memory since the last store to it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Read {
+    pub(super) site: Site,
+    /// The core's own time at the completion of the read; `None` while a copy engine reads.
+    pub(super) completion: Option<u64>,
+}
+
+/// A word of a scratchpad line, as stored by the host.
+#[derive(Clone, Debug)]
+pub(super) struct Word {
+    pub(super) write: Write,
+    /// Sequence number of the store among the host's stores to scratchpads.
+    pub(super) number: u64,
+}
+
+/// Words of a scratchpad line in flight in a write-back.
+#[derive(Clone, Debug)]
+pub(super) struct WordsInTransit {
+    pub(super) words: [Option<Word>; 16],
+    /// The host's knowledge before the first of these stores. A cache may evict the line directly after that store, so
+    /// the write-back proves no more.
+    pub(super) knowledge: Clock,
+}
+
+/// Words of a scratchpad line that the host has written back.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Words {
+    pub(super) words: [Option<Word>; 16],
+    /// Number of a word's store, if the core loaded the word before it could know that later stores to the line had
+    /// arrived.
+    pub(super) early_load: Option<u64>,
+}
+
+/// State of a line in far memory.
+#[derive(Clone, Debug)]
+pub(super) struct FarLine {
+    pub(super) version: u64,
+    pub(super) write: Write,
+    /// Clocks of cores that had waited until the line was in far memory: a core that knows one of them may read it
+    /// there.
+    pub(super) arrival_clocks: Vec<Clock>,
+}
+
+impl FarLine {
+    /// True if a program with this knowledge knows of the write, but not that it has reached far memory.
+    pub(super) fn may_be_in_flight(&self, knowledge: &Clock) -> bool {
+        happens_before(&self.write.clock, knowledge)
+            && !self
+                .arrival_clocks
+                .iter()
+                .any(|clock| happens_before(clock, knowledge))
+    }
+
+    /// Records that a core has waited until the line was in far memory.
+    pub(super) fn record_arrival(&mut self, clock: &Clock) {
+        if !self
+            .arrival_clocks
+            .iter()
+            .any(|arrival| happens_before(arrival, clock))
+        {
+            self.arrival_clocks.push(clock.clone());
+        }
+    }
+}
+
+/// A command to a copy engine, as far as its lines have not been requested.
+#[derive(Clone, Debug)]
+pub(super) struct Command {
+    pub(super) far: u64,
+    pub(super) scratchpad: u64,
+    pub(super) lines: u64,
+    pub(super) write: Write,
+    pub(super) stores: bool,
+    /// Sequence number of the command.
+    pub(super) number: u64,
+}
+
+/// A scratchpad line being copied, until its core has observed completion by the stamp.
+#[derive(Clone, Debug)]
+pub(super) struct LineCopy {
+    pub(super) command: u64,
+    pub(super) site: Site,
+    pub(super) stores: bool,
+    pub(super) far: u64,
+    /// Version of a stored line in far memory, once it is there.
+    pub(super) version: u64,
+    pub(super) done: bool,
+}
+
+/// Source or last destination in far memory of a scratchpad line.
+#[derive(Clone, Debug)]
+pub(super) struct LineOrigin {
+    pub(super) far: u64,
+    pub(super) version: u64,
+    /// Bytes that the core has stored since, one bit each.
+    pub(super) mask: u128,
+    /// True if the core has loaded one of the other bytes; true if it knew of newer data in far memory at that time.
+    pub(super) loaded: bool,
+    pub(super) stale: bool,
+}
+
+impl LineOrigin {
+    pub(super) fn new(far: u64, version: u64) -> LineOrigin {
+        LineOrigin {
+            far,
+            version,
+            mask: 0,
+            loaded: false,
+            stale: false,
+        }
+    }
+}
+
+/// State of a line in the host's last-level cache.
+#[derive(Clone, Debug, Default)]
+pub(super) struct CachedCopy {
+    /// The version that it was read from; `None` until the fill is executed.
+    pub(super) base: Option<u64>,
+    /// The first store since the line was clean, and the clock of the last one.
+    pub(super) first_store: Option<Write>,
+    pub(super) stored: Clock,
+    /// Bytes stored since the line was clean, one bit each.
+    pub(super) mask: u128,
+    /// For a scratchpad line, the knowledge that its readers gain.
+    pub(super) knowledge: Clock,
+    /// Words of a scratchpad line stored since the line was clean.
+    pub(super) words: [Option<Word>; 16],
+}
+
+/// Returns the bit mask of an access to a line, one bit per byte.
+pub(super) fn byte_mask(address: u64, bytes: u32) -> u128 {
+    ((1 << bytes) - 1) << (address & 127)
+}

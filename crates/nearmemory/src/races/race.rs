@@ -1,0 +1,53 @@
+//! Races and their program locations.
+
+use crate::events::CoreId;
+
+/// A program location.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Site {
+    /// The core that runs the program.
+    pub core_id: CoreId,
+    /// Address of the instruction.
+    pub pc: u64,
+}
+
+/// Kind of a race.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum RaceKind {
+    /// A load hit a line in the host's cache that was written in far memory since, as the program could know.
+    StaleLoad,
+    /// A copy engine read a line whose newest data was in the host's cache or in flight, as the program could know.
+    StaleFetch,
+    /// A write-back, or a store of a scratchpad line, has overwritten data that was newer than the version it was
+    /// derived from.
+    Overwritten,
+    /// Both sides wrote a line, and neither had the other's data.
+    BothWrite,
+    /// The host read a line that a copy engine had yet to write, as the program could know.
+    NotStored,
+    /// A core used or changed a scratchpad line that its copy engine had yet to fetch, as the program could know.
+    NotFetched,
+    /// A core changed a scratchpad line that its copy engine had yet to store, as the program could know.
+    Reused,
+    /// Two programs stored a line without synchronisation between the two stores.
+    UnorderedStores,
+    /// A program read a line, and another program stored it, without synchronisation between the two accesses.
+    UnorderedRead,
+    /// A core loaded words of a scratchpad line of which an eviction may have written back only a part of the host's
+    /// stores.
+    HalfWritten,
+}
+
+/// A race between two accesses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Race {
+    /// Kind of the race.
+    pub kind: RaceKind,
+    /// The later access.
+    pub second: Site,
+    /// The earlier access.
+    pub first: Site,
+    /// Address of the line in far memory. For a scratchpad line, the far address that it is copied from or to; without
+    /// a copy, its address for the host.
+    pub line: u64,
+}
