@@ -18,7 +18,7 @@ from cohkit.sweeps import cluster, tables
 from cohkit.sweeps.display import format_table
 from cohkit.sweeps.execution import execute
 from cohkit.sweeps.journal import Journal
-from cohkit.sweeps.kinds import FORMER_NAMES, KINDS, current_name, worst_code
+from cohkit.sweeps.kinds import FORMER_NAMES, KINDS, current_option, worst_code
 from cohkit.sweeps.spec import Spec, convert_booleans, from_file, parse_option, split_setting
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ def _sweep_spec(kind: str | None, options: argparse.Namespace) -> Spec:
         }
     for text in options.sweep:
         name, value = split_setting(text)
-        name = current_name(spec.run, name)
+        name = current_option(spec.run, name)
         if name in spec.axes:
             raise InputError(f"`{name}` is swept twice")
         spec.add(name, value)

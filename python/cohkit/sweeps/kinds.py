@@ -274,6 +274,6 @@ FORMER_NAMES = {
 """Options by command and former name, which stays valid until 0.3.0."""
 
 
-def current_name(kind: str, name: str) -> str:
+def current_option(kind: str, name: str) -> str:
     """Return the current name of an option, given its current or former name."""
     return FORMER_NAMES.get((kind, name), name)

@@ -13,7 +13,7 @@ from cohkit._cohkit import current_name
 from cohkit.errors import Error, InputError, suggestion
 from cohkit.experiments import EXPERIMENTS
 from cohkit.protocols import decode
-from cohkit.sweeps.kinds import KINDS, current_name, names
+from cohkit.sweeps.kinds import KINDS, current_option, names
 from cohkit.sweeps.points import Point, Texts
 from cohkit.sweeps.values import Value, parse_value, validate_unique, values
 
@@ -222,11 +222,11 @@ def _spec(
     for name, value in _flatten_keys(table.get("options", {})):
         if not isinstance(value, str | int):
             raise InputError(f"{place('options', name)}`{name}` must be a string, an integer, true or false")
-        spec.options[current_name(spec.run, name)] = value
+        spec.options[current_option(spec.run, name)] = value
     # TOML groups keys with a common prefix; their locations determine the order of the axes.
     for name, axis_values in sorted(_flatten_keys(table.get("sweep", {})), key=lambda axis: order("sweep", axis[0])):
         try:
-            spec.add(current_name(spec.run, name), axis_values)
+            spec.add(current_option(spec.run, name), axis_values)
         except InputError as error:
             raise InputError(f"{place('sweep', name)}{error}") from None
     return spec
