@@ -160,7 +160,7 @@ module dcu #(
   if (StoreSlots < MaxDeferred) begin : gen_wrong_slots
     $error("dcu: StoreSlots must be at least MaxDeferred: each request that is set aside may have bytes");
   end
-  if (RecallDelayLog2 > 32) begin : gen_wrong_patience
+  if (RecallDelayLog2 > 32) begin : gen_recall_delay_too_large
     $error("dcu: RecallDelayLog2 must be at most 32");
   end
   if (Reads < 1 || Writes < 1 || Locals < 1 || SetWidth < 1 || TagWidth < 1) begin : gen_wrong_places

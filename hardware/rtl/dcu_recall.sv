@@ -38,9 +38,9 @@ module dcu_recall #(
   logic [SetWidth-1:0] set_d, set_q;
   logic [WayWidth-1:0] way_d, tries_d, tries_q;
   logic                same_q;      // the set is that of the current line
-  logic [RecallDelayLog2:0]   patience_q;
+  logic [RecallDelayLog2:0]   delay_q;
 
-  assign ask_o     = used_o && patience_q[RecallDelayLog2];
+  assign ask_o     = used_o && delay_q[RecallDelayLog2];
   assign offered_o = '{event_e'(Event), LineWidth'(set_q), 2'd0, '0, state_e'(0), way_o};
   assign last_o    = tries_q == WayWidth'(Ways - 1);
 
@@ -74,8 +74,8 @@ module dcu_recall #(
   end
 
   always_ff @(posedge clk_i) begin
-    set_q      <= set_d;
-    same_q     <= set_q == set_i;
-    patience_q <= !used_o ? '0 : patience_q[RecallDelayLog2] ? patience_q : patience_q + 1'b1;
+    set_q   <= set_d;
+    same_q  <= set_q == set_i;
+    delay_q <= !used_o ? '0 : delay_q[RecallDelayLog2] ? delay_q : delay_q + 1'b1;
   end
 endmodule : dcu_recall
