@@ -12,23 +12,23 @@ module dcs #(
   parameter type                 event_e  = logic,
   parameter type                 send_e   = logic,
   parameter type                 row_t    = logic,
-  parameter                      RomFile  = "",
-  parameter int unsigned         Slice           = 0,
-  parameter int unsigned         Units           = 1,
-  parameter int unsigned         SetWidth        = 7,
-  parameter int unsigned         TagWidth        = 16,
-  parameter int unsigned         Ways            = 16,
-  parameter int unsigned         WaysPerStep     = 4,
-  parameter int unsigned         Reads           = 2,
-  parameter int unsigned         Writes          = 2,
-  parameter int unsigned         Locals          = 2,
-  parameter int unsigned         MaxDeferred     = 2,
-  parameter int unsigned         StoreSlots      = 2,
-  parameter int unsigned         ChangeDepth     = 16,
-  parameter int unsigned         RecallDelayLog2 = 8,
-  parameter int unsigned         LocalQueueDepth = 8,
-  parameter int unsigned         UnitsPerPort    = 8,
-  parameter int unsigned         PayloadWidth    = 512,
+  parameter                      RomFile  = "",          // image of the protocol ROM
+  parameter int unsigned         Slice           = 0,    // 0: even lines, 1: odd lines
+  parameter int unsigned         Units           = 1,    // units, a power of two
+  parameter int unsigned         SetWidth        = 7,    // log2 of the directory sets of a unit
+  parameter int unsigned         TagWidth        = 16,   // bits of a directory tag
+  parameter int unsigned         Ways            = 16,   // ways of a directory set
+  parameter int unsigned         WaysPerStep     = 4,    // ways compared per cycle of a look-up
+  parameter int unsigned         Reads           = 2,    // memory reads in flight, per unit
+  parameter int unsigned         Writes          = 2,    // memory writes in flight, per unit
+  parameter int unsigned         Locals          = 2,    // local operations in progress, per unit
+  parameter int unsigned         MaxDeferred     = 2,    // deferred requests, and maximum locked lines, per unit
+  parameter int unsigned         StoreSlots      = 2,    // payload slots per unit, for circuits that may wait
+  parameter int unsigned         ChangeDepth     = 16,   // buffered permission changes
+  parameter int unsigned         RecallDelayLog2 = 8,    // log2 of the cycles before a full set recalls a line
+  parameter int unsigned         LocalQueueDepth = 8,    // local operations queued without stalling others
+  parameter int unsigned         UnitsPerPort    = 8,    // units that share a port of the protocol ROM
+  parameter int unsigned         PayloadWidth    = 512,  // bits of a beat of payload
   parameter int unsigned         AxiIdWidth      = 8,
   parameter int unsigned         AxiAddrWidth    = 36,
 
@@ -50,7 +50,7 @@ module dcs #(
   output logic              [NumTx-1:0][PayloadWidth-1:0] tx_data_o,
   output logic              [NumTx-1:0]                   tx_last_o,
 
-  // Device: local operations, unlocks, and the responses to both.
+  // Device: local operations on the remote's copies, unlocks, and the responses to both.
   input  logic                                   local_req_valid_i,
   output logic                                   local_req_ready_o,
   input  home_pkg::local_req_t                   local_req_i,
@@ -71,7 +71,7 @@ module dcs #(
   input  logic                                   axi_aw_ready_i,
   output logic [AxiIdWidth-1:0]                  axi_aw_id_o,
   output logic [AxiAddrWidth-1:0]                axi_aw_addr_o,
-  output logic [7:0]                             axi_aw_user_o,
+  output logic [7:0]                             axi_aw_user_o,   // {permission kept by the remote, event}
   output logic                                   axi_w_valid_o,
   input  logic                                   axi_w_ready_i,
   output logic [PayloadWidth-1:0]                axi_w_data_o,
@@ -84,7 +84,7 @@ module dcs #(
   input  logic                                   axi_ar_ready_i,
   output logic [AxiIdWidth-1:0]                  axi_ar_id_o,
   output logic [AxiAddrWidth-1:0]                axi_ar_addr_o,
-  output logic [7:0]                             axi_ar_user_o,
+  output logic [7:0]                             axi_ar_user_o,   // {permission granted to the remote, event}
   input  logic                                   axi_r_valid_i,
   output logic                                   axi_r_ready_o,
   input  logic [AxiIdWidth-1:0]                  axi_r_id_i,
@@ -110,30 +110,30 @@ module dcs #(
   output logic [63:0]                            cfg_r_data_o,
   output logic [1:0]                             cfg_r_resp_o,
 
-  // Observation of each unit for lockstep and proofs: row executed in this cycle; operation in progress in the previous
-  // cycle.
+  // Observation of each unit for lockstep tests and proofs: the row executed in this cycle (step), and whether an
+  // operation was in progress in the previous cycle (busy).
   output logic            [Units-1:0]            step_valid_o,
   output home_pkg::step_t [Units-1:0]            step_o,
   output logic            [Units-1:0]            busy_o,
 
-  // Quiescent, two cycles late: no operation in progress, no buffered payload, no stalled stream.
+  // Quiescent, delayed by two cycles: no operation in progress, no buffered payload, no stalled stream.
   output logic                                   idle_o
 );
   import home_pkg::*;
 
   localparam int unsigned EventWidth    = $bits(event_e);
   localparam int unsigned StateWidth    = $bits(state_e);
-  localparam int unsigned UnitBits      = $clog2(Units);
-  localparam int unsigned UnitWidth     = bits(Units);
-  localparam int unsigned UnitLineWidth = TagWidth + SetWidth;   // width of a line index within a unit
-  localparam int unsigned LineShift     = 1 + UnitBits;
+  localparam int unsigned UnitBits      = $clog2(Units);           // bits of a line number that select the unit
+  localparam int unsigned UnitWidth     = bits(Units);             // width of a unit's number, at least 1
+  localparam int unsigned UnitLineWidth = TagWidth + SetWidth;     // width of a line index within a unit
+  localparam int unsigned LineShift     = 1 + UnitBits;            // a line number is {line of the unit, unit, slice}
   localparam int unsigned SlotWidth     = bits(StoreSlots);
   localparam int unsigned ReadWidth     = bits(Reads);
   localparam int unsigned WriteWidth    = bits(Writes);
   localparam int unsigned LineBits      = 32'(Protocol.line_bytes) * 8;
-  localparam int unsigned Beats         = LineBits / PayloadWidth;
+  localparam int unsigned Beats         = LineBits / PayloadWidth; // payload beats per line
   localparam int unsigned BeatWidth     = bits(Beats);
-  localparam int unsigned MaskWidth     = 16 / Beats;
+  localparam int unsigned MaskWidth     = 16 / Beats;              // bits of the store mask per beat
 
   if (2 ** UnitBits != Units || Units > 256) begin : gen_invalid_units
     $error("dcs: Units must be a power of two up to 256");
@@ -211,6 +211,7 @@ module dcs #(
   logic   [Units-1:0][UnitLineWidth-1:0] unexpected_line;
   logic                                  reject_idle;
   logic [NumRx-1:0]                      rx_idle, rx_idle_q;
+
   always_ff @(posedge clk_i) begin
     rx_idle_q <= rx_idle;
     idle_o <= rst_ni && unit_idle == '1 && rx_idle_q == '1 && tx_valid_o == '0 && !axi_aw_valid_o && !axi_w_valid_o
@@ -580,7 +581,8 @@ module dcs #(
     );
   end
 
-  // The line buffer has one read port. The ROM compiler allows only one circuit with payload to the remote.
+  // The reader's line buffer has one read port, which suffices: the ROM compiler allows only one circuit with payload
+  // to the remote.
   always_comb begin
     tx_done      = '0;
     line_rd_en   = 1'b0;
@@ -603,7 +605,7 @@ module dcs #(
   logic [UnitWidth-1:0] unlock_unit;
   logic                 merged_rsp_valid, merged_rsp_ready;
   logic                 local_accept;                      // dispatched to its unit, or queued for it
-  logic                 local_rejected, unlock_rejected;   // answered without reaching a unit
+  logic                 local_rejected, unlock_rejected;   // rejected without reaching a unit, response sent
   reject_e              local_reject, device_reject;       // reasons for rejection
   logic                 unlock_reject, unexpected_pulse;
 
@@ -800,8 +802,8 @@ module dcs #(
     .rst_ni,
     .unit_valid_i (change_valid),
     .unit_ready_o (change_ready),
-    .unit_from_i(change_from),
-    .unit_to_i (change_to),
+    .unit_from_i  (change_from),
+    .unit_to_i    (change_to),
     .unit_line_i  (change_line),
     .change_valid_o,
     .change_ready_i,
@@ -816,7 +818,7 @@ module dcs #(
   logic [CounterIndexWidth-1:0] counter_rd_index;
   logic [63:0]                  counter_rd_data;
 
-  // Port events are registered before the counters, to keep the paths short.
+  // Registers between the port events and the counters keep the paths short.
   logic       local_accepted_q, unlock_accepted_q, refused_q, change_sent_q;
   logic       ar_stall_q, aw_stall_q, w_stall_q, local_stall_q, unlock_stall_q, local_rsp_stall_q;
 

@@ -3,6 +3,15 @@
 An application is a class with a method `handle`, which takes an event and yields actions. An event reports a change of
 a line of the home, or the completion of a request of the application. `docs/applications.md` builds one step by step.
 
+Fields with the same name have the same meaning in all events and actions, unless their class says otherwise:
+
+- `line`: number of a line of the home, or of the application's memory.
+- `word`: number of a 64-bit word within a line, or of a word of host memory.
+- `words`: values of 64-bit words in address order; in requests to read, their number.
+- `first`: number of the first line, or of the first word of host memory.
+- `tag`: number that the application chooses for a request; the completion returns it.
+- `register`, `thread`: number of a register of the application, and of the thread that accesses it.
+
 >>> from cohkit import device
 >>> class Memory(device.Application):
 ...     name = "memory"
@@ -54,7 +63,7 @@ class Read(NamedTuple):
     wants: Permission
     """Permission that the CPU receives with the answer; `"none"` for an uncached read."""
     has: Permission
-    """Permission of the CPU until then."""
+    """Highest permission that the CPU may have until the answer; `"read"` for an upgrade."""
 
 
 class Write(NamedTuple):
@@ -62,8 +71,9 @@ class Write(NamedTuple):
 
     line: int
     words: Sequence[int]
+    """New contents of the whole line."""
     keeps: Permission
-    """Permission of the CPU for the line from now on."""
+    """Highest permission that the CPU retains for the line."""
 
 
 class PermissionChange(NamedTuple):
@@ -80,7 +90,7 @@ class LocalCompletion(NamedTuple):
     line: int
     operation: Operation
     dirty: bool
-    """True if the CPU had written the line."""
+    """True if the CPU had modified the line, so that memory has changed."""
 
 
 class FetchCompletion(NamedTuple):
@@ -99,13 +109,13 @@ class ReadCompletion(NamedTuple):
 
 
 class StoreCompletion(NamedTuple):
-    """Completion of a write of the application to its memory, of a line or of words of one."""
+    """Completion of a write of a line, or of words of a line, to the application's memory."""
 
     tag: int
 
 
 class Timer(NamedTuple):
-    """Expiry of a timer of the application."""
+    """Expiry of a timer that the application started by `Wake`."""
 
     tag: int
 
@@ -139,7 +149,7 @@ class CoherentLoadCompletion(NamedTuple):
 
 
 class CoherentStoreCompletion(NamedTuple):
-    """Completion of a coherent write of the application to host memory: it has been performed."""
+    """Completion of a coherent write of the application to host memory: every later read observes it."""
 
     tag: int
 
@@ -153,7 +163,7 @@ class AccessRefusal(NamedTuple):
 
     tag: int
     word: int
-    """First refused word."""
+    """Number of the first refused word in host memory."""
     write: bool
     """True if the access was a write."""
     permits: Permission
@@ -186,7 +196,7 @@ Event = (
 
 
 class Answer(NamedTuple):
-    """Answer a read by the home."""
+    """Answer a read by the home, with the contents of the whole line."""
 
     line: int
     words: Sequence[int]
@@ -207,13 +217,13 @@ class Local(NamedTuple):
 
 
 class Unlock(NamedTuple):
-    """Release a lock."""
+    """Release the lock of a line, which a `Local` operation with `lock` has taken."""
 
     line: int
 
 
 class Fetch(NamedTuple):
-    """Read lines from the application's memory, in one burst."""
+    """Read lines from the application's memory, in one burst. `FetchCompletion` returns each of them."""
 
     tag: int
     first: int
@@ -221,7 +231,7 @@ class Fetch(NamedTuple):
 
 
 class Store(NamedTuple):
-    """Write a line to the application's memory."""
+    """Write a line to the application's memory. `StoreCompletion` follows."""
 
     tag: int
     line: int
@@ -229,7 +239,10 @@ class Store(NamedTuple):
 
 
 class ReadWords(NamedTuple):
-    """Read words of a line of the application's memory, at least one, from `word` on."""
+    """Read `words` words of a line of the application's memory, at least one, from `word` on.
+
+    `ReadCompletion` returns them.
+    """
 
     tag: int
     line: int
@@ -238,7 +251,10 @@ class ReadWords(NamedTuple):
 
 
 class WriteWords(NamedTuple):
-    """Write words of a line of the application's memory, from `word` on. The other words are unchanged."""
+    """Write words of a line of the application's memory, from `word` on. The other words are unchanged.
+
+    `StoreCompletion` follows.
+    """
 
     tag: int
     line: int
@@ -273,14 +289,17 @@ class Wake(NamedTuple):
 
 
 class Reply(NamedTuple):
-    """Reply to a thread's read of a register."""
+    """Reply to a thread's read of a register with `value`."""
 
     thread: int
     value: int
 
 
 class HostFetch(NamedTuple):
-    """Read words of the CPU's own memory over the device bus, in one transfer."""
+    """Read `words` words of the CPU's own memory over the device bus, in one transfer.
+
+    `HostFetchCompletion` returns them.
+    """
 
     tag: int
     first: int
@@ -295,7 +314,7 @@ class HostStore(NamedTuple):
 
 
 class CoherentLoad(NamedTuple):
-    """Read words of host memory coherently, at least one. `CoherentLoadCompletion` returns them.
+    """Read `words` words of host memory coherently, at least one. `CoherentLoadCompletion` returns them.
 
     Words of one line are read atomically, those of different lines in any order.
     """
@@ -335,26 +354,26 @@ class CoherentCompareSwap(NamedTuple):
 
 
 class Abandon(NamedTuple):
-    """Continue without a refused coherent access."""
+    """Continue without the coherent access `tag`, which was refused."""
 
     tag: int
 
 
 class Begin(NamedTuple):
-    """Start the time measurement with this tag."""
+    """Start the time measurement `tag`, which has no effect on the run."""
 
     tag: int
 
 
 class End(NamedTuple):
-    """End the time measurement with this tag, and record its duration under the name `what`."""
+    """End the time measurement `tag`, and record its duration under the name `what`."""
 
     tag: int
     what: str
 
 
 class Count(NamedTuple):
-    """Add to a counter of the statistics."""
+    """Add `by` to the counter `what` of the statistics."""
 
     what: str
     by: int = 1
@@ -391,11 +410,11 @@ class Application(ABC):
     """A device application: a state machine that reacts to events."""
 
     name: str
-    """Name in messages."""
+    """Name of the application in messages."""
     lines: range | None = None
-    """Lines whose reads it answers and whose writes it accepts, a range with step 1.
+    """Lines whose reads the application answers and whose writes it accepts, a range with step 1.
 
-    If `None`, the application is beside the home instead of behind it.
+    If `None`, the application is beside the home instead of behind it: the home's memory serves all reads and writes.
     """
 
     @abstractmethod

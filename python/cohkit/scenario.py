@@ -14,12 +14,14 @@ if TYPE_CHECKING:
 
 
 class Contents(NamedTuple):
-    """Final words of each line of a scenario, at rest, and the initial ones."""
+    """Contents of memory after a run, when no message is in flight, with the initial contents. Words have 64 bits."""
 
     words: Sequence[Sequence[int]]
+    """Final words of each line of the scenario."""
     initial: Sequence[Sequence[int]]
+    """Words of each line before the run."""
     host: Sequence[int] = ()
-    """The scenario's `host_words` of host memory."""
+    """Final values of the scenario's `host_words` words of host memory."""
 
 
 class Scenario(ABC):
@@ -56,25 +58,26 @@ class Scenario(ABC):
     """
 
     lines: int
-    """Number of lines of the home that the scenario uses, from line 0."""
+    """Number of lines of the home that the scenario uses, starting at line 0."""
     ends: bool = True
-    """True if the scenario ends by itself."""
+    """True if the scenario ends by itself, false if only the end of the run stops it."""
     host_words: int = 0
-    """Words of host memory, from 0, that are accessed coherently, if host memory is a separate space."""
+    """Number of words of host memory that are accessed coherently, from word 0, if host memory is a separate space."""
 
     @abstractmethod
     def application(self) -> device.Application:
-        """Return the application at the start."""
+        """Return a new application in its initial state."""
 
     @abstractmethod
     def threads(self) -> Sequence[cpu.Thread]:
-        """Return the threads at the start; thread `n` runs on core `n`."""
+        """Return new threads at their first step; thread `n` runs on core `n`."""
 
-    def verify(self, application: device.Application, contents: Contents) -> str | None:  # noqa: ARG002 -- for others
-        """Check the final state, and return a description of the failure in one sentence, or `None`."""
+    def verify(self, application: device.Application, contents: Contents) -> str | None:  # noqa: ARG002 -- for overrides
+        """Check the state at the end of a run. Return a description of the failure in one sentence, or `None`."""
         return None
 
 
+# Classes of the events by their names in the compiled module.
 _EVENTS: dict[str, Callable[..., device.Event]] = {
     "start": device.Start,
     "read": device.Read,
@@ -95,8 +98,9 @@ _EVENTS: dict[str, Callable[..., device.Event]] = {
 }
 
 
-# Bits of the numbers in actions and steps; 64 if not listed.
+# Bits of the numbers in actions and steps, by field; 64 if not listed.
 _BITS = {"line": 32, "lines": 32, "first": 32, "tag": 32, "thread": 32, "register": 32, "word": 16}
+# Exceptions, by class and field.
 _BITS_OF = {
     (cpu.LoadHost, "word"): 32,
     (cpu.StoreHost, "word"): 32,
@@ -108,15 +112,15 @@ _BITS_OF = {
 }
 
 
-# Names in the compiled module, of the classes whose names differ there.
+# Names of classes in the compiled module, where they differ.
 _NATIVE_NAMES: dict[type, str] = {cpu.Prefetch: "Hint", device.Abandon: "Forgo"}
 
 
 def _to_native(instruction: object, module: str) -> tuple[str, tuple[Any, ...]]:
-    """Return the class name of an action or step, and its values.
+    """Return the name of an action or step in the compiled module, and its values.
 
     Raises:
-        TypeError: the argument is neither, or a field has the wrong type.
+        TypeError: `instruction` is not an action or step of the module `module`, or a field has the wrong type.
         OverflowError: a number is out of range; the message names the action or step, its line and the field.
 
     """
@@ -137,8 +141,8 @@ def _to_native(instruction: object, module: str) -> tuple[str, tuple[Any, ...]]:
     return _NATIVE_NAMES.get(kind, kind.__name__), tuple(instruction)
 
 
-# Advances a thread. The arguments are the result of its last step, and for a refused access (write, permission of the
-# page). Returns None if the thread ends, and False if it does not catch the refusal.
+# Advances a thread. The arguments are the result of its last step, and for a refused access whether it is a write and
+# the permission of the page. Returns the next step, None if the thread ends, or False if it does not catch the refusal.
 _Stepper = Callable[[int, tuple[bool, device.Permission] | None], tuple[str, tuple[Any, ...]] | Literal[False] | None]
 
 
@@ -146,13 +150,17 @@ class ScenarioRun(NamedTuple):
     """A started scenario, as passed to the compiled module."""
 
     name: str
+    """Name of the application."""
     lines: tuple[int, int] | None
+    """First line that the application serves and the end of its range; `None` for an application beside the home."""
     handle: Callable[[str, tuple[Any, ...]], list[tuple[str, tuple[Any, ...]]]]
+    """Handles an event, given by name and values, and returns the actions as names with values."""
     threads: list[_Stepper]
     verify: Callable[[list[list[int]], list[list[int]], list[int]], str | None]
+    """Checks final words, initial words and host words as `Scenario.verify` does."""
 
 
-# Lines, and words of host memory, have 32-bit numbers.
+# Lines and words of host memory are numbered by 32 bits.
 _MAX_NUMBER = 2**32 - 1
 
 
@@ -160,7 +168,7 @@ def resource_count(scenario: Scenario, resource: str = "lines") -> int:
     """Return the number of lines, or of words of host memory, that a scenario uses.
 
     Raises:
-        InputError: the scenario does not define a valid number.
+        InputError: the scenario does not define `resource`, or not as a number from 0 to 2**32 - 1.
 
     """
     number: object = getattr(scenario, resource, None)
@@ -174,7 +182,12 @@ def resource_count(scenario: Scenario, resource: str = "lines") -> int:
 
 
 def _served_lines(application: device.Application) -> tuple[int, int] | None:
-    """Return the first line that an application serves, and the end of its range."""
+    """Return the first line that an application serves and the end of its range; `None` if it is beside the home.
+
+    Raises:
+        InputError: `lines` of the application is no valid range with step 1.
+
+    """
     lines: object = application.lines
     if lines is None:
         return None
@@ -187,10 +200,10 @@ def _served_lines(application: device.Application) -> tuple[int, int] | None:
 
 
 def start(scenario: Scenario) -> ScenarioRun:
-    """Start a scenario.
+    """Create the application and the threads of a scenario for one run.
 
     Raises:
-        InputError: the lines of its application are invalid.
+        InputError: the lines of the scenario or of its application are invalid.
 
     """
     application = scenario.application()
@@ -214,7 +227,7 @@ def start(scenario: Scenario) -> ScenarioRun:
 
 
 def _thread_stepper(thread: cpu.Thread, number: int, lines: int) -> _Stepper:
-    """Return the function that advances a thread of a scenario with `lines` lines."""
+    """Return the function that advances a thread. It raises `InputError` for accesses beyond the scenario's `lines`."""
     last_step: cpu.Step | None = None
 
     def step(

@@ -13,7 +13,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Default limit on the number of states; each state takes a few hundred bytes.
 const DEFAULT_MAX_STATES: u64 = 20_000_000;
 
-/// Capacity where a protocol states no bound: equal messages without an order, and messages per line in one order.
+/// Channel capacity where a protocol states no bound: equal messages in an unordered channel, or messages of one line
+/// in an ordered channel.
 const CHANNEL_CAPACITY: u16 = 7;
 
 /// Verdict on two levels that were explored together.
@@ -22,11 +23,11 @@ pub struct JointVerdict {
     name: String,
     protocol: String,
     system: String,
-    /// `INNER over OUTER`.
+    /// Names of the levels, as `INNER over OUTER`.
     levels: String,
     remotes: u16,
     lines: u8,
-    /// Number of states found.
+    /// Number of states found, up to symmetry.
     pub states: usize,
     transitions: Option<u64>,
     depth: Option<u64>,
@@ -94,25 +95,22 @@ pub(crate) fn judge(
             verdict.states = worlds.len();
             (verdict.transitions, verdict.depth) = (Some(transitions), Some(depth));
             if let Some(path) = lost {
-                let violations =
+                let description =
                     "no quiescent state is reachable from here by forced steps".to_string();
                 verdict.outcome = SearchOutcome::Violated(
                     "quiescence".into(),
-                    violations,
+                    description,
                     initial.follow(&levels, &path),
                 );
             }
         }
-        Found::Wrong {
-            errors: violations,
-            path,
-        } => {
+        Found::Wrong { errors, path } => {
             let path = initial.follow(&levels, &path);
-            let first_violation = violations.iter().find_map(|error| match error {
+            let first_violation = errors.iter().find_map(|error| match error {
                 StepError::Violated(violation) => Some(violation),
                 StepError::Exceeded(_) => None,
             });
-            verdict.outcome = match (first_violation, violations.first()) {
+            verdict.outcome = match (first_violation, errors.first()) {
                 (Some(violation), _) => SearchOutcome::Violated(
                     violation.property.to_string(),
                     violation.what.clone(),
@@ -135,7 +133,7 @@ pub(crate) fn judge(
 }
 
 impl JointVerdict {
-    /// Outcome that determines the exit code.
+    /// Returns the outcome that determines the exit code.
     pub fn outcome(&self) -> ExitStatus {
         match self.outcome {
             SearchOutcome::Verified => ExitStatus::Success,
@@ -144,7 +142,7 @@ impl JointVerdict {
         }
     }
 
-    /// Verdict as text.
+    /// Returns the verdict as text of one or more lines.
     pub fn text(&self) -> String {
         let (name, levels) = (&self.name, &self.levels);
         let states = match self.states {
@@ -170,7 +168,7 @@ impl JointVerdict {
         }
     }
 
-    /// JSON entry, described in `docs/output.md`.
+    /// Returns the JSON entry, described in `docs/output.md`.
     pub fn json(&self, file: &Path) -> Value {
         let (outcome, status, reason) = match &self.outcome {
             SearchOutcome::Verified => ("verified", Status::Holds, None),

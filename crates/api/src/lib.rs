@@ -1,11 +1,11 @@
-//! Answers of Cohkit: the functions that the command and the Python package call.
+//! Functions of Cohkit that the command and the Python package call.
 //!
 //! A request names what to do ([`protocol_check::Request`], [`simulation::Request`], [`litmus::LitmusRequest`]). Its
-//! result has text for people and JSON for programs, as `docs/output.md` describes. Long work ends soon after a flag is
-//! set.
+//! result has text for people and JSON for programs, as `docs/output.md` describes. Long-running functions take an
+//! `AtomicBool`, and end soon after another thread sets it.
 //!
-//! The crate does not know `cohkit`, the command that parses options and writes to terminals, or `cohkit-python`. It
-//! links neither the parser of command lines nor the types of the language server.
+//! The crate does not depend on its callers: `cohkit`, the command, which parses options and writes to terminals, and
+//! `cohkit-python`. So it links neither the command-line parser nor the types of the language server protocol.
 //!
 //! ```
 //! use cohkit_api::controller_table::{tabulate, Agent};

@@ -1,7 +1,7 @@
 //! An engine that invalidates the CPU's copies of a range of lines by clean-invalidates, as fast as they are accepted.
 //!
-//! Lines in the CPU's memory are cached by the device. There, its engines load each line with write permission, which
-//! invalidates the CPU's copy.
+//! With [`Invalidation::cached`], the lines are in the CPU's memory and the device caches them. The device's engines
+//! then load each line with write permission, which invalidates the CPU's copy.
 
 use crate::interface::{
     Actions, Application, Contents, Event, Line, Operation, Placement, Scenario, Step, Thread, Time,
@@ -16,19 +16,20 @@ pub struct Invalidation {
     pub lines: Line,
     /// Maximum number of outstanding local operations.
     pub outstanding: u32,
-    /// True if the thread writes the lines beforehand; otherwise it reads them.
+    /// True if the thread writes the lines before the invalidation, false if it reads them; see `held`.
     pub dirty: bool,
-    /// True if the thread accesses the lines at all.
+    /// True if the thread accesses the lines before the invalidation, so that the CPU may hold copies of them.
     pub held: bool,
-    /// Delay in picoseconds after which the engine starts, independent of the thread; 0 if it waits for the thread's
-    /// signal.
+    /// Delay in picoseconds after which the engine starts, independent of the thread; 0 if the engine waits for the
+    /// thread's signal.
     pub start_delay: Time,
     /// True if the lines are in the CPU's memory and the device caches them. The number of engines then equals
     /// `outstanding`.
     pub cached: bool,
 }
 
-/// The engine. It starts after a delay, or when the CPU takes write permission for the line after the last.
+/// The engine beside the home. It starts after a delay, or on the thread's signal: the CPU takes write permission for
+/// the line after the last.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Engine {
     parameters: Invalidation,
@@ -36,6 +37,7 @@ pub struct Engine {
     next: Option<Line>,
     /// Lines of which the CPU may hold a copy.
     cpu_lines: BTreeSet<Line>,
+    /// Number of completed clean-invalidates.
     invalidated: Line,
 }
 
@@ -76,7 +78,7 @@ impl Application for Engine {
 
     fn handle(&mut self, event: Event, actions: &mut Actions) {
         match event {
-            // With a caching device, its engines do all the work.
+            // The engines of a caching device are threads, and do all the work.
             _ if self.parameters.cached => {}
             Event::Start { .. } if self.parameters.start_delay > 0 => {
                 actions.wake(0, self.parameters.start_delay)
@@ -112,6 +114,7 @@ pub struct AccessThread {
     lines: Line,
     dirty: bool,
     signals_engine: bool,
+    /// Next line to access; from `lines` on, the number of the next step after the accesses.
     next: Line,
 }
 
@@ -143,18 +146,22 @@ impl AccessThread {
     }
 }
 
-/// An engine of a device that caches the lines: it takes every `step`-th line.
+/// An engine of a device that caches the lines: loads every `step`-th line with write permission, and records the
+/// latency of each load as `line taken`.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct CachingEngine {
     lines: Line,
     step: Line,
+    /// Next line to load.
     next: Line,
+    /// Delay before the first load, in picoseconds.
     start_delay: Time,
     next_step: EngineStep,
+    /// Number of lines loaded.
     lines_taken: Line,
 }
 
-/// Next step of an engine.
+/// Next step of an engine. `Begin` and `End` delimit the measured latency of a load.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 enum EngineStep {
     Wait,
@@ -269,7 +276,7 @@ impl Scenario for Invalidation {
             .collect()
     }
 
-    /// Checks that every line was taken and kept its data.
+    /// Checks that every line was invalidated and kept its data.
     fn verify(
         &self,
         application: &Engine,

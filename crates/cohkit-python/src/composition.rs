@@ -27,8 +27,11 @@ pub(crate) struct Composition {
 
 #[pymethods]
 impl Composition {
-    /// Parses a composition. `file` is the name shown in messages; used files that are not given are searched beside
-    /// it.
+    /// Parses a composition. `file` is its path, for messages. A used file is taken from `uses`, from the folder of
+    /// `file`, or from the shipped files, in this order.
+    ///
+    /// # Errors
+    /// The composition or a used file has errors; the exception contains all diagnostics.
     #[new]
     fn new(
         py: Python<'_>,
@@ -52,7 +55,7 @@ impl Composition {
         }
     }
 
-    /// Compositions are equal if their texts and paths are equal, and those of the files that they use.
+    /// Compares texts and paths, also those of the files used.
     fn __eq__(&self, other: &Composition) -> bool {
         self.file() == other.file() && self.text == other.text && self.uses() == other.uses()
     }
@@ -82,7 +85,7 @@ impl Composition {
         &self.source_files.composition().name
     }
 
-    /// Path of the text.
+    /// Path of the composition.
     #[getter]
     fn file(&self) -> String {
         self.source_files.path().display().to_string()
@@ -121,7 +124,11 @@ impl Composition {
     }
 }
 
-/// Verdicts on all parts of a composition's systems, as JSON text like that of `cohkit check --json`.
+/// Checks all parts of a composition's systems, or of the named ones. Returns the verdicts as JSON text like that of
+/// `cohkit check --json`.
+///
+/// # Errors
+/// A system of this name does not exist, a part cannot be checked, or the user interrupts the check.
 #[pyfunction]
 #[pyo3(signature = (composition, *, systems, capacity, search_options))]
 pub(crate) fn check_composition(
@@ -167,7 +174,7 @@ pub(crate) fn check_composition(
     })
 }
 
-/// True if the text is a composition.
+/// Returns true if the text is a composition, false if it is a protocol.
 #[pyfunction]
 pub(crate) fn composes(text: &str) -> bool {
     text::composes(text)

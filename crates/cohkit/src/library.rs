@@ -8,6 +8,10 @@ use cohkit_api::shipped::LIBRARY;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+/// Writes the library into a folder, which is created if it does not exist.
+///
+/// # Errors
+/// A file exists with other contents, in which case no file is written; or a file cannot be written.
 pub(crate) fn run(options: &Library, console: &mut Console) -> Result<ExitStatus, Failure> {
     let folder = &options.folder;
     let files: Vec<(PathBuf, &str)> = LIBRARY
@@ -41,7 +45,7 @@ pub(crate) fn run(options: &Library, console: &mut Console) -> Result<ExitStatus
     Ok(ExitStatus::Success)
 }
 
-/// Next commands for the user.
+/// Commands that the user can run next in the folder.
 const NEXT_COMMANDS: &str = "\
   riscv64-unknown-elf-gcc @nearmemory/host.flags \\
     docs/riscv/accumulator/host.c -o host.elf

@@ -32,7 +32,7 @@ pub struct Graph {
 pub struct State {
     /// True for a start state.
     pub start: bool,
-    /// Values of the scalars. The first state lists those that differ from the initial values of variables; every other
+    /// Values of scalars. The first state lists those that differ from the initial values of variables; every other
     /// state lists those that differ from the first state.
     pub values: Vec<VariableValue>,
 }
@@ -42,13 +42,13 @@ pub struct State {
 pub struct Edge {
     /// State in which the rule fires.
     pub from: u32,
-    /// Successor; `None` if the rule cannot be completed, or if an assumption excludes the successor.
+    /// Successor; `None` if the rule ends in a fault, or if an assumption excludes the successor.
     pub to: Option<u32>,
-    /// Name with the values of its parameters.
+    /// Name of the rule with the values of its parameters.
     pub rule: String,
     /// Index of the rule, as in [`crate::trace::TraceStep::rule_index`].
     pub rule_index: u32,
-    /// Description of the fault, if the rule cannot be completed.
+    /// Description of the fault in which the rule ends, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fault: Option<String>,
     /// True if the edge is on the counterexample.
@@ -58,7 +58,7 @@ pub struct Edge {
 /// Computes the graph of a model with up to `max_states` states, and marks the steps of `trace`, a trace of this model.
 ///
 /// # Errors
-/// The model has more states, or is invalid; one sentence.
+/// The model has more states or is invalid, or a start state ends in a fault; one sentence.
 pub fn graph(model: &Model, max_states: usize, trace: Option<&Trace>) -> Result<Graph, String> {
     if let Some(error) = model.validate().first() {
         return Err(error.to_string());
@@ -98,6 +98,7 @@ pub fn graph(model: &Model, max_states: usize, trace: Option<&Trace>) -> Result<
         Some(trace) => states_on_path(&mut explorer, trace),
         None => Vec::new(),
     };
+    // Edges are sorted by the state in which they fire.
     for (&from, step) in path.iter().zip(trace.iter().flat_map(|trace| &trace.steps)) {
         let first_edge = edges.partition_point(|edge| edge.from < from);
         let candidates = edges[first_edge..].iter_mut();
@@ -137,10 +138,11 @@ pub fn graph(model: &Model, max_states: usize, trace: Option<&Trace>) -> Result<
     })
 }
 
-/// Values of all simple parts in each reachable state, in the order in which the search finds them.
+/// Computes the values of all scalars in each reachable state. The states are in the order in which the search finds
+/// them.
 ///
 /// # Errors
-/// The model has more than `max_states` states, or is invalid; one sentence.
+/// The model has more than `max_states` states or is invalid, or a start state or rule ends in a fault; one sentence.
 pub fn states(model: &Model, max_states: usize) -> Result<Vec<Vec<Number>>, String> {
     if let Some(error) = model.validate().first() {
         return Err(error.to_string());
@@ -178,7 +180,8 @@ fn too_many_states_error(max_states: usize) -> String {
     format!("the state graph has more than {states}, too many to examine")
 }
 
-/// States on the path of a trace.
+/// Returns the states on the path of a trace, from its start state. The path ends early where the trace does not fit
+/// the model.
 fn states_on_path(explorer: &mut Explorer, trace: &Trace) -> Vec<u32> {
     let mut path = Vec::new();
     if (trace.start_index as usize) < explorer.program.start_count() as usize
@@ -246,7 +249,7 @@ impl Graph {
     }
 }
 
-/// Quotes a text for Graphviz.
+/// Quotes a string for Graphviz.
 fn quote(text: &str) -> String {
     let mut quoted = String::from("\"");
     for c in text.chars() {

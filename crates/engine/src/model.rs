@@ -376,13 +376,13 @@ pub enum Expr {
     Bool(bool),
     /// A label of an enumeration, by position.
     Label(TypeId, u32),
-    /// The value of a variable or a part of one. A simple part that is undefined is an error of the model.
+    /// The value of a variable or a part of one. A scalar that is undefined is an error of the model.
     Read(Place),
-    /// As [`Expr::Read`], but an undefined simple part is a value like any other; two undefined values are equal.
+    /// As [`Expr::Read`], but an undefined scalar is a value like any other; two undefined values are equal.
     Peek(Place),
     /// The undefined value of a type; may be stored, passed or returned.
     Undefined(TypeId),
-    /// True if a simple part is undefined.
+    /// True if a scalar is undefined.
     IsUndefined(Place),
     /// Lookup in a table.
     Table(TableId, Box<Expr>),
@@ -542,7 +542,7 @@ pub enum Stmt {
     Assign(Place, Expr),
     /// Set every part of a place to its type's first value.
     Clear(Place),
-    /// Make every simple part of a place undefined.
+    /// Make every scalar of a place undefined.
     Undefine(Place),
     /// Begin the lifetime of a local variable, with a value or with the initial value of variables
     /// ([`Model::undefined`]).
@@ -704,7 +704,7 @@ impl Model {
         }
     }
 
-    /// The number of simple parts of each type.
+    /// The number of scalars of each type.
     pub fn sizes(&self) -> Vec<u32> {
         let mut sizes: Vec<u32> = Vec::new();
         for named in &self.types {

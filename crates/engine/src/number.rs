@@ -7,7 +7,7 @@
 /// The least number is reserved for undefined values.
 pub type Number = i64;
 
-/// The undefined value of a simple part. No range contains it.
+/// The undefined value of a scalar. No range contains it.
 pub const UNDEFINED: Number = Number::MIN;
 
 /// Operators with a number as result.

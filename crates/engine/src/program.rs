@@ -1,6 +1,6 @@
 //! The executable form: straight code over a flat frame of integers, and packed states.
 //!
-//! A *frame* holds the state's simple parts (*slots*), then locals and bound variables, then temporaries, then
+//! A *frame* holds the state's scalars (*slots*), then locals and bound variables, then temporaries, then
 //! constants. Every operand of an [`Op`] is the index of a cell in the frame. Code therefore needs no addressing modes,
 //! and renaming slots only renames operands.
 
@@ -116,7 +116,7 @@ pub(crate) struct Lookup {
     pub values: Vec<i32>,
 }
 
-/// One simple part of the state.
+/// One scalar of the state.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Slot {
     /// Name for traces, such as `cells[2].state`.

@@ -1,4 +1,4 @@
-//! Protocols with several kinds of remotes, initial values, wrapping counters, and messages that stay behind others.
+//! Protocols with several kinds of remotes, ordered messages, initial values, wrapping counters, and arrays.
 
 use cohkit_testing::rumur;
 
@@ -13,9 +13,9 @@ use cohkit_system::data::Current;
 use cohkit_system::world::{explore, Found, System, World};
 use rumur::{require, rumur, Compiled};
 
-/// CPUs that read and write, and devices that only read. The directory knows the kind of each, and sends the bytes of a
-/// write-back to a device without asking another agent.
-const KINDS: &str = "
+/// CPUs that read and write, and devices that only read. The directory distinguishes the kinds: after a recall for a
+/// device, it sends the data of the write-back to the device and keeps no owner.
+const CPUS_AND_DEVICES: &str = "
 protocol readers \"caches that write beside caches that only read\"
 line 64 bytes
 channels {
@@ -75,7 +75,7 @@ system many  { cpu 1; device 2; lines 1 }
 ";
 
 /// A response that must not overtake an earlier message of the home.
-const BEHIND: &str = "
+const ORDERED_LAST: &str = "
 protocol last \"a farewell that stays behind\"
 line 64 bytes
 channels {
@@ -99,8 +99,8 @@ system one { remotes 1; lines 1 }
 system two { remotes 2; lines 1 }
 ";
 
-/// Two messages that the home must consume in one order.
-const LETTERS: &str = "
+/// Requests that the home must receive in the order in which each remote sends them: Get, then Bye.
+const ORDERED_REQUESTS: &str = "
 protocol letters \"a letter and its farewell, in order\"
 line 64 bytes
 channels { ask remote -> home; reply home -> remote; ordered ask per line; ordered reply per line }
@@ -124,9 +124,9 @@ system lines { remotes 1; lines 2 }
 system both { remotes 2; lines 2 }
 ";
 
-/// Numbered reads. The notes of two reads may be in flight. Two numbers are therefore too few to distinguish an old
-/// note from that of the next read, and three suffice.
-const NUMBERED: &str = "
+/// Numbered reads, each answered by data and a note. The notes of two reads may be in flight. Two numbers are therefore
+/// too few to distinguish an old note from that of the next read; three suffice.
+const NUMBERED_READS: &str = "
 protocol numbered \"reads that are numbered\"
 line 64 bytes
 channels { ask remote -> home; reply home -> remote; note home -> remote; ordered note }
@@ -147,8 +147,9 @@ system one { remotes 1; lines 1 }
 system two { remotes 2; lines 1 }
 ";
 
-/// A directory that counts the copies given to each cache since it last took them back. Each cache counts its own.
-const COUNTED: &str = "
+/// A directory that counts the copies sent to each cache since the last invalidation. Each cache counts the copies
+/// received, and acknowledges an invalidation (Drop) only after all copies sent before it.
+const COPY_COUNTERS: &str = "
 protocol counted \"copies counted for each cache\"
 line 64 bytes
 size most 2
@@ -197,9 +198,9 @@ system three { remotes 3; lines 1 }
 system short { remotes 2; lines 1; most 1 }
 ";
 
-/// Numbered reads. For each number, the cache records whether the note of the last read with it is still outstanding;
-/// the home treats every second read differently.
-const NOTED: &str = "
+/// Numbered reads with an array per number: for each number, the cache records whether the note of the last read with
+/// this number is outstanding. The home also has an array, indexed by a number.
+const NOTE_PER_NUMBER: &str = "
 protocol noted \"notes that are told apart by their numbers\"
 line 64 bytes
 size turns 3
@@ -239,8 +240,8 @@ fn with_sizes_of(protocol: &Protocol, system: &str) -> Protocol {
         .clone()
 }
 
-/// Searches a system of a protocol, and checks that the executed rows, a search of orbits and Rumur agree with the
-/// report.
+/// Checks a system of a protocol. The exploration of executed rows, the search with symmetry reduction, and Rumur must
+/// agree with the returned report.
 fn search_report(text: &str, system: &str) -> Report {
     let protocol = with_sizes_of(&parse_valid(text), system);
     let home = construct::home(&protocol, 2).unwrap();
@@ -256,16 +257,17 @@ fn search_report(text: &str, system: &str) -> Report {
         };
         check(&checked_model, &options).unwrap()
     };
-    let (report, orbits) = (search(false), search(true));
-    assert!(orbits.states <= report.states);
-    match (&report.outcome, &orbits.outcome) {
+    let (report, symmetric) = (search(false), search(true));
+    assert!(symmetric.states <= report.states);
+    match (&report.outcome, &symmetric.outcome) {
         (
             Outcome::Violated { trace, .. },
             Outcome::Violated {
-                trace: orbit_trace, ..
+                trace: symmetric_trace,
+                ..
             },
         ) => {
-            assert_eq!(trace.steps.len(), orbit_trace.steps.len());
+            assert_eq!(trace.steps.len(), symmetric_trace.steps.len());
         }
         (one, other) => assert_eq!(one, other),
     }
@@ -323,7 +325,7 @@ fn search_report(text: &str, system: &str) -> Report {
     report
 }
 
-/// Checks that a system and its progress are verified; returns the report.
+/// Checks that a system has no violation and makes progress; returns the report.
 fn verify(text: &str, system: &str) -> Report {
     let report = search_report(text, system);
     assert_eq!(report.outcome, Outcome::Verified);
@@ -343,7 +345,7 @@ fn verify(text: &str, system: &str) -> Report {
     report
 }
 
-/// Returns the property that a protocol violates after one change.
+/// Returns the property that a protocol violates after `from`, which occurs once, is replaced by `to`.
 fn violated_after_change(text: &str, system: &str, from: &str, to: &str) -> String {
     assert_eq!(text.matches(from).count(), 1, "`{from}`");
     violated_property(&text.replace(from, to), system)
@@ -364,14 +366,14 @@ fn violated_property(text: &str, system: &str) -> String {
 #[test]
 fn each_kind_of_remotes_has_its_own_rows() {
     for system in ["one", "two", "many"] {
-        verify(KINDS, system);
+        verify(CPUS_AND_DEVICES, system);
     }
 }
 
 /// Two CPUs and a device are not symmetric like three CPUs: only the two CPUs may be permuted.
 #[test]
 fn only_agents_of_one_kind_are_symmetric() {
-    let protocol = parse_valid(KINDS);
+    let protocol = parse_valid(CPUS_AND_DEVICES);
     let home = construct::home(&protocol, 2).unwrap();
     let states = |name: &str, symmetry| {
         let system = protocol.systems.iter().find(|s| s.name == name).unwrap();
@@ -383,11 +385,14 @@ fn only_agents_of_one_kind_are_symmetric() {
         };
         check(&checked_model, &search).unwrap().states
     };
-    // There is nothing to permute.
+    // One CPU and one device: no agents to permute.
     assert_eq!(states("one", true), states("one", false));
     for name in ["two", "many"] {
-        let (orbits, all) = (states(name, true), states(name, false));
-        assert!(orbits < all && all <= 2 * orbits, "{name}: {orbits} {all}");
+        let (symmetric, all) = (states(name, true), states(name, false));
+        assert!(
+            symmetric < all && all <= 2 * symmetric,
+            "{name}: {symmetric} {all}"
+        );
     }
 }
 
@@ -395,19 +400,24 @@ fn only_agents_of_one_kind_are_symmetric() {
 fn set_of_a_kind_has_exactly_its_remotes() {
     let drops = "send Drop to device, left := count(device)";
     let name = violated_after_change(
-        KINDS,
+        CPUS_AND_DEVICES,
         "many",
         drops,
         "send Drop to device, left := count(device - { wants })",
     );
     assert_eq!(name, "single writer");
-    let name = violated_after_change(KINDS, "two", "if wants in device", "if wants in cpu");
+    let name = violated_after_change(
+        CPUS_AND_DEVICES,
+        "two",
+        "if wants in device",
+        "if wants in cpu",
+    );
     assert_eq!(name, "no unexpected message");
 }
 
 #[test]
 fn system_size_requires_a_count_per_kind() {
-    let protocol = parse_valid(KINDS);
+    let protocol = parse_valid(CPUS_AND_DEVICES);
     let home = construct::home(&protocol, 2).unwrap();
     let refused = model(&protocol, &home, 2, 1, &Options::default());
     let Err(SystemError::Size(message)) = refused else {
@@ -433,21 +443,20 @@ fn kinds_with_equal_rows_behave_as_one_kind() {
 #[test]
 fn ordered_message_arrives_after_its_predecessor() {
     for system in ["one", "two"] {
-        verify(BEHIND, system);
+        verify(ORDERED_LAST, system);
     }
-    // Without that order the farewell arrives first.
+    // Without this order, Last may arrive before Data.
     let order = "  ordered Last behind Data\n";
     assert_eq!(
-        violated_after_change(BEHIND, "one", order, ""),
+        violated_after_change(ORDERED_LAST, "one", order, ""),
         "no unexpected message"
     );
 }
 
-/// Only earlier messages go before. A farewell that is requested first does not wait for the response that is sent
-/// after it, which may overtake it.
+/// An ordered message waits only for earlier messages: here the home sends Last before Data, so Data may overtake Last.
 #[test]
 fn later_message_does_not_delay_an_ordered_one() {
-    let first = BEHIND.replace("W waits Data;", "N waits Last; F waits Data;").replace("send Get, send Bye | W", "send Bye, send Get | N").replace(
+    let first = ORDERED_LAST.replace("W waits Data;", "N waits Last; F waits Data;").replace("send Get, send Bye | W", "send Bye, send Get | N").replace(
         "  W | Data       | done               | G\n",
         "  N | Last       |                    | F\n  F | Data       | done               | I\n",
     );
@@ -474,7 +483,7 @@ fn variables_start_with_declared_initial_values() {
     let text = include_str!("../../../../protocols/token.coh");
     let report = verify(text, "two_caches");
     assert_eq!((report.states, report.transitions), (4_873, 13_960));
-    // One token more than there are caches, or one less.
+    // The home must start with one token per cache, and as the owner.
     let initial_tokens = "held:   count = count(cache)";
     assert_eq!(
         violated_after_change(text, "two_caches", initial_tokens, "held:   count"),
@@ -489,38 +498,41 @@ fn variables_start_with_declared_initial_values() {
 
 #[test]
 fn per_line_order_covers_only_messages_of_one_line() {
-    let shared_order = LETTERS.replace(" per line", "");
+    let shared_order = ORDERED_REQUESTS.replace(" per line", "");
     let states = |text: &str, system: &str| verify(text, system).states;
     for system in ["one", "two"] {
-        assert_eq!(states(LETTERS, system), states(&shared_order, system));
+        assert_eq!(
+            states(ORDERED_REQUESTS, system),
+            states(&shared_order, system)
+        );
     }
-    // Lines without a common order share nothing.
-    let one_remote = states(LETTERS, "one");
-    assert_eq!(states(LETTERS, "lines"), one_remote * one_remote);
+    // Without an order across lines, lines are independent: the numbers of states multiply.
+    let one_remote = states(ORDERED_REQUESTS, "one");
+    assert_eq!(states(ORDERED_REQUESTS, "lines"), one_remote * one_remote);
     assert_ne!(states(&shared_order, "lines"), one_remote * one_remote);
-    let two_remotes = states(LETTERS, "two");
-    assert_eq!(states(LETTERS, "both"), two_remotes * two_remotes);
-    // Without an order the farewell may arrive first.
+    let two_remotes = states(ORDERED_REQUESTS, "two");
+    assert_eq!(states(ORDERED_REQUESTS, "both"), two_remotes * two_remotes);
+    // Without an order, Bye may arrive before Get.
     for system in ["one", "lines"] {
-        let name = violated_after_change(LETTERS, system, "; ordered ask per line", "");
+        let name = violated_after_change(ORDERED_REQUESTS, system, "; ordered ask per line", "");
         assert_eq!(name, "no unexpected message");
     }
 }
 
 #[test]
 fn wrapping_counters_distinguish_messages_if_large_enough() {
-    let states = |size: &str| verify(&NUMBERED.replace("cycle 3", size), "one").states;
-    // All numbers are equivalent.
+    let states = |size: &str| verify(&NUMBERED_READS.replace("cycle 3", size), "one").states;
+    // All numbers of a counter are equivalent, so the number of states is a multiple of its size.
     let three = states("cycle 3");
     assert_eq!(three % 3, 0);
     assert_eq!(states("cycle 6"), 2 * three);
-    verify(NUMBERED, "two");
+    verify(NUMBERED_READS, "two");
     for faulty in [
-        NUMBERED.replace("cycle 3", "cycle 2"),
-        // One note may then stay behind while each other note is that of the previous read.
-        NUMBERED.replace("; ordered note", ""),
-        // With steps of two, a counter of 4 numbers takes only two of them.
-        NUMBERED
+        NUMBERED_READS.replace("cycle 3", "cycle 2"),
+        // A note may then be delayed while later notes overtake it.
+        NUMBERED_READS.replace("; ordered note", ""),
+        // In steps of two, a counter modulo 4 has only two values.
+        NUMBERED_READS
             .replace("cycle 3", "cycle 4")
             .replace("now += 1", "now += 2"),
     ] {
@@ -531,24 +543,31 @@ fn wrapping_counters_distinguish_messages_if_large_enough() {
 #[test]
 fn arrays_are_indexed_by_remote_and_loops_cover_sets() {
     for (system, states) in [("one", 23), ("two", 613)] {
-        assert_eq!(verify(COUNTED, system).states, states);
+        assert_eq!(verify(COPY_COUNTERS, system).states, states);
     }
     let reset = "room := most";
-    let property = violated_after_change(COUNTED, "two", reset, "room[sender] := most");
+    let property = violated_after_change(COPY_COUNTERS, "two", reset, "room[sender] := most");
     assert_eq!(property, "no unexpected message");
     let initial_value = "per remote = most";
-    let property = violated_after_change(COUNTED, "one", initial_value, "per remote = 1");
+    let property = violated_after_change(COPY_COUNTERS, "one", initial_value, "per remote = 1");
     assert_eq!(property, "no unexpected message");
     let loop_set = "for r in sharers {";
-    let property =
-        violated_after_change(COUNTED, "two", loop_set, "for r in sharers - { sender } {");
+    let property = violated_after_change(
+        COPY_COUNTERS,
+        "two",
+        loop_set,
+        "for r in sharers - { sender } {",
+    );
     assert_eq!(property, "no deadlock");
-    // Without its guard a number falls below its range.
+    // Without its guard, the counter `room` falls below its range.
     let guard = "GetS if room[sender] > 0";
-    let property = violated_after_change(COUNTED, "one", guard, "GetS if room[sender] >= 0");
+    let property = violated_after_change(COPY_COUNTERS, "one", guard, "GetS if room[sender] >= 0");
     assert_eq!(property, "values in range");
     // The message names the variable as in the protocol file.
-    let below = search_report(&COUNTED.replace(guard, "GetS if room[sender] >= 0"), "one");
+    let below = search_report(
+        &COPY_COUNTERS.replace(guard, "GetS if room[sender] >= 0"),
+        "one",
+    );
     let Outcome::Violated { message, .. } = below.outcome else {
         panic!("{:?}", below.outcome);
     };
@@ -558,8 +577,8 @@ fn arrays_are_indexed_by_remote_and_loops_cover_sets() {
 
 #[test]
 fn system_overrides_sizes_of_the_file() {
-    let short = verify(COUNTED, "short");
-    let text = COUNTED.replace("size most 2", "size most 1");
+    let short = verify(COPY_COUNTERS, "short");
+    let text = COPY_COUNTERS.replace("size most 2", "size most 1");
     let resized = verify(&text, "two");
     assert_eq!(
         (short.states, short.transitions),
@@ -571,18 +590,19 @@ fn system_overrides_sizes_of_the_file() {
 #[test]
 fn arrays_are_indexed_by_numbers() {
     for system in ["one", "two"] {
-        verify(NOTED, system);
+        verify(NOTE_PER_NUMBER, system);
     }
     for (from, to) in [
-        // A number is reused while its note is outstanding.
+        // The cache reuses a number while its note is outstanding.
         ("if open[now] == 0", "if open[now] <= 1"),
-        // Only one of two counters is reset.
+        // The home resets only one of two elements.
         ("seen := 1", "seen[0] := 1"),
+        // An initial value is too large for the increment.
         ("per 2 = 1", "per 2 = 2"),
         // The index is out of range.
         ("at: 0..1", "at: 0..2 = 2"),
     ] {
-        let property = violated_after_change(NOTED, "one", from, to);
+        let property = violated_after_change(NOTE_PER_NUMBER, "one", from, to);
         assert_eq!(property, "values in range", "{to}");
     }
 }

@@ -16,7 +16,7 @@ fn write_library(folder: &Path) -> Output {
     command.arg(folder).output().expect("the command starts")
 }
 
-/// Paths of the files in a folder and its subfolders, relative to it.
+/// Returns the paths of the files in the subfolder `name` of `folder`, with their subfolders, relative to `folder`.
 fn files(folder: &Path, name: &str) -> io::Result<BTreeSet<String>> {
     let mut paths = BTreeSet::new();
     for entry in fs::read_dir(folder.join(name))? {
@@ -53,8 +53,9 @@ fn written_library_matches_the_checkout() {
             );
         }
     }
-    // A second call changes nothing, and a file that the user has changed stays.
+    // A second call changes nothing.
     assert_eq!(transcript(&write_library(&target)), output);
+    // With a file that the user has changed, a call writes nothing, not even a missing file.
     let changed_file = target.join("nearmemory/host.h");
     fs::write(&changed_file, "// mine").expect("the file can be written");
     let deleted_file = target.join("nearmemory/channel.h");
@@ -71,6 +72,7 @@ fn written_library_matches_the_checkout() {
         b"// mine"
     );
     assert!(!deleted_file.exists());
+    // A file where the folder should be is an I/O error.
     let file = folder.path().join("file");
     fs::write(&file, "").expect("the file can be written");
     let output = transcript(&write_library(&file));

@@ -1,4 +1,6 @@
 //! The type checker of models: names, types, scopes and the shape of tables.
+//!
+//! A *place* is a variable, or a part of one that fields and indices select: the target of an assignment.
 
 mod declarations;
 mod expressions;
@@ -20,16 +22,16 @@ pub enum Kind {
     Aggregate(TypeId),
 }
 
-/// Number of indices within indices up to which [`Model::spell`] spells a place.
+/// Maximum depth of nested indices that [`Model::spell`] writes out.
 const MAX_SPELT_INDICES: u32 = 8;
 
 impl Model {
-    /// All errors of the model. The engine requires a model without errors.
+    /// Returns all errors of the model. The engine requires a model without errors.
     pub fn validate(&self) -> Vec<ModelError> {
         self.with_enough_stack(|| validate(self))
     }
 
-    /// Kind of the values of a type.
+    /// Returns the kind of a type's values.
     pub fn kind_of_type(&self, id: TypeId) -> Kind {
         match self.ty(id) {
             Type::Bool => Kind::Bool,
@@ -39,7 +41,7 @@ impl Model {
         }
     }
 
-    /// Type of a place in a valid model.
+    /// Returns the type of a place in a valid model.
     pub fn type_of_place(&self, place: &Place) -> TypeId {
         place
             .path
@@ -58,8 +60,8 @@ impl Model {
             })
     }
 
-    /// Text of a place for messages; [`Variable::spoken_name`] replaces it. Computed indices, and places nested in more
-    /// than eight indices, are spelt `...`.
+    /// Returns the text of a place for messages: [`Variable::spoken_name`] if there is one, otherwise the name with
+    /// fields and indices. Computed indices, and places nested in more than eight indices, are written as `...`.
     pub fn spell(&self, place: &Place) -> String {
         self.spell_in_indices(place, 0)
     }
@@ -92,7 +94,7 @@ impl Model {
         }
     }
 
-    /// Type of an expression, used to show its value; `None` for computed numbers.
+    /// Returns the type of an expression, with which its value is shown; `None` for computed numbers.
     pub fn type_of(&self, e: &Expr) -> Option<TypeId> {
         match e {
             Expr::Int(_) | Expr::Negate(_) => None,
@@ -131,21 +133,21 @@ fn validate(model: &Model) -> Vec<ModelError> {
     v.errors
 }
 
-/// Checker of one model.
+/// Checker of one model. Its methods append errors to `errors` and continue.
 struct Validator<'a> {
     model: &'a Model,
-    /// Part of the model that is checked, for messages.
+    /// Part of the model that is being checked, such as a rule, for messages.
     location: String,
     /// Bound and local variables in scope.
     scope: Vec<VariableId>,
-    /// Number of functions that may be called: those declared so far.
+    /// Number of functions that may be called: those declared so far, which excludes mutual recursion.
     callable_count: usize,
     /// In a function, its result type; `None` outside functions.
     result: Option<Option<TypeId>>,
     errors: Vec<ModelError>,
 }
 
-/// Maximum number of slots in a state; larger models are rejected before memory is allocated.
+/// Maximum number of slots (scalars) in a state; larger models are rejected before memory is allocated.
 const MAX_SLOTS: u64 = 1 << 20;
 
 /// Maximum number of instances of one claim; each has separate code.
@@ -155,6 +157,7 @@ const MAX_CLAIMS: u64 = 1 << 16;
 const MAX_INSTANCES: u64 = u32::MAX as u64 - 1;
 
 impl Validator<'_> {
+    /// Appends an error at the current location.
     fn error(&mut self, message: impl Into<String>) {
         self.errors.push(ModelError {
             location: self.location.clone(),
@@ -162,6 +165,7 @@ impl Validator<'_> {
         });
     }
 
+    /// Checks functions, start states, rules and properties, in valid types and variables.
     fn check_behaviour(&mut self) {
         let model = self.model;
         if model.starts.is_empty() {
@@ -238,7 +242,7 @@ impl Validator<'_> {
         self.scope.truncate(depth);
     }
 
-    /// Brings parameters into scope. Returns the number of combinations of their values.
+    /// Brings parameters into scope. Returns the number of combinations of their values, at most `u64::MAX`.
     fn add_parameters(&mut self, parameters: &[VariableId]) -> u64 {
         let mut combinations = 1u64;
         for &p in parameters {
@@ -250,7 +254,7 @@ impl Validator<'_> {
         combinations
     }
 
-    /// Brings the parameters of a claim into scope.
+    /// Brings the parameters of a claim into scope, and checks the number of its instances.
     fn add_claim_parameters(&mut self, parameters: &[VariableId]) {
         let instances = self.add_parameters(parameters);
         if instances > MAX_CLAIMS {
@@ -260,7 +264,8 @@ impl Validator<'_> {
         }
     }
 
-    /// Brings the parameters of a rule or start state into scope, and adds its instances to `instances`.
+    /// Brings the parameters of a rule or start state into scope, adds its instances to `instances`, and checks the
+    /// total. Only the rule that first exceeds the maximum is reported.
     fn add_numbered_parameters(&mut self, parameters: &[VariableId], instances: &mut u64) {
         let total = instances.saturating_add(self.add_parameters(parameters));
         if total > MAX_INSTANCES && *instances <= MAX_INSTANCES {
@@ -271,7 +276,7 @@ impl Validator<'_> {
         *instances = total;
     }
 
-    /// Brings a variable into scope.
+    /// Brings a variable into scope, and checks its role.
     fn bring_into_scope(&mut self, id: VariableId, role: Role) {
         match self.model.variables.get(id.index()) {
             None => self.error(format!("there is no variable {}", id.0)),
@@ -298,6 +303,7 @@ impl Validator<'_> {
         self.scoped(|v| block.iter().for_each(|s| v.check_stmt(s)));
     }
 
+    /// Checks the bounds of a loop over numbers, and brings the loop variable into scope.
     fn check_steps(&mut self, id: VariableId, steps: &Steps) {
         for e in [&steps.from, &steps.to, &steps.by] {
             self.expect(e, Kind::Int, "a loop's bound");
@@ -309,7 +315,7 @@ impl Validator<'_> {
         }
     }
 
-    /// Element type of a multiset.
+    /// Returns the element type of a multiset; `None`, with an error, for other places.
     fn element_type(&mut self, place: &Place) -> Option<TypeId> {
         self.kind_of_place(place)?;
         match self.model.ty(self.model.type_of_place(place)) {
@@ -322,6 +328,7 @@ impl Validator<'_> {
         }
     }
 
+    /// Checks the arguments of a call against the function's parameters.
     fn check_call(&mut self, id: FunctionId, arguments: &[Argument]) {
         let model = self.model;
         let Some(function) = model.functions.get(id.index()) else {

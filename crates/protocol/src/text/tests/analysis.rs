@@ -1,13 +1,13 @@
-//! Analysis of files with errors.
+//! Analysis of protocol files for editors: mentions of names, and blocks, also in files with errors.
 
 use super::super::*;
 use super::{ECI, MSI};
 
-/// Names of the occurrences, each with the name at its declaration.
+/// Returns the name of each mention, with the name at its declaration.
 fn mention_names(text: &str, mentions: &[Mention]) -> Vec<(String, String)> {
     let text_of = |span: Span| span.text(text).to_string();
-    let occurrences = mentions.iter();
-    occurrences
+    let mentions = mentions.iter();
+    mentions
         .map(|mention| (text_of(mention.span), text_of(mention.declaration)))
         .collect()
 }
@@ -20,18 +20,18 @@ fn mention_refers_to_its_declaration() {
         for (used, declared) in mention_names(text, &analysis.mentions) {
             assert_eq!(used, declared);
         }
-        // Each declaration is an occurrence of itself, and every used name is declared.
+        // A declaration mentions its own name, so each declaration is among the mentions.
         let declared: Vec<Span> = analysis
             .mentions
             .iter()
             .map(|mention| mention.declaration)
             .collect();
-        let places: Vec<Span> = analysis
+        let mentioned: Vec<Span> = analysis
             .mentions
             .iter()
             .map(|mention| mention.span)
             .collect();
-        assert!(declared.iter().all(|place| places.contains(place)));
+        assert!(declared.iter().all(|span| mentioned.contains(span)));
         let blocks: Vec<&str> = analysis.blocks.iter().map(|span| span.text(text)).collect();
         assert!(blocks[0].starts_with("protocol") && !blocks[0].contains('\n'));
         let remote = blocks.iter().find(|block| block.starts_with("remote"));
@@ -67,35 +67,35 @@ fn composition_has_mentions() {
     let text = "protocol both \"Both\"\nuse \"a.coh\" as a\nuse \"b.coh\" as b\n\
                 node cpu { a.cache; b.home }\nsystem small { cpu 1; a.home 1 ";
     let load = |file: &str| match file {
-        "a.coh" => Ok(parse(MSI).expect("it is good")),
+        "a.coh" => Ok(parse(MSI).expect("msi is valid")),
         other => Err(format!("no {other}")),
     };
     let (composition, analysis) = analyse_composing(text, &mut { load });
     assert!(composition.is_none() && analysis.diagnostics.len() >= 2);
     let uses: Vec<&str> = analysis.uses.iter().map(|used| used.0.text(text)).collect();
     assert_eq!(uses, ["\"a.coh\"", "\"b.coh\""]);
-    let occurrences = mention_names(text, &analysis.mentions);
-    let used: Vec<&str> = occurrences.iter().map(|(used, _)| used.as_str()).collect();
+    let names = mention_names(text, &analysis.mentions);
+    let used: Vec<&str> = names.iter().map(|(used, _)| used.as_str()).collect();
     assert_eq!(used, ["a", "b", "cpu", "a", "b", "small", "cpu", "a"]);
-    assert!(occurrences.iter().all(|(used, declared)| used == declared));
+    assert!(names.iter().all(|(used, declared)| used == declared));
 }
 
 #[test]
 fn row_error_loses_only_the_names_of_its_row() {
     for text in [ECI, MSI] {
         let intact = analyse(text);
-        let mut broken = 0;
+        let mut broken_rows = 0;
         let mut start = 0;
         for line in text.split_inclusive('\n') {
             let (begin, end) = (start, start + line.len());
             start = end;
-            // A single-line row, without braces.
+            // Only rows on a single line, without braces.
             let continues = line.trim_end().ends_with([',', '|']);
-            let rows = line.matches('|').count() >= 3;
-            if !rows || line.contains(['{', '}', '#']) || continues {
+            let is_row = line.matches('|').count() >= 3;
+            if !is_row || line.contains(['{', '}', '#']) || continues {
                 continue;
             }
-            let bar = begin + line.find('|').expect("it has one");
+            let bar = begin + line.find('|').expect("a row has bars");
             let mut broken_text = text.to_string();
             broken_text.replace_range(bar..bar + 1, "?");
             let analysis = analyse(&broken_text);
@@ -107,9 +107,10 @@ fn row_error_loses_only_the_names_of_its_row() {
             let remaining: Vec<&Mention> = analysis.mentions.iter().filter(elsewhere).collect();
             let expected: Vec<&Mention> = intact.mentions.iter().filter(elsewhere).collect();
             assert!(remaining == expected, "{line}");
-            broken += 1;
+            broken_rows += 1;
         }
-        assert!(broken >= 10, "{broken}");
+        // The loop must have found rows.
+        assert!(broken_rows >= 10, "{broken_rows}");
     }
 }
 
@@ -123,7 +124,7 @@ fn truncated_text_keeps_its_earlier_names() {
         for span in analysis.blocks.iter().copied() {
             assert!(span.end as usize <= end);
         }
-        // Channels and messages come before the part that is cut off.
+        // The declarations of channels and messages precede the remote, so they are complete.
         if ECI[..end].contains("remote cpu") || ECI[..end].contains("\nremote") {
             assert!(analysis
                 .mentions
@@ -137,7 +138,7 @@ fn truncated_text_keeps_its_earlier_names() {
 fn missing_brace_is_one_error() {
     for text in [ECI, MSI] {
         let intact = analyse(text);
-        let mut forgotten = 0;
+        let mut missing_braces = 0;
         for (position, _) in text.match_indices(" {\n") {
             let mut broken_text = text.to_string();
             broken_text.replace_range(position..position + 2, "  ");
@@ -152,8 +153,9 @@ fn missing_brace_is_one_error() {
                 "{position}"
             );
             assert!(analysis.mentions == intact.mentions);
-            forgotten += 1;
+            missing_braces += 1;
         }
-        assert!(forgotten >= 4, "{forgotten}");
+        // The loop must have found braces.
+        assert!(missing_braces >= 4, "{missing_braces}");
     }
 }

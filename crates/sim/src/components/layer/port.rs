@@ -14,46 +14,49 @@ use crate::platform::{self, Framing};
 /// Links and the time of their next event; shared by the ports of two spaces on the same links.
 struct Shared {
     links: Links,
-    /// Time of the next event, or `Time::MAX` if there is none.
+    /// Time of the next event in picoseconds, or `Time::MAX` if there is none.
     due: Time,
     /// Bits of the messages sent, by side and space, if two spaces share the links.
     sent_bits: Option<[[u64; 2]; 2]>,
 }
 
-/// The links between a caching agent and the home; side 0 is the agent's. If two spaces share links, each has its own
-/// port, and the agent of one is on the side of the other's home.
+/// The links between a caching agent and its home, as seen by one space. In the methods, side 0 is the agent's and side
+/// 1 the home's. If two spaces share links, each has its own port, and the agent of one space is on the side of the
+/// other's home.
 pub(crate) struct Port {
     shared: Rc<RefCell<Shared>>,
-    /// Number of the port's space, and the agent's side of the links.
+    /// Number of the port's space, 0 or 1; part of each message's label.
     space: usize,
+    /// Side of the links on which the space's agent is. A side of the links is a side of the port XOR this number.
     agent_side: usize,
+    /// Circuits, size and order of the messages, by kind.
     timings: Rc<[KindTiming]>,
-    /// Latency from the end of a link to the receiver, by the side of arrival.
+    /// Latency from the end of a link to the receiver in picoseconds, by the side of arrival.
     pub join: [Time; 2],
-    /// True if a message that has arrived was not accepted.
+    /// True if an arrived message was not accepted by its receiver.
     pub blocked: bool,
-    /// Buffer for the numbers of messages that arrive at one time.
+    /// Buffer for the labels of messages that arrive at one time, reused to avoid allocations.
     pub arrived_messages: Vec<u32>,
-    /// Time at which the last ordered message enters at each side.
+    /// Time at which the last ordered message enters the links, by side.
     last_entry_times: [Time; 2],
 }
 
-/// Result of [`Port::take`].
+/// Result of [`Port::take`]: messages taken, and messages left for the other space.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Unclaimed {
-    /// True if a message was taken.
+    /// True if a message of this space was taken.
     pub took_message: bool,
-    /// True if a message for the other space has arrived.
+    /// True if a message for the other space has arrived, which only that space's port can take.
     pub has_foreign_message: bool,
 }
 
 /// Returns the parameters of a port's links.
 fn plan(link: &platform::Link, layer: &platform::Layer, lanes: Lanes, seed: u64) -> Plan {
-    let byte = lanes.blocks().value() / f64::from(lanes.count);
+    let lane_bandwidth = lanes.blocks().value() / f64::from(lanes.count); // bytes per second
     let latency = link.latency.value as f64 / SECOND as f64;
     Plan {
         lanes,
-        delay_ticks: (latency * byte * LANE_BYTE as f64) as u64,
+        delay_ticks: (latency * lane_bandwidth * LANE_BYTE as f64) as u64,
         bit_error_rate: layer.bit_errors_per_1e15.value as f64 / 1e15,
         seed,
         link_count: link.count.value as usize,
@@ -81,18 +84,19 @@ impl Port {
             ..lanes
         };
         let create = |lanes: Lanes, end_kind: &dyn Fn(u32) -> EndKind| {
-            let byte = lanes.blocks().value() / f64::from(lanes.count);
+            let lane_bandwidth = lanes.blocks().value() / f64::from(lanes.count);
             let plan = plan(link, layer, lanes, seed);
-            // A round trip in units of the longest kind, and as much again for units in flight.
-            let unit = 512.0 / 8.0 / (byte * f64::from(lanes.count)) * SECOND as f64;
-            let patience = (4.0 * link.latency.value as f64 / unit) as u32;
-            end_kind(patience.max(256)).create_links(plan)
+            // Duration of the longest unit, 512 bits, in picoseconds. The retry timeout is twice the round trip (two
+            // latencies) in such units, because an acknowledgement may wait behind units in flight.
+            let unit = 512.0 / 8.0 / (lane_bandwidth * f64::from(lanes.count)) * SECOND as f64;
+            let retry_timeout = (4.0 * link.latency.value as f64 / unit) as u32;
+            end_kind(retry_timeout.max(256)).create_links(plan)
         };
         let links = match layer.framing {
-            Framing::Eci => create(rated(Lanes::ECI.with(lanes)), &|patience| {
+            Framing::Eci => create(rated(Lanes::ECI.with(lanes)), &|retry_timeout| {
                 EndKind::Eci(Parameters {
-                    retry_timeout_slots: patience,
-                    // Waiting messages are counted by the simulator.
+                    retry_timeout_slots: retry_timeout,
+                    // The simulator limits the waiting messages, not the link.
                     queue_capacity: usize::MAX,
                     ..Parameters::ECI
                 })
@@ -111,8 +115,8 @@ impl Port {
                     _ => cxl::Flits::Small,
                 };
                 let agent = sender(layer.framing, !is_home);
-                create(rated(Lanes::pcie(lanes, 32)), &|patience| {
-                    EndKind::Cxl(flits, patience, agent)
+                create(rated(Lanes::pcie(lanes, 32)), &|retry_timeout| {
+                    EndKind::Cxl(flits, retry_timeout, agent)
                 })
             }
         };
@@ -136,8 +140,8 @@ impl Port {
         }
     }
 
-    /// Creates the port of another space to the same links, in place of its port `replaced`. Its agent is on the side
-    /// of this one's home.
+    /// Creates the port of another space to the same links, in place of that space's port `replaced`. The other space's
+    /// agent is on the side of this space's home.
     pub fn reversed(&self, replaced: &Port) -> Port {
         let [agent, home] = self.join;
         self.shared.borrow_mut().sent_bits = Some([[0; 2]; 2]);
@@ -153,7 +157,7 @@ impl Port {
         }
     }
 
-    /// Returns the time of the links' next event, or `Time::MAX` if there is none.
+    /// Returns the time of the links' next event in picoseconds, or `Time::MAX` if there is none.
     pub fn due(&self) -> Time {
         self.shared.borrow().due
     }
@@ -168,8 +172,8 @@ impl Port {
         of_links!(&mut self.shared.borrow_mut().links, links => links.advance(now));
     }
 
-    /// Returns when a message of an ordered kind enters at a side: not before an earlier one, even if it is ready
-    /// sooner. Returns `None` for other kinds.
+    /// Returns the time at which a message of an ordered kind enters at a side: `ready`, but not before an earlier
+    /// ordered message. Returns `None` for unordered kinds.
     pub fn entry_time(&mut self, side: usize, kind: MessageId, ready: Time) -> Option<Time> {
         let last_entry_time = &mut self.last_entry_times[side];
         self.timings[kind.index()].ordered.then(|| {
@@ -178,15 +182,15 @@ impl Port {
         })
     }
 
-    /// Offers the message `label` at a side now, which must be the time of the last [`Port::advance`]. Returns the time
-    /// of the next event that this causes.
+    /// Offers the message `label` at a side. The current time must be that of the last [`Port::advance`]. Returns the
+    /// time of the next event that the message causes.
     pub fn offer(&mut self, side: usize, kind: MessageId, line: u32, label: u32) -> Time {
-        let (odd, message) = self.message(kind, line, label);
+        let (required_link, message) = self.message(kind, line, label);
         let side = side ^ self.agent_side;
         let mut shared = self.shared.borrow_mut();
         shared.count(side, self.space, &message);
         of_links!(&mut shared.links, links => {
-            let link = links.offer(side, odd, message);
+            let link = links.offer(side, required_link, message);
             links.update_due(side, link)
         })
     }
@@ -200,14 +204,14 @@ impl Port {
         line: u32,
         label: u32,
     ) -> Time {
-        let (link, message) = self.message(kind, line, label);
+        let (required_link, message) = self.message(kind, line, label);
         let side = side ^ self.agent_side;
         let mut shared = self.shared.borrow_mut();
         shared.count(side, self.space, &message);
-        of_links!(&mut shared.links, links => links.offer_later(time, side, link, message))
+        of_links!(&mut shared.links, links => links.offer_later(time, side, required_link, message))
     }
 
-    /// Returns the link-layer message, and the link that it must take, if any.
+    /// Returns the link-layer message, and the link that it must take: that of the line's parity for ordered kinds.
     fn message(&self, kind: MessageId, line: u32, label: u32) -> (Option<usize>, Message) {
         let timing = self.timings[kind.index()];
         let odd = (line & 1) as usize;
@@ -219,8 +223,8 @@ impl Port {
         (timing.ordered.then_some(odd), message)
     }
 
-    /// Takes the arrived messages of this space for which `accepts` returns true, and passes them to `deliver_message`;
-    /// the others stay.
+    /// Takes the arrived messages of this space for which `accepts` returns true, and passes them to `deliver_message`.
+    /// Both take a side and a label. All other messages stay in the receive buffers.
     pub fn take(
         &mut self,
         now: Time,
@@ -259,7 +263,7 @@ impl Port {
         of_links!(&mut self.shared.borrow_mut().links, links => links.settle());
     }
 
-    /// Bytes of non-idle units sent from a side, over all links: frames, checksums and retransmissions included. On
+    /// Bytes of non-idle units sent from a side, over all links, including frames, checksums and retransmissions. On
     /// links that two spaces share, this space's [share](Shared::share).
     pub fn bytes(&self, side: usize) -> u64 {
         let (shared, side) = (self.shared.borrow(), side ^ self.agent_side);
@@ -270,8 +274,8 @@ impl Port {
         )
     }
 
-    /// Total time for which the links have sent non-idle units from a side, summed over the links. On links that two
-    /// spaces share, this space's [share](Shared::share).
+    /// Time in picoseconds for which the links have sent non-idle units from a side, summed over the links. On links
+    /// that two spaces share, this space's [share](Shared::share).
     pub fn busy(&self, side: usize) -> Time {
         let (shared, side) = (self.shared.borrow(), side ^ self.agent_side);
         shared.share(
@@ -293,7 +297,7 @@ impl Port {
 }
 
 impl Shared {
-    /// Counts a message that a space sends.
+    /// Adds a message that a space sends to [`Shared::sent_bits`].
     #[inline]
     fn count(&mut self, side: usize, space: usize, message: &Message) {
         if let Some(sent) = &mut self.sent_bits {
