@@ -150,8 +150,8 @@ fn completion_effect(accesses: &Accesses, row: &Rule) -> CompletionEffect {
 /// Static analysis of a protocol and its home.
 #[derive(Clone, Debug)]
 pub struct ProtocolFacts {
-    /// True if the protocol guarantees coherence: every copy that may be read, or whose bytes are used, must hold the value
-    /// of the last write.
+    /// True if the protocol guarantees coherence: every copy that may be read, or whose bytes are used, must hold the
+    /// value of the last write.
     pub coherent: bool,
     /// Accesses that may be outstanding in each state of the remotes.
     pub accesses: Accesses,
