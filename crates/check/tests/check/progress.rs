@@ -1,5 +1,5 @@
-//! Tests of progress: every access or operation that begins can be performed. The protocols that
-//! violate progress satisfy every other property.
+//! Tests of progress: every access or operation that begins can be performed. The protocols that violate
+//! progress satisfy every other property.
 //!
 //! The last tests are on deadlocks of shared input queues, and on rows that choose a cache from a set.
 
