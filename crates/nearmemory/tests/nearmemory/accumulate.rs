@@ -1,8 +1,8 @@
 //! Compiled programs on a near-memory core that sum words sent by the host.
 //!
 //! `accumulate.c` receives words as write-backs to a locked line, and responds to delayed reads of another line.
-//! `registers.c` receives and sends words through register pipes. The tests vary the number of instructions that the core
-//! executes between two actions of the host.
+//! `registers.c` receives and sends words through register pipes. The tests vary the number of instructions that the
+//! core executes between two actions of the host.
 
 use cohkit_testing::require;
 

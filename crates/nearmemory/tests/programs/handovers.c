@@ -7,7 +7,7 @@
 
 NM_CHANNEL(1024, NM_GIVEN, NM_REGISTER_PIPE(0), NM_REGISTER_PIPE(1), NM_FIFO(0), NM_FIFO(1), NM_FIFO(2))
 
-// Starts to store the line. Returns its read stamp, which changes when the store is complete.
+// Starts to store the line. Returns the earlier read stamp: the stamp changes when the store is complete.
 static uint64_t start_store(uint64_t to) {
   uint64_t before = nm_read_stamp(0);
   nm_words(0)[0] = 7;
