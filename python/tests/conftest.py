@@ -1,4 +1,4 @@
-"""Share the repository, and the native command beside this Python."""
+"""Fixtures of the Python tests: the repository, the native command, a browser, and the tools that tests need."""
 
 from __future__ import annotations
 
@@ -28,12 +28,13 @@ Command = Callable[..., "subprocess.CompletedProcess[str]"]
 
 @pytest.fixture(scope="session")
 def root() -> Path:
+    """Return the root folder of the repository."""
     return Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(scope="session")
 def cohkit_command(root: Path) -> Command:
-    """Run the native command at the repository's root."""
+    """Return a function that runs the native command in the root folder, with its output captured."""
 
     def run(*arguments: object) -> subprocess.CompletedProcess[str]:
         command = [str(Path(sys.executable).parent / "cohkit"), *map(str, arguments)]
@@ -44,7 +45,10 @@ def cohkit_command(root: Path) -> Command:
 
 @pytest.fixture
 def run_documented_commands(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], int]:
-    """Run the commands of a document in the current folder, compare their output, and return their number."""
+    """Return a function that runs the commands of a document in the current folder and checks their output.
+
+    A line `...` in the documented output stands for any text. The function returns the number of commands.
+    """
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
 
     def run(text: str) -> int:
@@ -80,6 +84,7 @@ def tools() -> dict[str, dict[str, Any]]:
     return {tool["name"]: tool for tool in json.loads(catalogue_json)["tools"]}
 
 
+# Flags that disable the sandbox and all network traffic of the browser itself.
 BROWSER_FLAGS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -93,8 +98,9 @@ BROWSER_FLAGS = [
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
+    """Return a Chromium browser that all tests share."""
     require("chromium")
-    from playwright.sync_api import sync_playwright  # noqa: PLC0415 -- only tests that have it use it
+    from playwright.sync_api import sync_playwright  # noqa: PLC0415 -- Playwright is optional
 
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=BROWSER_FLAGS)
@@ -104,11 +110,11 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture
 def browser_messages() -> Callable[[Page, str], list[str]]:
-    """Collect a page's console messages, errors, and requests outside an address."""
+    """Return a function that collects a page's console messages, errors, and requests outside an address."""
 
     def collect_messages(page: Page, address: str) -> list[str]:
         messages: list[str] = []
-        # Machines under test are slow.
+        # 60 s, because test machines may be slow.
         page.set_default_timeout(60_000)
         page.on("console", lambda message: messages.append(message.text))
         page.on("pageerror", lambda error: messages.append(str(error)))
@@ -123,17 +129,17 @@ def browser_messages() -> Callable[[Page, str], list[str]]:
 
 @pytest.fixture
 def overflowing_elements() -> Callable[[Page], list[str]]:
-    """List the elements that extend beyond the right edge of the viewport, outside scrollable frames."""
+    """Return a function that lists the elements beyond the right edge of the viewport, outside scrollable frames."""
 
     def find_overflowing(page: Page) -> list[str]:
         elements: list[str] = page.evaluate(
             """() => {
-                const scrolls = (one) =>
-                    one && (getComputedStyle(one).overflowX !== "visible" || scrolls(one.parentElement));
-                const ends = (one) => Math.round(one.getBoundingClientRect().right);
+                const scrolls = (element) =>
+                    element && (getComputedStyle(element).overflowX !== "visible" || scrolls(element.parentElement));
+                const rightEdge = (element) => Math.round(element.getBoundingClientRect().right);
                 return [...document.querySelectorAll("body *")]
-                    .filter((one) => ends(one) > innerWidth && !scrolls(one.parentElement))
-                    .map((one) => `${one.tagName} ${one.className} ends at ${ends(one)}`);
+                    .filter((element) => rightEdge(element) > innerWidth && !scrolls(element.parentElement))
+                    .map((element) => `${element.tagName} ${element.className} ends at ${rightEdge(element)}`);
             }"""
         )
         return elements
@@ -143,13 +149,13 @@ def overflowing_elements() -> Callable[[Page], list[str]]:
 
 @pytest.fixture
 def follow() -> Callable[[Locator], None]:
-    """Click a link within the page, and wait until its target is shown, which happens some time after the click."""
+    """Return a function that clicks a link within the page and waits until the page shows the link's target."""
 
     def click_and_wait(link: Locator) -> None:
         link = link.first
-        place = link.get_attribute("href")
+        target = link.get_attribute("href")
         link.click()
-        link.page.locator(f"main[data-place='{place}']").wait_for(state="attached")
+        link.page.locator(f"main[data-place='{target}']").wait_for(state="attached")
 
     return click_and_wait
 
@@ -167,8 +173,9 @@ def require(name: str) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    """Register the mark `needs`, and restore the default handling of Ctrl-C."""
     config.addinivalue_line("markers", "needs(*tools): fails where one of these is missing")
-    # A background process may ignore Ctrl-C, and processes that tests start inherit this; tests interrupt them.
+    # A background process may ignore Ctrl-C, and the processes that tests start and interrupt would inherit that.
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 

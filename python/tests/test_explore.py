@@ -88,7 +88,7 @@ def test_explorer_steps_undo_and_jump_to_violation(
     page.wait_for_selector("text=GetM: cache 1 to directory")
     page.keyboard.press("Backspace")
     page.wait_for_selector("text=Nothing yet.")
-    # The shortest path is taken at once, and no step leads on from its end.
+    # One click follows the shortest path, which ends in a state without further steps.
     page.get_by_role("button", name="Jump to the nearest violation").click()
     page.wait_for_selector(f"text={FAULT}")
     assert choices.count() == 0

@@ -1,9 +1,10 @@
-//! Amounts: memory sizes in options, free memory, and counts in JSON.
+//! Sizes and counts: memory sizes in options, the memory available to a check, and counts in JSON.
 
-/// Reads an amount of memory in bytes: a number and a unit, such as `64MiB` or `1.5 GB`; no unit means bytes.
+/// Parses an amount of memory, such as `64MiB` or `1.5 GB`, and returns it in bytes. Units ignore case; no unit means
+/// bytes.
 ///
 /// # Errors
-/// The text is no amount of memory.
+/// The text is not a positive number with a known unit.
 pub fn parse(text: &str) -> Result<u64, String> {
     const UNITS: [(&str, u64); 10] = [
         ("", 1),
@@ -18,10 +19,10 @@ pub fn parse(text: &str) -> Result<u64, String> {
         ("tib", 1 << 40),
     ];
     let text = text.trim();
-    let digits = text
+    let number_length = text
         .find(|c: char| !c.is_ascii_digit() && c != '.')
         .unwrap_or(text.len());
-    let (number, unit) = text.split_at(digits);
+    let (number, unit) = text.split_at(number_length);
     let unit = unit.trim().to_ascii_lowercase();
     let scale = UNITS.iter().find(|(name, _)| *name == unit);
     match (number.parse::<f64>(), scale) {
@@ -36,8 +37,9 @@ pub fn parse(text: &str) -> Result<u64, String> {
     }
 }
 
-/// Memory that a check may use in bytes, if the operating system reports it: three quarters of free memory. An address
-/// limit reduces it to half of the remaining addresses, as rows that are moved exist twice for a while.
+/// Returns the memory that the states of a check may use, in bytes, if the operating system reports it: three quarters
+/// of free memory. An address-space limit also restricts it to half of the unused address space, because a growing
+/// table briefly exists twice.
 pub(crate) fn memory_for_states() -> Option<u64> {
     let free_share = free_memory().map(|free| free / 4 * 3);
     let address_share = cohkit_engine::memory::address_space_limit().map(|limit| {
@@ -53,23 +55,23 @@ pub(crate) fn memory_for_states() -> Option<u64> {
 /// Size of this process's address space, in bytes.
 fn address_space_bytes() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/self/status").ok()?;
-    kibibytes(&text, "VmSize:")
+    proc_entry_bytes(&text, "VmSize:")
 }
 
 /// Free memory in bytes, if the operating system reports it.
 pub(crate) fn free_memory() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-    kibibytes(&text, "MemAvailable:")
+    proc_entry_bytes(&text, "MemAvailable:")
 }
 
-/// Value of a line `NAME N kB` of the operating system, in bytes.
-fn kibibytes(text: &str, name: &str) -> Option<u64> {
+/// Returns the value of a line `NAME N kB` in a file of `/proc`, in bytes. The kernel's kB are KiB.
+fn proc_entry_bytes(text: &str, name: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(name))?;
     let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     Some(kibibytes * 1024)
 }
 
-/// JSON of a count; text in the rare case that it exceeds the integers of JSON readers.
+/// Returns a count as a JSON number, or as a string if it exceeds 64 bits.
 pub(crate) fn json(count: u128) -> serde_json::Value {
     u64::try_from(count).map_or_else(
         |_| serde_json::json!(count.to_string()),
@@ -82,7 +84,7 @@ mod tests {
     use super::parse;
 
     #[test]
-    fn sizes_have_units() {
+    fn sizes_are_parsed_with_their_units() {
         assert_eq!(parse("4096"), Ok(4096));
         assert_eq!(parse("1.5 GiB"), Ok(3 << 29));
         assert_eq!(parse("2MB"), Ok(2_000_000));

@@ -1,8 +1,8 @@
 //! Progress: every access or operation that begins can be performed. [`crate::system::progress`] defines and justifies
 //! the property.
 //!
-//! This check runs after all others have passed, as it relies on drain. If the rows of a protocol prove progress, no
-//! model is searched.
+//! This check runs after all others have passed, because it relies on quiescence: every request can still complete. If
+//! the rows of a protocol prove progress, no model is searched.
 
 use crate::system::progress::{
     absent, beginning, conditional_accesses, core_accesses, lines_of, may_stop, restarting,

@@ -30,7 +30,7 @@ pub struct Remark {
 pub struct Explanation {
     /// Waits between agents, as sentences; only for models with remarks.
     pub wait_for: Vec<String>,
-    /// Rules of a deadlock, each with the reason why it does not lead on, in the order of the model; only for models
+    /// Rules of a deadlock, each with the reason why it is blocked, in the order of the model; only for models
     /// without remarks.
     pub blocked: Vec<Blocked>,
     /// Number of further rules, if they are too many to list.

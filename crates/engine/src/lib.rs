@@ -14,8 +14,8 @@
 //! - [`simulate`]: random walks, for models with too many states to visit all;
 //! - `components`: exact, separate exploration of a model's independent parts;
 //! - [`report`] and [`trace`]: verdicts and counterexamples as data and text;
-//! - [`replay`], [`explain`], [`coverage`] and [`graph`]: replay of counterexamples, the reason why no rule leads on
-//!   from their last state, coverage of a search, and drawings of small models. They repeat the walk with the
+//! - [`replay`], [`explain`], [`coverage`] and [`graph`]: replay of counterexamples, the reason why their last state
+//!   is a dead end, coverage of a search, and drawings of small models. They repeat the walk with the
 //!   interpreter.
 //!
 //! Higher layers make models: front ends for texts, and the crate that lowers protocols.

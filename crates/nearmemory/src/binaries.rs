@@ -1,20 +1,21 @@
-//! Binaries of channel programs, which a host's program reads as files.
+//! Binaries of channel programs, which a host program reads as files.
 
 use cohkit_riscv::channel;
 use cohkit_riscv::system::{Errno, FilePosition};
 
-/// Path prefix of binaries.
+/// Path prefix of binaries; the rest of the path is the name of the binary.
 pub const FOLDER: &str = ":channel/";
-/// First file descriptor of opened binaries; no other file uses descriptors from here on.
+/// First file descriptor of open binaries. This and all higher descriptors are reserved for binaries.
 const FIRST_DESCRIPTOR: u32 = 0x4000_0000;
 /// Maximum number of open binaries.
 const MAX_OPEN: usize = 16;
 
-/// Binaries by name, stripped of symbols and debug information.
+/// Channel programs by name, stripped of symbols and debug information, and the read positions of open ones.
 #[derive(Clone, Debug, Default)]
 pub struct Binaries {
+    /// Names and contents.
     binaries: Vec<(String, Vec<u8>)>,
-    /// Open binaries: index and read position.
+    /// Index in `binaries` and read position in bytes of each open binary; `None` for a free descriptor.
     open: Vec<Option<(usize, usize)>>,
 }
 
@@ -22,22 +23,25 @@ impl Binaries {
     /// Adds a binary under a name.
     ///
     /// # Errors
-    /// The file cannot be parsed, with the reason.
+    /// Returns the reason if the file cannot be parsed.
     pub fn add(&mut self, name: &str, file: &[u8]) -> Result<(), String> {
         let binary = channel::strip(file)?;
         self.binaries.push((name.to_string(), binary));
         Ok(())
     }
 
-    /// Returns the name of the binary with exactly these bytes.
+    /// Returns the name of the binary with exactly these bytes, if any.
     pub(crate) fn name_of(&self, bytes: &[u8]) -> Option<&str> {
         let entry = self.binaries.iter().find(|(_, binary)| binary == bytes);
         entry.map(|(name, _)| name.as_str())
     }
 
-    /// Opens a binary; `None` if the name is not that of a binary.
-    pub(crate) fn open(&mut self, name: &str) -> Option<Result<u32, Errno>> {
-        let name = name.strip_prefix(FOLDER)?;
+    /// Opens a binary by its path and returns a file descriptor; `None` if the path is not that of a binary.
+    ///
+    /// # Errors
+    /// [`Errno::Denied`] if the maximum number of binaries is open.
+    pub(crate) fn open(&mut self, path: &str) -> Option<Result<u32, Errno>> {
+        let name = path.strip_prefix(FOLDER)?;
         let binary_index = self
             .binaries
             .iter()
@@ -52,32 +56,34 @@ impl Binaries {
         Some(Ok(FIRST_DESCRIPTOR + index as u32))
     }
 
-    /// Returns the index of an open binary in `open`.
-    fn open_index(&self, file: u32) -> Option<usize> {
-        let index = file.checked_sub(FIRST_DESCRIPTOR)? as usize;
+    /// Returns the index in `open` of a descriptor; `None` if no binary is open under it.
+    fn open_index(&self, descriptor: u32) -> Option<usize> {
+        let index = descriptor.checked_sub(FIRST_DESCRIPTOR)? as usize;
         self.open.get(index).copied().flatten().map(|_| index)
     }
 
-    /// Reads from a binary; `None` if the file is not one.
-    pub(crate) fn read(&mut self, file: u32, bytes: &mut [u8]) -> Option<usize> {
-        let index = self.open_index(file)?;
+    /// Reads from an open binary and returns the number of bytes read, which is 0 at the end; `None` for any other
+    /// file.
+    pub(crate) fn read(&mut self, descriptor: u32, bytes: &mut [u8]) -> Option<usize> {
+        let index = self.open_index(descriptor)?;
         let (binary_index, position) = self.open[index].as_mut()?;
-        let rest = self.binaries[*binary_index]
+        let remaining = self.binaries[*binary_index]
             .1
             .get(*position..)
             .unwrap_or(&[]);
-        let length = rest.len().min(bytes.len());
-        bytes[..length].copy_from_slice(&rest[..length]);
+        let length = remaining.len().min(bytes.len());
+        bytes[..length].copy_from_slice(&remaining[..length]);
         *position += length;
         Some(length)
     }
 
-    /// Seeks in a binary and returns the new position; `None` if the file is not one.
-    pub(crate) fn seek(&mut self, file: u32, place: FilePosition) -> Option<u64> {
-        let index = self.open_index(file)?;
+    /// Sets the read position of an open binary and returns it, in bytes; `None` for any other file. The position may
+    /// lie beyond the end.
+    pub(crate) fn seek(&mut self, descriptor: u32, target: FilePosition) -> Option<u64> {
+        let index = self.open_index(descriptor)?;
         let (binary_index, position) = self.open[index].as_mut()?;
         let length = self.binaries[*binary_index].1.len() as u64;
-        let new_position = match place {
+        let new_position = match target {
             FilePosition::Start(offset) => offset,
             FilePosition::Current(offset) => (*position as u64).saturating_add_signed(offset),
             FilePosition::End(offset) => length.saturating_add_signed(offset),
@@ -86,9 +92,9 @@ impl Binaries {
         Some(new_position)
     }
 
-    /// Closes a binary; `None` if the file is not one.
-    pub(crate) fn close(&mut self, file: u32) -> Option<()> {
-        let index = self.open_index(file)?;
+    /// Closes an open binary; `None` for any other file.
+    pub(crate) fn close(&mut self, descriptor: u32) -> Option<()> {
+        let index = self.open_index(descriptor)?;
         self.open[index] = None;
         Some(())
     }

@@ -169,7 +169,7 @@ impl Queue {
     }
 }
 
-/// One direction of the link, which carries messages one after the other.
+/// One direction of the link, which carries one message at a time.
 #[derive(Clone, Debug)]
 pub(crate) struct Wire {
     /// Transmission interval of the last message.

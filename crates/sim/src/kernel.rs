@@ -338,7 +338,7 @@ impl<E: Copy> Queue<E> {
     fn insert(&mut self, place: usize, index: u32, offset: u16) {
         let mut previous = NONE;
         let mut following = self.buckets[place].first;
-        // Events of one time are often inserted one after the other.
+        // Events of one time are often inserted consecutively.
         let inserted = self.buckets[place].inserted;
         if inserted != NONE && self.nodes[inserted as usize].offset <= offset {
             previous = inserted;

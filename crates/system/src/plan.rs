@@ -1,4 +1,7 @@
-//! Static analysis of single rows and of whole controllers.
+//! Static analysis of single rows ([`Plan`]) and of a protocol with its home ([`ProtocolFacts`]).
+//!
+//! Each executor (model checker, explorer, and lockstep reference) derives its behaviour from these results, so that
+//! they agree on the meaning of a row.
 
 use cohkit_protocol::controller::{Access, Controller, Effect, Event, Rule, Statement};
 use cohkit_protocol::pending_access::{Accesses, CompletionKind, PendingAccess};
@@ -6,7 +9,7 @@ use cohkit_protocol::protocol::{MessageId, Permission, Protocol, StateId};
 
 use crate::stores::{Senders, StoreSend};
 
-/// Properties of a state.
+/// Properties of a state of a controller.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct StateProperties {
     /// Permission of the agent.
@@ -22,7 +25,7 @@ pub enum CompletionEffect {
     Ends(CompletionKind),
     /// The row does not contain `done`.
     Absent,
-    /// Ambiguous: `done` may complete more than one sort of access, or none.
+    /// Ambiguous: `done` may complete more than one kind of access, or none.
     Unclear,
 }
 
@@ -33,15 +36,15 @@ pub struct Plan {
     pub before: StateProperties,
     /// Properties of the next state.
     pub after: StateProperties,
-    /// True if the next state differs.
+    /// True if the next state differs from the row's state.
     pub moves: bool,
     /// True if the row consumes its event and does nothing else, apart from `retry`.
     pub idle: bool,
     /// True if the row performs a write in the agent's own copy, after its statements.
     pub performs: bool,
-    /// The read that the row begins, if it is outstanding after the row.
+    /// The read that the row begins, if it is outstanding after the row: [`Plan::opens`], for reads only.
     pub begins: Option<Access>,
-    /// The kind of completion that `done` stands for.
+    /// Meaning of `done` in the row.
     pub done: CompletionEffect,
     /// True if the outstanding write may cover only a part of the line. Such a write needs the current bytes of the
     /// rest.
@@ -89,12 +92,13 @@ impl Plan {
             begins: opens.filter(|access| access.needs() == Permission::Read),
             done: match remote {
                 _ if !row.has_statement(&|s| *s == Statement::Done) => CompletionEffect::Absent,
-                Some(accesses) => ends(accesses, row),
+                Some(accesses) => completion_effect(accesses, row),
                 None => CompletionEffect::Unclear,
             },
             is_partial_write: remote.is_some_and(|accesses| {
-                let is_partial =
-                    |u: &PendingAccess| u.access.writes() && u.access != Access::WriteLine;
+                let is_partial = |pending: &PendingAccess| {
+                    pending.access.writes() && pending.access != Access::WriteLine
+                };
                 accesses.pending_in(row.state).iter().any(is_partial)
             }),
             gives_up: remote.is_some_and(|accesses| accesses.abandons_sent_write(controller, row)),
@@ -132,16 +136,13 @@ pub fn write_hits(remote: &Controller, state: usize) -> bool {
         || hits(remote, state, Access::Atomic) && remote.rules.iter().any(|row| row.event == atomic)
 }
 
-/// The kind of completion of `done`, derived from the accesses that may be outstanding in the row.
-fn ends(accesses: &Accesses, row: &Rule) -> CompletionEffect {
-    let mut endings: Vec<CompletionKind> = accesses
-        .completions(row)
-        .map(|(_, ending)| ending)
-        .collect();
-    endings.sort_unstable();
-    endings.dedup();
-    match endings[..] {
-        [ending] => CompletionEffect::Ends(ending),
+/// Returns the meaning of `done` in a row, derived from the accesses that may be outstanding there.
+fn completion_effect(accesses: &Accesses, row: &Rule) -> CompletionEffect {
+    let mut kinds: Vec<CompletionKind> = accesses.completions(row).map(|(_, kind)| kind).collect();
+    kinds.sort_unstable();
+    kinds.dedup();
+    match kinds[..] {
+        [kind] => CompletionEffect::Ends(kind),
         _ => CompletionEffect::Unclear,
     }
 }
@@ -149,10 +150,10 @@ fn ends(accesses: &Accesses, row: &Rule) -> CompletionEffect {
 /// Static analysis of a protocol and its home.
 #[derive(Clone, Debug)]
 pub struct ProtocolFacts {
-    /// True if the protocol guarantees coherence: copies that may be read, or are used, must be those of the last
-    /// write.
+    /// True if the protocol guarantees coherence: every copy that may be read, or whose bytes are used, must hold the
+    /// value of the last write.
     pub coherent: bool,
-    /// Outstanding accesses of remotes in each of their states.
+    /// Accesses that may be outstanding in each state of the remotes.
     pub accesses: Accesses,
     /// True if memory is split: an operation takes several steps, with at most one operation per line in progress.
     /// Otherwise memory operations are atomic.
@@ -162,7 +163,7 @@ pub struct ProtocolFacts {
     /// True if stores are tracked from the remote that sends them to memory ([`crate::stores`]). Split memory needs no
     /// such record: a home that starts no store receives no completion.
     pub stores_pending: bool,
-    /// Per message, the sorts of rows of remotes that send stores in it.
+    /// Per message, the kinds of rows of remotes that send stores in it.
     pub senders: Vec<Senders>,
     /// True if the program order of one line is checked: the protocol is coherent, and stores are posted.
     pub line_order: bool,
@@ -170,7 +171,7 @@ pub struct ProtocolFacts {
     pub answers_atomic: Vec<bool>,
     /// Per state of the remotes, true if an atomic access that the home performs may be outstanding there.
     pub atomic_in: Vec<bool>,
-    /// True if the device can lock lines.
+    /// True if some local operation of the device locks the line.
     pub locks: bool,
     /// Per message, true if a remote performs an access with its bytes without having to keep them.
     pub is_single_use: Vec<bool>,
@@ -259,14 +260,14 @@ impl ProtocolFacts {
         self.senders.iter().any(|senders| senders.wait)
     }
 
-    /// The messages whose bytes may complete a read of this kind. The read must not return bytes that were stale before
-    /// it began.
+    /// Returns the messages whose bytes may complete a read of this kind. The read must not return bytes that were
+    /// stale before it began.
     pub fn answers(&self, read: Access) -> &[MessageId] {
         &self.answers[read as usize]
     }
 }
 
-/// The messages whose bytes may complete a read of this kind, in some row of the remote.
+/// Returns the messages whose bytes complete a read of this kind in some row of the remote.
 fn answers(protocol: &Protocol, accesses: &Accesses, read: Access) -> Vec<MessageId> {
     let completes_read = |&message: &MessageId| {
         let mut rows = protocol.remote.rules.iter();
@@ -274,27 +275,29 @@ fn answers(protocol: &Protocol, accesses: &Accesses, read: Access) -> Vec<Messag
             && rows.any(|row| {
                 row.event == Event::Message(message)
                     && row.has_statement(&|s| *s == Statement::Done)
-                    && accesses.completions(row).any(|(pending, ending)| {
-                        ending == CompletionKind::Read && pending.access == read
+                    && accesses.completions(row).any(|(pending, kind)| {
+                        kind == CompletionKind::Read && pending.access == read
                     })
             })
     };
     protocol.message_ids().filter(completes_read).collect()
 }
 
-/// Per state of the remotes, true if an atomic access that the home performs may be outstanding there.
+/// Returns, per state of the remotes, whether an atomic access that the home performs may be outstanding there: its
+/// bytes have been sent, or messages lead to a state in which they have.
 fn atomic_in(remote: &Controller, accesses: &Accesses) -> Vec<bool> {
     let states = (0..remote.states.len() as u16).map(StateId);
-    let is_atomic = |u: &PendingAccess| u.access == Access::Atomic;
+    let is_atomic = |pending: &PendingAccess| pending.access == Access::Atomic;
     let has_atomic = |state: StateId| accesses.pending_in(state).iter().any(is_atomic);
     let mut possible: Vec<bool> = states
         .map(|state| {
             accesses
                 .pending_in(state)
                 .iter()
-                .any(|u| is_atomic(u) && u.sent)
+                .any(|pending| is_atomic(pending) && pending.sent)
         })
         .collect();
+    // Propagate against the direction of the rows, up to the fixed point.
     loop {
         let previous = possible.clone();
         for row in &remote.rules {
@@ -322,8 +325,10 @@ fn answers_atomic(
         };
         let next = next.unwrap_or(row.state);
         let completes = || {
-            let mut endings = accesses.completions(row);
-            endings.any(|(u, ending)| u.access == Access::Atomic && ending == CompletionKind::Sent)
+            let mut completions = accesses.completions(row);
+            completions.any(|(pending, kind)| {
+                pending.access == Access::Atomic && kind == CompletionKind::Sent
+            })
         };
         row.event == Event::Message(message)
             && atomic_in[row.state.index()]

@@ -102,7 +102,7 @@ impl StoreSend {
     }
 }
 
-/// Sorts of rows that send the stores of a message.
+/// Kinds of rows that send the stores of a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Senders {
     /// True if some row posts them.

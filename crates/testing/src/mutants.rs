@@ -1,4 +1,5 @@
-//! Mutants of the shipped protocols: a selection that is judged, and the list of equivalent ones.
+//! Mutation tests of the shipped protocols: judgement of a selection of mutants (`slice`), and the list of equivalent
+//! mutants (`known`).
 
 pub mod known;
 pub mod slice;

@@ -3,8 +3,7 @@
 //! A [`writer::Writer`] encodes tracks, slices, instants, flows and counters. A [`Filter`] selects the events of a run,
 //! and gives the size limit and the destination of the trace. [`Recorded`] is the result.
 //!
-//! The crate does not know what its tracks stand for: neither protocols nor machines, and no files. Its users are `sim`
-//! and `nearmemory`.
+//! The crate is independent of protocols and machines, and writes no files. Its users are `sim` and `nearmemory`.
 //!
 //! ```
 //! use cohkit_timeline::writer::{Kind, Writer};
@@ -27,7 +26,7 @@ use cohkit_units::Time;
 use std::ops::Range;
 use writer::Pieces;
 
-/// One of the two address spaces of a machine whose device and host both have memory.
+/// Address space of a machine in which device and host both have memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Side {
     /// Lines whose home is the device.
@@ -41,13 +40,13 @@ pub enum Side {
 pub struct Filter {
     /// If given, only events of this line.
     pub line: Option<u32>,
-    /// If given, only events of this one of two spaces. The line belongs to it.
+    /// If given, only events of lines in this address space, which `line` belongs to as well.
     pub side: Option<Side>,
-    /// If given, only actions of the agent of this name, and accesses of the cores attached to it.
+    /// If given, only actions of the agent with this name, and accesses of the cores attached to that agent.
     pub agent: Option<String>,
-    /// Only events in this time, in picoseconds, and accesses that overlap with it.
+    /// Only events in this time window, in picoseconds, and accesses that overlap with it.
     pub window: Range<Time>,
-    /// Maximum size of the trace. Recording stops once it has this many bytes.
+    /// Size limit of the trace, in bytes. Recording stops when the trace reaches it.
     pub bytes: usize,
     /// Destination of the pieces of the trace during the run. Without it, the trace is kept until the end.
     pub pieces: Option<Pieces>,
@@ -69,18 +68,18 @@ impl Default for Filter {
 /// A recorded timeline.
 #[derive(Clone, Debug)]
 pub struct Recorded {
-    /// Size in bytes, including pieces already given away.
+    /// Total size in bytes, including the pieces that were sent during the run.
     pub length: usize,
-    /// Bytes not given away in pieces: the last ones, or all.
+    /// Bytes that were not sent in pieces: the last ones, or all without a destination of pieces.
     pub rest: Vec<u8>,
     /// Number of accesses in the trace.
     pub accesses: u64,
-    /// Time at which recording stopped because the trace was full, in picoseconds, if it did.
+    /// Time in picoseconds at which recording stopped because the trace reached its size limit; `None` if it did not.
     pub full: Option<Time>,
 }
 
 impl Recorded {
-    /// Combines two parts to one trace.
+    /// Appends the trace of another part of the same run.
     pub fn merge(mut self, other: Recorded) -> Recorded {
         self.rest.extend(other.rest);
         Recorded {

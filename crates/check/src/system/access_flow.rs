@@ -34,7 +34,7 @@ pub fn kinds(protocol: &Protocol, home: &Controller) -> Vec<Kind> {
     accesses(remote).map(Kind::Access).chain(locals).collect()
 }
 
-/// The accesses and operations whose progress does not follow from drain.
+/// The accesses and operations whose progress does not follow from quiescence.
 pub fn unproven_kinds(protocol: &Protocol, home: &Controller) -> Vec<Kind> {
     let mut kinds = kinds(protocol, home);
     kinds.retain(|&kind| match kind {

@@ -1,4 +1,4 @@
-//! Deliveries of messages, and messages that block an input queue.
+//! Rules that deliver messages, and rules that let a stalled message block its input queue.
 
 use cohkit_engine::explain::Remark;
 use cohkit_engine::model::{Expr, Piece, Rule, VariableId};
@@ -19,24 +19,26 @@ use super::wait_for::message_remark;
 
 /// Adds the rules of all deliveries.
 pub(super) fn add_deliveries(reactions: &mut Reactions) -> Result<(), SystemError> {
-    (0..reactions.layout.channels.flows.len()).try_for_each(|flow| deliver(reactions, flow))
+    (0..reactions.layout.channels.flows.len()).try_for_each(|flow| add_delivery(reactions, flow))
 }
 
-/// The delivery of a message.
-fn deliver(reactions: &mut Reactions, index: usize) -> Result<(), SystemError> {
+/// Adds the rules that deliver the messages of a flow. If the flow ends in an input queue, also adds the rule that
+/// makes a stalled message its head.
+fn add_delivery(reactions: &mut Reactions, index: usize) -> Result<(), SystemError> {
     let layout = reactions.layout;
     let (frame, channels) = (&layout.frame, &layout.channels);
     let flow = &channels.flows[index];
     let (message, direction) = (flow.message, flow.direction);
-    let (l, line) = frame.line_parameter();
+    let (line_parameter, line) = frame.line_parameter();
     let parameter = |name: &str| frame.scope.parameter(name, frame.remote_type);
     let sender = direction.is_from_remote().then(|| parameter("s"));
     let receiver = direction.is_to_remote().then(|| parameter("r"));
     let (from, to) = (sender.map(Expr::from), receiver.map(Expr::from));
     let ends = (from.as_ref(), to.as_ref());
-    let mut arrival = channels.arrival(index, (l, &line), ends);
+    let mut arrival = channels.arrival(index, (line_parameter, &line), ends);
     let admitted = layout.backing_permission.admits(message, direction, &line);
     arrival.present = arrival.present.and(admitted);
+    // A message can also wait in its channel behind another head of the input queue.
     let present = arrival.present.clone();
     let entry = match flow.storage {
         Storage::Queued(queue, _) => {
@@ -54,13 +56,14 @@ fn deliver(reactions: &mut Reactions, index: usize) -> Result<(), SystemError> {
         fields: flow.fields(stored),
         ..Context::new(&line, to.clone())
     };
+    // Guards read the fields in the channel, bodies read the copies that are saved before the message is removed.
     let before = context(std::mem::take(&mut arrival.before));
     let after = context(std::mem::take(&mut arrival.after));
-    let mut parameters = vec![l];
+    let mut parameters = vec![line_parameter];
     parameters.extend(sender);
     parameters.extend(receiver);
     parameters.extend(std::mem::take(&mut arrival.parameters));
-    let trigger = delivery(
+    let trigger = delivery_trigger(
         layout,
         flow,
         (parameters.clone(), before.clone(), after),
@@ -70,7 +73,7 @@ fn deliver(reactions: &mut Reactions, index: usize) -> Result<(), SystemError> {
     reactions.remarks.push(remark);
     let is_taken = reactions.react(Event::Message(message), trigger)?;
     if let Some(entry) = entry {
-        let (remark, rule) = blocking(
+        let (remark, rule) = blocking_rule(
             layout,
             message,
             entry,
@@ -83,8 +86,9 @@ fn deliver(reactions: &mut Reactions, index: usize) -> Result<(), SystemError> {
     Ok(())
 }
 
-/// The trigger of a message that leaves its channel.
-fn delivery(
+/// Returns the trigger of a message that leaves its channel. `before` is the context of guards and `after` that of
+/// bodies, in which the message has been removed.
+fn delivery_trigger(
     layout: &Layout,
     flow: &Flow,
     (parameters, before, after): (Vec<VariableId>, Context, Context),
@@ -93,13 +97,13 @@ fn delivery(
     let Layout { frame, agents, .. } = layout;
     let (from, to) = (after.sender.as_ref(), after.remote.as_ref());
     let line = &after.line;
-    let receives = Act::Receive {
+    let receive = Act::Receive {
         message: frame.words(flow.message, &after.fields),
         // Nothing depends on which home sent the message, unless homes keep an order.
         from: (flow.direction != Direction::BetweenHomes).then(|| frame.agent(from, line)),
     };
     let receiving_agent = frame.agent(to, line);
-    let note = frame.note_message(flow.message, receiving_agent, receives, line, after.home);
+    let note = frame.note_message(flow.message, receiving_agent, receive, line, after.home);
     let mut consume = arrival.field_saves;
     consume.push(note);
     consume.extend(arrival.removal);
@@ -121,9 +125,10 @@ fn delivery(
     }
 }
 
-/// The rule by which a message becomes the head of its input queue and stalls there, and the description of such a
-/// message. `is_taken` is true if the message would be consumed.
-fn blocking(
+/// Returns the rule by which a message becomes the head of its input queue and stalls there, and the description of
+/// such a message. `present` is true if the message is next in its channel, `is_taken` if the receiver would consume
+/// it.
+fn blocking_rule(
     layout: &Layout,
     message: MessageId,
     entry: Entry,
@@ -133,7 +138,7 @@ fn blocking(
     let frame = &layout.frame;
     let receiver = frame.agent(context.remote.as_ref(), &context.line);
     let sender = frame.agent(context.sender.as_ref(), &context.line);
-    let text = |words: String| Piece::Text(words);
+    let text = |string: String| Piece::Text(string);
     let mut words = frame.words(message, &context.fields);
     words.extend([
         text(" from ".into()),

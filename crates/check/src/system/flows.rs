@@ -5,7 +5,7 @@ use cohkit_protocol::protocol::MessageId;
 
 use super::tickets::Tickets;
 
-/// Sort of sender and receiver.
+/// Kinds of sender and receiver.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Direction {
     ToHome,

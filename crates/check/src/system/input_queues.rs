@@ -59,7 +59,7 @@ impl<'p> InputQueues<'p> {
         }
     }
 
-    /// Declares the input queue of an order group at one sort of receiver, if it is a network and has none yet.
+    /// Declares the input queue of an order group at one kind of receiver, if it is a network and has none yet.
     pub fn declare(&mut self, order: usize, direction: Direction) {
         let home = !direction.is_to_remote();
         let Frame {

@@ -50,15 +50,15 @@
 //! * *no deadlock* and *every request can still complete*, by the search. A state is quiescent if all agents are
 //!   stable, nothing is in flight or requested, and there is no lock;
 //! * *progress*: every access or operation that begins can be performed, by [`progress`] on models of its own, or as a
-//!   consequence of drain;
+//!   consequence of quiescence;
 //! * the invariants of the protocol file, each under its own name.
 //!
 //! More messages than [`Options::capacity`] are no violation: the verdict is then undecided.
 //!
 //! ## Backing permission
 //!
-//! With [`Options::parent_any`] an abstract outer level grants and revokes the home's permission to its memory. The home then
-//! behaves as below a cache of another protocol, and the outer level takes the place of the device.
+//! With [`Options::parent_any`] an abstract outer level grants and revokes the home's permission to its memory. The
+//! home then behaves as below a cache of another protocol, and the outer level takes the place of the device.
 //! [`cohkit_system::world`] defines its steps.
 //!
 //! ## Parts

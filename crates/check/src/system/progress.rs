@@ -6,15 +6,15 @@
 //! access or operation is performed. All steps count for such a path, spontaneous steps and those of other agents too.
 //! An access that need not be served, but always could be, satisfies the property.
 //!
-//! ## Consequences of drain
+//! ## Consequences of quiescence
 //!
-//! From every state, drain leads without spontaneous steps to a state in which nothing is outstanding at any agent. An
-//! access is therefore performed on the way there if its rows end it in no other way. [`unproven_kinds`] follows the
-//! rows and lists the accesses that may end otherwise. An operation that a home may refuse is doubtful too, unless the
-//! home refuses it only under its lock. A quiescent state has no lock, so an operation requested there is accepted, as
-//! no other step could lead on. An accepted operation is acknowledged before the next quiescent state. A stable home is
-//! locked where a row refuses if a row for unlock takes the same guard, or has none: an unlock without a lock is an
-//! error, so no such state is reachable.
+//! If quiescence holds, every state leads without spontaneous steps to a state in which no agent has anything
+//! outstanding. An access is therefore performed on the way there if its rows end it in no other way.
+//! [`unproven_kinds`] follows the rows and lists the accesses that may end otherwise. An operation that a home may
+//! refuse is doubtful too, unless the home refuses it only under its lock. A quiescent state has no lock, so an
+//! operation requested there is accepted, as no other step is possible. An accepted operation is acknowledged before
+//! the next quiescent state. A stable home is locked where a row refuses if a row for unlock takes the same guard, or
+//! has none: an unlock without a lock is an error, so no such state is reachable.
 //!
 //! ## Search
 //!

@@ -1,5 +1,7 @@
-//! Progress: every access or operation that begins can be performed. The protocols here were once verified, before
-//! progress was checked.
+//! Tests of progress: every access or operation that begins can be performed. The protocols that violate
+//! progress satisfy every other property.
+//!
+//! The last tests are on deadlocks of shared input queues, and on rows that choose a cache from a set.
 
 use cohkit_check::progress::{progress, Progress, PROGRESS};
 use cohkit_check::system::progress::{kinds, unproven_kinds, watching, Kind};
@@ -11,8 +13,8 @@ use cohkit_protocol::controller::{Access, Controller};
 use cohkit_protocol::protocol::{Home, Protocol};
 use cohkit_protocol::text::parse;
 
-/// One copy of the line, recalled when another cache requests it. `ROWS_IN_I`, `ROWS_IN_V` and `ROWS_WHILE_BUSY` are
-/// rows for requests, `LOCALS` those for the device.
+/// Template of a protocol with one copy of the line, which is recalled when another cache requests it. [`one_copy`]
+/// replaces `ROWS_IN_I`, `ROWS_IN_V` and `ROWS_WHILE_BUSY` by rows for requests, and `LOCALS` by rows for the device.
 const ONE_COPY: &str = "
 protocol one_copy
 line 64 bytes
@@ -58,7 +60,7 @@ const LOCALS: &str = "
   R L | recall | stall
 ";
 
-/// Returns the protocol with these rows.
+/// Returns the protocol [`ONE_COPY`] with these rows. Without a row that sends Nack, the message is removed.
 fn one_copy(rows_in_i: &str, rows_in_v: &str, rows_while_busy: &str, locals: &str) -> String {
     let text = ONE_COPY
         .replace("ROWS_IN_I", rows_in_i)
@@ -93,7 +95,7 @@ fn shipped(name: &str) -> String {
     std::fs::read_to_string(format!("{root}/../../protocols/{name}.coh")).unwrap()
 }
 
-/// Returns the result of the progress check, after everything else is verified.
+/// Asserts that every other property holds on one line, and returns the result of the progress check.
 fn check_progress(text: &str, remotes: u16, search: &Search) -> Progress {
     let protocol = protocol(text);
     let home = home(&protocol);
@@ -107,10 +109,10 @@ fn check_progress(text: &str, remotes: u16, search: &Search) -> Progress {
     progress(&protocol, &home, (remotes, 1), &system_options, search).unwrap()
 }
 
-/// Returns the message of the violation, which is the same for any number of threads, and with every state explored
-/// instead of orbits.
-fn violation_text(text: &str, remotes: u16) -> String {
-    let search = |threads, symmetry| {
+/// Returns the message of the progress violation. Asserts that one and two threads give the same violation, and that
+/// its trace has the same length without symmetry reduction.
+fn find_violation(text: &str, remotes: u16) -> String {
+    let message_and_steps = |threads, symmetry| {
         let search = Search {
             threads,
             symmetry,
@@ -128,9 +130,9 @@ fn violation_text(text: &str, remotes: u16) -> String {
             other => panic!("{other:?}"),
         }
     };
-    let (message, steps) = search(1, true);
-    assert_eq!(search(2, true), (message.clone(), steps));
-    assert_eq!(search(1, false).1, steps);
+    let (message, steps) = message_and_steps(1, true);
+    assert_eq!(message_and_steps(2, true), (message.clone(), steps));
+    assert_eq!(message_and_steps(1, false).1, steps);
     message
 }
 
@@ -157,7 +159,7 @@ fn permanent_rejection_of_stores_violates_progress() {
             "  S_D     | GetS GetM ",
             "  I S M | GetM | send Nack | stay\n  S_D     | GetS GetM ",
         );
-    let message = violation_text(&text, 2);
+    let message = find_violation(&text, 2);
     assert_eq!(
         message,
         "a store of cache 0, which is in IM_AD, can never be performed"
@@ -170,14 +172,14 @@ fn operation_refused_in_every_state_violates_progress() {
   I     | recall if flag | acknowledge recall | stay
   I V R L | recall | refuse
 ";
-    let message = violation_text(&one_copy("", "", "  R L | Get | stall", always_refused), 2);
+    let message = find_violation(&one_copy("", "", "  R L | Get | stall", always_refused), 2);
     assert_eq!(
         message,
         "the device's recall can never be performed; the directory is in I"
     );
 }
 
-/// A row is only without effect on progress if its guard can never hold: `mode` begins with the value that it requires.
+/// A guard on a variable that no row assigns can still hold: `mode` has the required value initially.
 #[test]
 fn operation_refused_by_an_initial_value_violates_progress() {
     let refused_initially = "
@@ -188,7 +190,7 @@ fn operation_refused_by_an_initial_value_violates_progress() {
     let text = one_copy("", "", "  R L | Get | stall", refused_initially);
     let variables = "banned: set of remote }";
     let text = text.replace(variables, "banned: set of remote; mode: 0..1 = 1 }");
-    let message = violation_text(&text, 2);
+    let message = find_violation(&text, 2);
     assert_eq!(
         message,
         "the device's recall can never be performed; the directory is in I"
@@ -197,7 +199,7 @@ fn operation_refused_by_an_initial_value_violates_progress() {
 
 #[test]
 fn temporary_refusal_is_verified() {
-    // Refused while the home waits for a copy to be put back, which the device can wait for.
+    // The device retries after the home has received the recalled copy.
     let refused_while_waiting = "
   I     | recall      | acknowledge recall   | stay
   V     | recall      | send Recall to owner | L
@@ -213,7 +215,7 @@ fn temporary_refusal_is_verified() {
 fn permanent_rejection_in_one_state_violates_progress() {
     // A request during a recall sets a flag that no row clears.
     let rejection = "  I   | Get if flag | send Nack | stay";
-    let message = violation_text(
+    let message = find_violation(
         &one_copy(
             rejection,
             &rejection.replace("I  ", "V  "),
@@ -235,7 +237,7 @@ fn permanent_ban_of_a_remote_violates_progress() {
         LOCALS,
     );
     for remotes in [2, 3] {
-        let message = violation_text(&text, remotes);
+        let message = find_violation(&text, remotes);
         assert!(message.starts_with("a load of cache 0"), "{message}");
     }
 }
@@ -248,7 +250,7 @@ fn unfair_but_always_possible_service_is_verified() {
         assert_verified(&text, remotes);
     }
     let protocol = protocol(&text);
-    // This needs a search: drain alone does not imply it.
+    // Quiescence alone does not imply progress here, so a search is necessary.
     let unproven = unproven_kinds(&protocol, &home(&protocol));
     assert_eq!(
         unproven,
@@ -270,7 +272,7 @@ fn limited_progress_search_is_undecided() {
 
 #[test]
 fn access_that_never_begins_is_listed() {
-    // The state in which the access would begin is behind a guard that is never true.
+    // The state X, in which the demotion would begin, is unreachable: its guard is never true.
     let text = one_copy("", "", "  R L | Get | stall", LOCALS)
         .replace(
             "states { I; V reads writes dirty;",
@@ -287,7 +289,7 @@ fn access_that_never_begins_is_listed() {
 }
 
 #[test]
-fn drain_implies_progress_of_shipped_protocols() {
+fn quiescence_implies_progress_of_shipped_protocols() {
     for name in [
         "msi",
         "mesi",
@@ -311,8 +313,9 @@ fn drain_implies_progress_of_shipped_protocols() {
     }
 }
 
+/// The search verifies progress of each access and operation, also where quiescence already implies it.
 #[test]
-fn drain_agrees_with_progress_search_per_access() {
+fn quiescence_agrees_with_progress_search_per_access() {
     for (name, remotes) in [
         ("msi", 2),
         ("mesi", 2),
@@ -335,22 +338,25 @@ fn drain_agrees_with_progress_search_per_access() {
                 watching(&protocol, &home, (remotes, 1), kind, &Options::default()).unwrap();
             let report = check(&watching_model.model, &Search::default()).unwrap();
             assert_eq!(report.outcome, Outcome::Verified, "{name} {kind:?}");
-            // The access is wanted in some state, unless its first row performs it.
+            // Watching adds states if the access is outstanding in some state.
             assert!(report.states >= unwatched.states, "{name} {kind:?}");
+            // The access is outstanding in some reachable state, unless its first row performs it.
             let mut model = watching_model.model;
             model.invariants = std::mem::take(&mut model.liveness);
             let report = check(&model, &Search::default()).unwrap();
-            let is_begun = matches!(report.outcome, Outcome::Violated { .. });
-            let at_once = [Access::Evict, Access::Demote].map(Kind::Access);
-            let is_begun = is_begun || at_once.contains(&kind);
-            assert!(is_begun, "{name} {kind:?}");
+            let is_outstanding = matches!(report.outcome, Outcome::Violated { .. });
+            let may_be_immediate = [Access::Evict, Access::Demote].map(Kind::Access);
+            assert!(
+                is_outstanding || may_be_immediate.contains(&kind),
+                "{name} {kind:?}"
+            );
         }
     }
 }
 
 #[test]
 fn endlessly_retried_store_violates_progress() {
-    // No row leads on: no row requests write permission, and no state has it.
+    // The store can only be retried: no row requests write permission, and no state has it.
     let text = one_copy("", "", "  R L | Get | stall", LOCALS)
         .replace(
             "I  | load store | send Get | IV",
@@ -359,12 +365,12 @@ fn endlessly_retried_store_violates_progress() {
         .replace("V reads writes dirty", "V reads dirty");
     assert!(text.contains("retry") && !text.contains("writes"));
     assert_eq!(
-        violation_text(&text, 2),
+        find_violation(&text, 2),
         "a store of cache 0, which is in I, can never be performed"
     );
 }
 
-/// Checks only the progress of a protocol whose lines share registers, on as many lines as that needs.
+/// Checks only progress, on two lines, of a protocol whose lines share registers.
 fn check_coupled_progress(text: &str, remotes: u16) -> Progress {
     let protocol = protocol(text);
     let home = home(&protocol);
@@ -372,7 +378,7 @@ fn check_coupled_progress(text: &str, remotes: u16) -> Progress {
     progress(&protocol, &home, (remotes, 2), &Options::default(), &search).unwrap()
 }
 
-/// Returns the message of a progress violation.
+/// Returns the message of a progress violation, which must be the result.
 fn violation_message(found: Progress) -> String {
     match found.outcome {
         Outcome::Violated {
@@ -384,12 +390,12 @@ fn violation_message(found: Progress) -> String {
     }
 }
 
-/// One line of the directory keeps the only entry for ever, so requests of the other line are rejected for ever. This
-/// was once verified, as progress was checked on a single line, which always has an entry.
+/// One line of the directory keeps the only entry for ever, so requests of the other line are rejected for ever. A
+/// check on a single line cannot find the violation, because that line always has an entry.
 const LEAKED_ENTRY: &str = include_str!("../verdicts/p01_slot_kept.coh");
 
-/// A local operation is refused for ever once another line has the only entry. This was once verified for the same
-/// reason.
+/// A local operation is refused for ever once another line has the only entry. Again, a check on a single line cannot
+/// find the violation.
 const LOCAL_REFUSED: &str = include_str!("../verdicts/r09_local_refused.coh");
 
 #[test]
@@ -470,11 +476,11 @@ fn permanently_inaccessible_line_is_noted_with_its_path() {
     assert!(found.notes.is_empty(), "{:?}", found.notes);
 }
 
-/// MESI with requests and responses in one order from each cache. This was once verified, as the language could not
-/// declare a queue that caches share. The directory stalls a request while it waits for a response behind it.
+/// MESI with requests and responses in one order from each cache. If all caches share one input queue of the directory,
+/// the directory stalls a request while it waits for a response behind that request.
 const ONE_VNET: &str = include_str!("../verdicts/mesi_one_vnet.coh");
 
-/// The verdict on all properties except progress.
+/// Returns the verdict on all properties except progress.
 fn outcome(text: &str, remotes: u16, lines: u8) -> Outcome {
     let protocol = protocol(text);
     let model = model(
@@ -501,13 +507,13 @@ fn responses_behind_requests_in_a_shared_input_queue_deadlock() {
     assert_eq!(property, Property::NoDeadlock);
     let last_rule = &trace.steps.last().unwrap().rule;
     assert!(last_rule.contains("waits first in vnet"), "{last_rule}");
-    // With a network for each there is no deadlock, as with an order that no two caches share.
+    // Separate networks, or a queue for each cache, avoid the deadlock.
     let separate_networks = "  network requests { request }\n  network responses { response }\n";
     assert_eq!(outcome(&shared(separate_networks), 2, 1), Outcome::Verified);
     assert_eq!(outcome(ONE_VNET, 2, 1), Outcome::Verified);
 }
 
-/// The home asks any one of the caches that hold the line: the language could not express this once.
+/// The home requests the line from any one of its sharers.
 const PICK_SHARER: &str = include_str!("../../../../tests/networks/pick-sharer.coh");
 
 #[test]
@@ -533,7 +539,7 @@ fn choice_from_an_empty_set_is_a_violation() {
 
 #[test]
 fn choice_uses_values_assigned_earlier_in_its_row() {
-    // Without the requester, which is no sharer, nothing changes; without all others the set is empty.
+    // To remove the requester, which is no sharer, changes nothing. To remove all sharers leaves nothing to choose.
     let with_assignment = |assignment: &str| {
         let set = format!("{assignment}, one := any sharers");
         outcome(&PICK_SHARER.replace("one := any sharers", &set), 2, 1)
@@ -545,7 +551,8 @@ fn choice_uses_values_assigned_earlier_in_its_row() {
     ));
 }
 
-/// Requests wait for room for their replies, and replies for room for the acknowledgements that they cause.
+/// The home consumes a request only with free space for its reply, and a cache consumes a reply only with free space
+/// for its acknowledgement.
 const BACK_PRESSURE: &str = include_str!("../../../../tests/networks/back-pressure.coh");
 
 #[test]

@@ -10,7 +10,7 @@ use cohkit_system::data::{Current, Words};
 use cohkit_system::world::{explore, Found, System, World};
 use std::path::Path;
 
-/// Maximum number of states; too_large_systems systems are left to the checker.
+/// Maximum number of states to explore; larger systems are left to the checker.
 const MAX_STATES: usize = 50_000;
 
 fn parse_file(path: &Path) -> Protocol {

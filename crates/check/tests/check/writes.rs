@@ -276,8 +276,8 @@ home directory {
     assert_eq!(search(text, 2, 1), Err("data value".into()));
 }
 
-/// The second remote's copy is sent while the first may still store, and the second remote's store would undo that. It
-/// was once verified: a store in any copy made that copy current.
+/// The second remote's copy is sent while the first may still store, and the second remote's store would undo that. A
+/// store must therefore not make a stale copy current.
 #[test]
 fn store_in_a_stale_copy_is_detected() {
     let text = include_str!("../../../../tests/accesses/early.coh");
@@ -289,8 +289,8 @@ fn store_in_a_stale_copy_is_detected() {
     assert!(search(&whole_line, 2, 1).is_ok());
 }
 
-/// A response that is kept for the next read may be stale before that read begins. It was once verified: bytes that are
-/// used without being kept were checked when they were sent, for any requester.
+/// A response that is kept for the next read may be stale before that read begins. Bytes that are used without being
+/// kept must therefore be checked for the read that uses them, not when they are sent.
 #[test]
 fn response_older_than_its_read_is_detected() {
     let text = include_str!("../../../../tests/accesses/answered.coh");

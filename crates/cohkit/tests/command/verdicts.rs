@@ -1011,7 +1011,7 @@ fn progress_limit_is_reported_with_its_own_state_count() {
     assert!(printed.contains(expected), "{printed}");
 }
 
-/// Folder of protocols that were once judged wrongly: several with faults, and one without.
+/// Folder of regression tests for wrong verdicts of earlier versions: several protocols with faults, and one without.
 fn verdict_folder() -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/command/verdicts")
 }

@@ -53,8 +53,8 @@ const MIN_STATES_FOR_THREADS: usize = if cfg!(debug_assertions) { 4 } else { 512
 /// Number of known states from which machine code pays off.
 const MIN_STATES_TO_COMPILE: usize = 1 << 11;
 
-/// Number of known states from which optimised machine code pays off. Small in the development profile, so that tests use
-/// it.
+/// Number of known states from which optimised machine code pays off. Small in the development profile, so that tests
+/// use it.
 const MIN_STATES_TO_OPTIMISE: usize = if cfg!(debug_assertions) {
     1 << 8
 } else {
@@ -240,10 +240,11 @@ pub(crate) enum FailedCheck {
     /// A rule, guard, invariant or start state could not be evaluated.
     Fault(Fault),
     Deadlock,
-    /// Dead end: no rule that is not spontaneous leads on, yet the state is not quiescent.
+    /// Dead end: only spontaneous rules, or none, change the state, and the state is not quiescent.
     /// The number counts the states from which no quiescent state is reachable.
     DeadEnd(u64),
-    /// Livelock: rules lead on, but never to a quiescent state. The number is that of [`FailedCheck::DeadEnd`].
+    /// Livelock: rules that are not spontaneous change the state, but never lead to a quiescent state. The number is
+    /// that of [`FailedCheck::DeadEnd`].
     Livelock(u64),
     /// Indices of the covers that no run reaches.
     Uncovered(Vec<u32>),

@@ -97,7 +97,8 @@ impl AsymmetryAnalysis<'_> {
                 .is_some()
     }
 
-    /// True if a value is the same in all iterations, provided that no scalarset_loop writes the variables it reads.
+    /// True if a value is the same in all iterations, provided that the loop writes none of the variables that it
+    /// reads.
     pub(super) fn is_loop_invariant(
         &self,
         symbolic: &SymbolicValue,

@@ -246,7 +246,7 @@ fn order_dependence_is_found_with_both_results() {
 }
 
 /// The last step changes nothing in the order of the model, but changes the state in another order. If no other rule
-/// leads on, a deadlock therefore depends on the order.
+/// is enabled, a deadlock therefore depends on the order.
 #[test]
 fn order_dependent_deadlock_is_undecided() {
     let model = |rest: &str| {

@@ -1,8 +1,8 @@
-//! Tokens of the code, without comments, and the names of types.
+//! Lexer of the C code of a test: removal of comments, tokens, and the words that begin a declaration.
 
 use crate::piece::{error_at, Piece, Result};
 
-/// Type names, which begin a declaration.
+/// Type names and qualifiers: the words that begin a declaration.
 pub(super) const TYPES: [&str; 40] = [
     "void",
     "__int128",
@@ -46,7 +46,8 @@ pub(super) const TYPES: [&str; 40] = [
     "atomic_int",
 ];
 
-/// Replaces comments by blanks, which keeps byte offsets. An unterminated comment extends to the end.
+/// Replaces comments by blanks and keeps line breaks, so that byte offsets and lines stay valid for diagnostics. An
+/// unterminated comment extends to the end.
 pub(super) fn without_comments(code: Piece) -> String {
     let mut blanked = String::with_capacity(code.text.len());
     let mut rest = code.text;
@@ -65,7 +66,10 @@ pub(super) fn without_comments(code: Piece) -> String {
     blanked
 }
 
-/// Splits code into tokens: names, numbers, operators of two characters, and single characters.
+/// Splits code without comments into tokens: names, numbers, operators of two characters, and single characters.
+///
+/// # Errors
+/// A character that begins no supported token, with its position.
 pub(super) fn tokens(code: Piece) -> Result<Vec<Piece>> {
     let mut tokens = Vec::new();
     let mut rest = code.trim();

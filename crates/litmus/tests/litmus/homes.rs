@@ -1,4 +1,7 @@
-//! Programs on protocols whose lines are joined by registers and several homes.
+//! Litmus tests on protocols with several homes, and with registers that couple lines.
+//!
+//! The protocols order write-through stores by acknowledgements, epochs or sequence numbers. Each must show only the
+//! outcomes that its guaranteed memory model allows, and each seeded fault must show a forbidden outcome.
 
 use crate::texts;
 
@@ -13,20 +16,27 @@ use cohkit_protocol::protocol::{Home, Protocol};
 use std::collections::BTreeSet;
 use texts::read;
 
+/// Stores that are ordered at the source, which waits for acknowledgements.
 const SO: &str = include_str!("../../../../ordering/so.coh");
+/// Posted stores, ordered between one core and one home only.
 const MP: &str = include_str!("../../../../ordering/mp.coh");
+/// Stores with sequence numbers, which a directory commits in order.
 const SEQ: &str = include_str!("../../../../ordering/seq.coh");
+/// Stores that are ordered at the directories.
 const CORD: &str = include_str!("../../../../ordering/cord.coh");
+/// Stores in write-back caches, ordered at the source.
 const WB: &str = include_str!("../../../../ordering/wb.coh");
+// The same protocols with total store order.
 const SO_TSO: &str = include_str!("../../../../ordering/tso/so.coh");
 const CORD_TSO: &str = include_str!("../../../../ordering/tso/cord.coh");
 const WB_TSO: &str = include_str!("../../../../ordering/tso/wb.coh");
 const MP_TSO: &str = include_str!("../../../../ordering/tso/mp.coh");
 const SEQ_TSO: &str = include_str!("../../../../ordering/tso/seq.coh");
+/// Stores that are ordered at the homes, without caches.
 const ORDERED: &str = include_str!("../../../../tests/homes/ordered-at-homes.coh");
 
-/// Returns the first classic program of at most `max_threads` threads with an outcome that the guaranteed model
-/// forbids, or with another violation.
+/// Runs all classic litmus tests of at most `max_threads` threads. Returns the first one with an outcome that the
+/// guaranteed memory model forbids, or with another violation.
 fn first_failure(protocol: &Protocol, max_threads: usize) -> Option<String> {
     let Home::Controller(home) = &protocol.home else {
         panic!("a home written as rows")
@@ -51,12 +61,13 @@ fn first_failure(protocol: &Protocol, max_threads: usize) -> Option<String> {
         let mut lines = Lines::new(protocol, home, threads, locations, options.room);
         for program in &group {
             let failure = match run_on(&mut lines, program, &options, &mut || true) {
-                Found::Ends { ends, .. } => {
+                Found::Ends { ends: outcomes, .. } => {
                     let allowed = allowed(program, model).unwrap();
-                    let failure = ends.iter().find(|end| !allowed.contains(end));
-                    failure.map(|end| format!("ends with {}", program.format_outcome(end)))
+                    let forbidden = outcomes.iter().find(|outcome| !allowed.contains(outcome));
+                    forbidden
+                        .map(|outcome| format!("ends with {}", program.format_outcome(outcome)))
                 }
-                // Atomic accesses need a cached copy.
+                // Some protocols have no access that reads and writes atomically.
                 Found::Cannot(_) => continue,
                 other => Some(format!("{other:?}")),
             };
@@ -75,11 +86,12 @@ fn home_ordered_stores_are_release_consistent() {
     assert_eq!(first_failure(&read(ORDERED), 3), None);
 }
 
-/// Systems with arbitrary accesses do not check the order of values, so they need not find these faults.
+/// Model checking with arbitrary accesses does not check the order of values at several lines, so it need not find
+/// these faults.
 #[test]
 fn faults_of_the_order_at_homes_are_refuted_by_programs() {
     let faults = [
-        ("no home is asked", "needs = count(touched + waiting - { home })", "needs = 0"),
+        ("a release asks no other home for a notification", "needs = count(touched + waiting - { home })", "needs = 0"),
         (
             "a release does not wait for stores at its own home",
             "Release if arrived[sender][epoch] == stores and served",
@@ -111,7 +123,7 @@ fn faults_of_the_order_at_homes_are_refuted_by_programs() {
             "Empty if served[sender] == turn",
         ),
         (
-            "homes with earlier releases are not asked",
+            "a release asks no home with earlier releases for a notification",
             "count(touched + waiting - { home })),\n      for h in touched + waiting - { home }",
             "count(touched - { home })),\n      for h in touched - { home }",
         ),
@@ -131,7 +143,7 @@ fn faults_of_the_order_at_homes_are_refuted_by_programs() {
             "release after load acquire;",
         ),
         (
-            "what one core does to one line is in no order",
+            "accesses of one core to one line are unordered",
             "  ordered store, read per line     # what one core does to one line; nothing else is in order\n",
             "",
         ),
@@ -148,7 +160,8 @@ fn faults_of_the_order_at_homes_are_refuted_by_programs() {
     }
 }
 
-/// Returns whether a classic program can satisfy its condition on a protocol, and under release consistency.
+/// Returns whether a classic program can satisfy its condition on a protocol, and whether release consistency allows
+/// it.
 fn condition_results(text: &str, name: &str) -> (bool, bool) {
     let (protocol, program) = (read(text), named(name).expect("a shape"));
     let Home::Controller(home) = &protocol.home else {
@@ -163,12 +176,12 @@ fn condition_results(text: &str, name: &str) -> (bool, bool) {
         ..Options::default()
     };
     let found = run(&protocol, home, &program, &options, &mut || true);
-    let Found::Ends { ends, .. } = found else {
+    let Found::Ends { ends: outcomes, .. } = found else {
         panic!("{name}: {found:?}")
     };
-    let holds = |end: &_| program.holds(end);
+    let holds = |outcome: &_| program.holds(outcome);
     let allowed = allowed(&program, Model::Rc).unwrap();
-    (ends.iter().any(holds), allowed.iter().any(holds))
+    (outcomes.iter().any(holds), allowed.iter().any(holds))
 }
 
 #[test]
@@ -178,21 +191,21 @@ fn source_and_number_ordering_are_release_consistent() {
     }
 }
 
-/// Returns the part of a protocol file with the orders of accesses and the guarantee.
+/// Returns the part of a protocol file with the program order of accesses and the guarantee.
 fn orders_of(text: &str) -> &str {
     let (_, from) = text.split_once("accesses {").expect("orders");
     let (block, _) = from.split_once("channels {").expect("channels");
     block
 }
 
-/// Returns the part of a protocol file after the orders: channels, messages and rows.
+/// Returns the part of a protocol file after the program order: channels, messages and rows.
 fn text_after_orders(text: &str) -> String {
     let (_, from) = text.split_once("channels {").expect("channels");
     from.to_string()
 }
 
-/// The rows do not order stores at the source, so they are the same for both models. With the orders of release
-/// consistency, the protocol violates total store order.
+/// The program order in `accesses` orders stores at the source, so the rows are the same for both memory models. With
+/// the program order of release consistency, the protocol violates total store order.
 #[test]
 fn source_ordering_shares_rows_between_models() {
     for (rc, tso) in [(MP, MP_TSO), (SEQ, SEQ_TSO), (SO, SO_TSO), (WB, WB_TSO)] {
@@ -211,7 +224,7 @@ fn source_ordering_shares_rows_between_models() {
 fn faults_of_total_store_order_at_homes_are_refuted_by_programs() {
     let faults = [
         (
-            "no home is waited for",
+            "a store waits for no other home",
             "needs = count(waiting - { home })",
             "needs = 0",
             "",
@@ -247,7 +260,7 @@ fn faults_of_total_store_order_at_homes_are_refuted_by_programs() {
             "ends with",
         ),
         (
-            "loads are in no order",
+            "loads are unordered",
             "load    after load acquire, before store release",
             "load    before store release",
             "ends with",
@@ -295,8 +308,8 @@ fn posted_stores_to_two_homes_violate_release_consistency() {
     }
 }
 
-/// Messages on the shortest path to the outcome of the condition of `ISA2`, in the order of their receipt, without
-/// those that are never received.
+/// Checks the shortest path to an outcome that satisfies the condition of `ISA2`: its messages in the order of receipt,
+/// without those that are never received, and the accesses of the last thread.
 #[test]
 fn shortest_path_lists_received_messages_in_order() {
     let (protocol, program) = (read(MP), named("ISA2+popl+poal+poap").expect("a shape"));
@@ -312,10 +325,10 @@ fn shortest_path_lists_received_messages_in_order() {
         ..Options::default()
     };
     let mut lines = Lines::new(&protocol, home, 3, 3, options.room);
-    let is_goal = |end: Option<&Outcome>| end.is_some_and(|end| program.holds(end));
-    let chart = shortest(&mut lines, &program, &options, &is_goal, &mut || true)
+    let is_goal = |outcome: Option<&Outcome>| outcome.is_some_and(|outcome| program.holds(outcome));
+    let path = shortest(&mut lines, &program, &options, &is_goal, &mut || true)
         .expect("a path to the outcome");
-    let chart = chart.chart;
+    let chart = path.chart;
     assert_eq!(
         chart.agents,
         ["P0", "P1", "P2", "memory (home) 0", "memory (home) 1"]
@@ -386,11 +399,11 @@ fn ordered_home_to_home_messages_arrive_in_order() {
             };
             run(protocol, home, &program, &Options::default(), &mut || true)
         };
-        let Found::Ends { ends, .. } = run_on_protocol(&protocol) else {
+        let Found::Ends { ends: outcomes, .. } = run_on_protocol(&protocol) else {
             panic!("{name}: {:?}", run_on_protocol(&protocol))
         };
         let expected = cohkit_litmus::models::ends(&program, Cores::InOrder);
-        assert_eq!(ends, expected, "{name}");
+        assert_eq!(outcomes, expected, "{name}");
         violations += usize::from(matches!(run_on_protocol(&unordered), Found::Wrong(_)));
     }
     assert!(violations > 0);

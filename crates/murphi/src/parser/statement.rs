@@ -1,13 +1,28 @@
 //! Parser of statements.
+//!
+//! Each function parses one production, from the current token on:
+//!
+//! ```text
+//! block = { statement `;` }
+//! if = `if` expr `then` block { `elsif` expr `then` block } [ `else` block ] `endif`
+//! switch = `switch` expr { `case` expr { `,` expr } `:` block } [ `else` block ] `endswitch`
+//! for = `for` quantifiers (`do` | `:`) block `endfor`
+//! while = `while` expr `do` block `endwhile`
+//! alias = `alias` aliases `do` block `endalias`
+//! ```
+//!
+//! The last `;` of a block is optional, and plain `end` closes any block. An error ends the current statement only, so
+//! that all errors of a file are reported.
 
 use super::*;
 
 impl<'t> Parser<'t, '_> {
-    /// Statements up to the end of their block.
+    /// Parses statements up to the end of their block.
     pub(super) fn block(&mut self) -> ParseResult<Block<'t>> {
         self.nested(Self::block_unnested)
     }
 
+    /// As [`Parser::block`], without counting a nesting level.
     fn block_unnested(&mut self) -> ParseResult<Block<'t>> {
         let mut block = Vec::new();
         loop {
@@ -44,7 +59,8 @@ impl<'t> Parser<'t, '_> {
         }
     }
 
-    /// Skips past the next `;` of a body. Returns false if the body ends before.
+    /// Skips to the next `;` after an error in the statement that begins at token `start`. At least one token is
+    /// skipped, so that parsing terminates. Returns false if the body ends first.
     fn recover_stmt(&mut self, start: usize) -> bool {
         if self.position == start {
             self.next();
@@ -80,11 +96,12 @@ impl<'t> Parser<'t, '_> {
         })
     }
 
+    /// Parses a statement without its position.
     fn stmt_kind(&mut self) -> ParseResult<StmtKind<'t>> {
         let Token::Keyword(keyword) = self.token() else {
             return self.assignment_or_call();
         };
-        // A keyword of one dialect only is a name if it is used as one.
+        // A keyword that only one dialect reserves is a name where it is used as one.
         let is_used_as_name = matches!(
             self.peek_token(1),
             Token::Assign | Token::Dot | Token::OpenBracket
@@ -184,21 +201,23 @@ impl<'t> Parser<'t, '_> {
         Ok(StmtKind::Alias(aliases, body))
     }
 
+    /// Parses `multisetadd(element, multiset)` or `multisetremove(slot, multiset)`.
     fn multiset_stmt(&mut self, keyword: Keyword) -> ParseResult<StmtKind<'t>> {
         let start = self.span();
         self.next();
         self.require_dialect(Dialect::CMurphi, start, &format!("`{}`", keyword.text()));
         self.expect(Token::OpenParenthesis, "`(`")?;
-        let first = self.expr()?;
+        let element_or_slot = self.expr()?;
         self.expect(Token::Comma, "`,`")?;
         let multiset = self.expr()?;
         self.expect(Token::CloseParenthesis, "`)`")?;
         Ok(match keyword {
-            Keyword::MultisetAdd => StmtKind::MultisetAdd(first, multiset),
-            _ => StmtKind::MultisetRemove(first, multiset),
+            Keyword::MultisetAdd => StmtKind::MultisetAdd(element_or_slot, multiset),
+            _ => StmtKind::MultisetRemove(element_or_slot, multiset),
         })
     }
 
+    /// Parses `multisetremovepred(slot : multiset, condition)`, which removes all slots that satisfy the condition.
     fn multiset_remove_pred_stmt(&mut self) -> ParseResult<StmtKind<'t>> {
         let start = self.span();
         self.next();
@@ -208,9 +227,9 @@ impl<'t> Parser<'t, '_> {
         self.expect(Token::Colon, "`:`")?;
         let multiset = self.expr()?;
         self.expect(Token::Comma, "`,`")?;
-        let claim = self.expr()?;
+        let condition = self.expr()?;
         self.expect(Token::CloseParenthesis, "`)`")?;
-        Ok(StmtKind::MultisetRemovePred(name, multiset, claim))
+        Ok(StmtKind::MultisetRemovePred(name, multiset, condition))
     }
 
     fn assignment_or_call(&mut self) -> ParseResult<StmtKind<'t>> {
@@ -222,7 +241,7 @@ impl<'t> Parser<'t, '_> {
             let (arguments, _) = self.arguments()?;
             return Ok(StmtKind::Call(name, arguments));
         }
-        let to = self.postfix()?;
+        let target = self.postfix()?;
         if self.is_token(Token::Equal) {
             let span = self.span();
             self.sink
@@ -232,7 +251,7 @@ impl<'t> Parser<'t, '_> {
         }
         self.expect(Token::Assign, "`:=`")?;
         let value = self.expr()?;
-        Ok(StmtKind::Assign(to, value))
+        Ok(StmtKind::Assign(target, value))
     }
 
     fn if_stmt(&mut self) -> ParseResult<StmtKind<'t>> {

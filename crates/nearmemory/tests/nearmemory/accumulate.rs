@@ -1,7 +1,8 @@
 //! Compiled programs on a near-memory core that sum words sent by the host.
 //!
-//! One program receives words as write-backs to a locked line, and responds to delayed reads of another line. The other
-//! receives and sends words through register pipes. The tests vary the interleaving of core and host.
+//! `accumulate.c` receives words as write-backs to a locked line, and responds to delayed reads of another line.
+//! `registers.c` receives and sends words through register pipes. The tests vary the number of instructions that the
+//! core executes between two actions of the host.
 
 use cohkit_testing::require;
 
@@ -11,8 +12,8 @@ use cohkit_riscv::{Exception, Extensions, FastInterpreter, Hart, Stop};
 use std::path::Path;
 use std::process::Command;
 
-/// Compiles the program.
-fn compile(name: &str) -> Vec<u8> {
+/// Compiles a program of `tests/programs` for a near-memory core and returns the ELF file.
+fn compile(file_name: &str) -> Vec<u8> {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let program = folder.path().join("program");
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
@@ -23,7 +24,10 @@ fn compile(name: &str) -> Vec<u8> {
         .arg(&root)
         .arg("-o")
         .arg(&program)
-        .arg(root.join("crates/nearmemory/tests/programs").join(name))
+        .arg(
+            root.join("crates/nearmemory/tests/programs")
+                .join(file_name),
+        )
         .output()
         .expect("the command starts");
     let stderr = String::from_utf8_lossy(&output.stderr);
@@ -34,40 +38,42 @@ fn compile(name: &str) -> Vec<u8> {
 /// Executes at most `max_instructions` instructions. Returns true if the program has ended.
 fn run_instructions(
     hart: &mut Hart,
-    fast: &mut FastInterpreter,
+    interpreter: &mut FastInterpreter,
     memory: &mut Controller,
     max_instructions: u64,
 ) -> bool {
-    match fast.run(hart, memory, max_instructions).1 {
+    match interpreter.run(hart, memory, max_instructions).1 {
         Ok(()) => false,
         Err(Stop::Exception(Exception::MachineCall)) => true,
         Err(stop) => panic!("at {:#x}: {stop:?}", hart.pc),
     }
 }
 
-fn word(data: &[u8; LINE], i: usize) -> u64 {
-    u64::from_le_bytes(data[8 * i..8 * i + 8].try_into().expect("a word"))
+/// Returns the 64-bit word at an index of a line.
+fn word_at(data: &[u8; LINE], index: usize) -> u64 {
+    u64::from_le_bytes(data[8 * index..8 * index + 8].try_into().expect("a word"))
 }
 
-fn line(words: &[u64]) -> [u8; LINE] {
+/// Returns a line with the number of words and the words, as `accumulate.c` expects them.
+fn counted_line(words: &[u64]) -> [u8; LINE] {
     let mut line = [0; LINE];
     let count = words.len() as u64;
     let contents = std::iter::once(&count).chain(words);
-    for (place, word) in line.chunks_mut(8).zip(contents) {
-        place.copy_from_slice(&word.to_le_bytes());
+    for (slot, word) in line.chunks_mut(8).zip(contents) {
+        slot.copy_from_slice(&word.to_le_bytes());
     }
     line
 }
 
-/// Runs the core until it responds to the host.
+/// Runs the core, in slices of at most `max_instructions` instructions, until it responds to the host.
 fn run_until_response(
     hart: &mut Hart,
-    fast: &mut FastInterpreter,
+    interpreter: &mut FastInterpreter,
     memory: &mut Controller,
     max_instructions: u64,
 ) -> HostResponse {
     for _ in 0..10_000 {
-        run_instructions(hart, fast, memory, max_instructions);
+        run_instructions(hart, interpreter, memory, max_instructions);
         if let Some(response) = memory.next_response() {
             return response;
         }
@@ -89,9 +95,9 @@ fn compiled_program_sums_host_write_backs() {
             .expect("the program fits in memory");
         let mut hart = Hart::new(0, Extensions::NEAR_MEMORY);
         hart.pc = image.entry;
-        let mut fast = FastInterpreter::default();
-        // The program has locked its lines by then.
-        run_instructions(&mut hart, &mut fast, &mut memory, 200);
+        let mut interpreter = FastInterpreter::default();
+        // 200 instructions are enough for the program to lock both lines.
+        run_instructions(&mut hart, &mut interpreter, &mut memory, 200);
         let (mut sum, mut count) = (0_u64, 0);
         for i in 0..200_u64 {
             let words: Vec<u64> = (0..i % 15 + 1)
@@ -101,27 +107,35 @@ fn compiled_program_sums_host_write_backs() {
             count += words.len() as u64;
             memory.set_time(1000 + i);
             memory
-                .write_back(0, i, &line(&words))
+                .write_back(0, i, &counted_line(&words))
                 .expect("the line is in memory");
             assert_eq!(memory.next_response(), None, "the acknowledgement is held");
-            let response = run_until_response(&mut hart, &mut fast, &mut memory, max_instructions);
+            let response =
+                run_until_response(&mut hart, &mut interpreter, &mut memory, max_instructions);
             assert_eq!(response, HostResponse::Written { request: i });
             memory.read(1, i).expect("the line is in memory");
             assert_eq!(memory.next_response(), None, "the read is held");
             let HostResponse::Read { request, data } =
-                run_until_response(&mut hart, &mut fast, &mut memory, max_instructions)
+                run_until_response(&mut hart, &mut interpreter, &mut memory, max_instructions)
             else {
                 panic!("expected a read response");
             };
-            let read = (request, word(&data, 0), word(&data, 1), word(&data, 2));
+            let read = (
+                request,
+                word_at(&data, 0),
+                word_at(&data, 1),
+                word_at(&data, 2),
+            );
+            // The program responds with its sum, the number of words, and the time of the last write-back.
             assert_eq!(read, (i, sum, count, 1000 + i));
         }
+        // A line without words ends the program.
         memory
-            .write_back(0, 1000, &line(&[]))
+            .write_back(0, 1000, &counted_line(&[]))
             .expect("the line is in memory");
         assert!((0..100_000).any(|_| run_instructions(
             &mut hart,
-            &mut fast,
+            &mut interpreter,
             &mut memory,
             max_instructions
         )));
@@ -159,6 +173,7 @@ fn oversized_images_and_missing_lines_are_rejected() {
 
 #[test]
 fn compiled_program_sums_words_of_a_register_pipe() {
+    // States of a pipe, in its second register; the first register holds the word.
     const EMPTY: u64 = 0;
     const FULL: u64 = 1;
     const ENDED: u64 = 2;
@@ -175,7 +190,7 @@ fn compiled_program_sums_words_of_a_register_pipe() {
         assert_eq!(memory.shared(32), None);
         let mut hart = Hart::new(0, Extensions::NEAR_MEMORY);
         hart.pc = image.entry;
-        let mut fast = FastInterpreter::default();
+        let mut interpreter = FastInterpreter::default();
         let (mut sent, mut received, mut sum) = (0_u64, 0_u64, 0_u64);
         let word = |i: u64| (i + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let register =
@@ -193,7 +208,7 @@ fn compiled_program_sums_words_of_a_register_pipe() {
                 *memory.shared(3).expect("one of 32 registers") = EMPTY;
                 received += 1;
             }
-            run_instructions(&mut hart, &mut fast, &mut memory, max_instructions)
+            run_instructions(&mut hart, &mut interpreter, &mut memory, max_instructions)
         });
         assert!(ended, "the program has not ended; pc = {:#x}", hart.pc);
         assert_eq!((received, register(&mut memory, 3)), (500, ENDED));

@@ -1,4 +1,8 @@
-// Doubles the words of some lines of far memory, once per command of the host.
+// Doubles the words of some lines of far memory, once per command of the host. FORGETS selects a seeded fault of cache
+// management: faults 1 to 9 are in forgets-host.c, faults 8 and 10 to 13 here. The race detector must report the marked
+// lines.
+//
+// Write stamps of scratchpad lines change when a fetched line arrives, read stamps when a line has been stored.
 
 #include "nearmemory/channel.h"
 #include "double.h"
@@ -13,7 +17,8 @@ int channel(uint64_t far, uint64_t b, uint64_t c, uint64_t d) {
   uint64_t word, before[PIECES], rounds = 0;
   while (nm_receive_word(nm_register_pipe(0), &word)) {
     for (int i = 0; i < PIECES; i++) before[i] = nm_write_stamp(i);
-    // Fault 13: the lines fetched in the first round may be stale by now.
+    // Fault 13: reuses the lines of the first round, which the host has changed since. Fault 11: does not wait until
+    // the lines have arrived.
     const int fetches = FORGETS != 13 || rounds++ == 0;
     if (fetches) nm_fetch(0, far, PIECES);
     if (fetches && FORGETS != 11)
@@ -21,11 +26,13 @@ int channel(uint64_t far, uint64_t b, uint64_t c, uint64_t d) {
     for (int i = 0; i < WORDS; i++) nm_words(0)[i] *= 2;  // doubles
     for (int i = 0; i < PIECES; i++) before[i] = nm_read_stamp(i);
     if (FORGETS == 8)
-      // Delays the store, because the host is slow.
+      // Delays the store until after the host's early store, because the host is slower.
       for (uint64_t start = nm_now(); nm_now() < start + 2000;) {
       }
     nm_store(0, far, PIECES);
+    // Fault 12: changes a word before it has been stored.
     if (FORGETS == 12) nm_words(PIECES - 1)[15] = word;  // changes
+    // Fault 10: does not wait until the lines have been stored.
     if (FORGETS != 10)
       for (int i = 0; i < PIECES; i++) nm_stored(i, before[i]);
     nm_send_word(nm_register_pipe(1), 1);

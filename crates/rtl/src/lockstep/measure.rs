@@ -1,6 +1,6 @@
 //! Latencies and throughput of the Verilated home, with the agents and checks of lockstep but without random delays.
 //!
-//! Latencies are those of an idle home, from header to header; memory and remote answer in the next cycle.
+//! Latencies are those of an idle home, from header to header. Memory and remote answer in the next cycle.
 
 use super::bench::{
     run_read_burst, run_single_operation, run_traffic, Bench, Pattern, PortEvent, Rate, Run,
@@ -39,6 +39,8 @@ pub struct Scenario {
     pub max_active: usize,
 }
 
+/// Returns the parameters of a run without random delays, illegal traffic or operations that the device starts by
+/// itself.
 pub(super) fn run(pattern: Pattern, lines: usize, memory: u64, delay: u64) -> Run {
     Run {
         seed: 0,
@@ -65,7 +67,7 @@ pub(super) fn clearing_cycles(setup: &Setup) -> u64 {
 /// # Errors
 /// [`Failed`], also if the home deviates from the controllers.
 pub fn latencies(setup: &Setup) -> Result<Vec<Latency>, Failed> {
-    // The first store obtains permission, the second one writes.
+    // The first store of a line obtains write permission, the second one writes.
     let (load, store, evict) = (Ok(Access::Load), Ok(Access::Store), Ok(Access::Evict));
     let mut operations = vec![
         ("read, not held".to_string(), vec![], load),
@@ -108,7 +110,8 @@ pub fn latencies(setup: &Setup) -> Result<Vec<Latency>, Failed> {
     Ok(latencies)
 }
 
-/// Returns the cycles from the first crossing to the answer of the same kind, or otherwise to the write of memory.
+/// Returns the cycles from the first port event to the answer: of a local operation to its response, of a message to
+/// the header of the home's message or, without one, to the write of memory. Returns `None` without an answer.
 fn latency(port_events: &[(u64, PortEvent)]) -> Option<u64> {
     let &(begin, first) = port_events.first()?;
     let cycles_to = |matches_event: fn(&PortEvent) -> bool| {
@@ -124,24 +127,25 @@ fn latency(port_events: &[(u64, PortEvent)]) -> Option<u64> {
     }
 }
 
-/// Latencies of parts of the home in cycles, for a model that receives whole messages and whole lines of memory.
+/// Latencies of parts of the home in cycles, for the simulator's model of a home, which receives whole messages and
+/// whole lines of memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Parts {
     /// From a request at the home's port, for a line without holder, to the read request to memory.
     pub latency: u64,
     /// From memory's answer at the home's port to the last beat of the message with its data.
     pub resume: u64,
-    /// Occupancy of the unit by such a request.
+    /// Cycles for which such a request occupies its unit, before the unit accepts the next event.
     pub occupancy: u64,
-    /// Occupancy of the unit by such an answer.
+    /// Cycles for which such an answer of memory occupies its unit.
     pub resume_occupancy: u64,
-    /// Latency of a local operation that takes a line from the remote, without the remote's latency and twice
-    /// `latency`.
+    /// Additional latency of a local operation that takes a line from the remote. It excludes the remote's latency, and
+    /// twice `latency`: once for the operation, and once for the remote's answer.
     pub local: u64,
 }
 
-/// Measures the parameters of a model of the home. A single line shows latencies. Many lines requested at once from one
-/// unit show occupancy: the minimum time between the ends of two events.
+/// Measures the parameters of the simulator's model of the home. Accesses to a single line give the latencies. A burst
+/// of requests to one unit gives its occupancy: the minimum time between the ends of two consecutive events.
 ///
 /// # Errors
 /// [`Failed`], also if the home deviates from the controllers.
@@ -154,14 +158,16 @@ pub fn parts(setup: &Setup) -> Result<Parts, Failed> {
         Ok((read, recall, run_read_burst(&mut bench)?))
     })();
     let (read, recall, burst) = result.map_err(|error| bench.to_failure(error))?;
-    let parts = parts_of(&read, &recall, &burst);
+    let parts = derive_parts(&read, &recall, &burst);
     parts.ok_or_else(|| Failed::Tool("the latency of a part of the home cannot be derived".into()))
 }
 
 /// Number of lines that are read back to back from one unit.
 const BURST: usize = 16;
 
-fn parts_of(
+/// Derives the latencies from the port events of a read, a recall and a burst of reads, each with its cycle. Returns
+/// `None` if an expected event is missing.
+fn derive_parts(
     read: &[(u64, PortEvent)],
     recall: &[(u64, PortEvent)],
     burst: &[(u64, PortEvent)],
@@ -169,7 +175,7 @@ fn parts_of(
     let cycle_of = |port_events: &[(u64, PortEvent)], matches_event: fn(&PortEvent) -> bool| {
         let event = port_events
             .iter()
-            .find(|(_, crossing)| matches_event(crossing));
+            .find(|(_, port_event)| matches_event(port_event));
         event.map(|&(cycle, _)| cycle)
     };
     let is_rx_header = |event: &PortEvent| matches!(event, PortEvent::Enters(_));
@@ -179,7 +185,7 @@ fn parts_of(
     let is_local_request = |event: &PortEvent| matches!(event, PortEvent::Asks(_));
     let is_local_answer = |event: &PortEvent| matches!(event, PortEvent::Answers(_));
     let latency = cycle_of(read, is_memory_request)?.checked_sub(cycle_of(read, is_rx_header)?)?;
-    // The forward, and the reaction to its answer.
+    // A recall has two parts: from the operation to the forward, and from the remote's answer to the response.
     let forward_cycles =
         cycle_of(recall, is_tx_last)?.checked_sub(cycle_of(recall, is_local_request)?)?;
     let answer_cycles =
@@ -187,7 +193,7 @@ fn parts_of(
     let occupancy = |is_kind: fn(Event) -> bool| {
         let handled = burst
             .iter()
-            .filter_map(|&(cycle, crossing)| match crossing {
+            .filter_map(|&(cycle, port_event)| match port_event {
                 PortEvent::Handles(_, event) => Some((cycle, event)),
                 _ => None,
             });
@@ -204,7 +210,7 @@ fn parts_of(
     })
 }
 
-/// Measures throughput.
+/// Measures the throughput of a scenario, after its preparation.
 ///
 /// # Errors
 /// [`Failed`], also if the home deviates from the controllers.

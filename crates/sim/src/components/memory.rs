@@ -86,8 +86,8 @@ impl Timing {
         }
     }
 
-    /// Operates a bank, and a data bus that is free from `bus_free_at` on, for `burst`. Returns true if the row was open,
-    /// and the end of the operation.
+    /// Operates a bank, and a data bus that is free from `bus_free_at` on, for `burst`. Returns true if the row was
+    /// open, and the end of the operation.
     #[inline(always)]
     fn operate(
         &self,
@@ -300,7 +300,7 @@ mod tests {
     use super::*;
     use crate::platform::Platform;
 
-    /// Part of a line takes the bursts that contain it. An update reads and writes these one after the other.
+    /// Part of a line takes the bursts that contain it. An update reads and writes these in sequence.
     #[test]
     fn words_take_whole_bursts() {
         let platform = Platform::shipped("enzian-dc-ddr").unwrap();

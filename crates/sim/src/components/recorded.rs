@@ -116,7 +116,7 @@ pub struct ReadOptions {
     pub line: u32,
     /// Number of lines of memory.
     pub lines: Line,
-    /// True if pages of 4 KiB are placed one after the other in the order of their first access, whatever their
+    /// True if pages of 4 KiB are placed consecutively in the order of their first access, whatever their
     /// addresses.
     pub packed: bool,
     /// Maximum number of accesses to read; the rest of the trace is ignored.

@@ -25,7 +25,7 @@ pub struct Translation {
     pub iommu_tlb_entries: Quantity,
     /// Latency from a request's arrival at the host's unit to its response on a hit, in picoseconds.
     pub iommu_tlb_latency: Quantity,
-    /// Number of tables that a walk reads from memory, one after the other, for a page of 4 or 64 KiB. One less for 2
+    /// Number of tables that a walk reads from memory in sequence, for a page of 4 or 64 KiB. One less for 2
     /// MiB, two less for 1 GiB.
     pub levels: Quantity,
     /// Interval between two pages that the host invalidates while accesses continue, in picoseconds; 0 for never.

@@ -1,4 +1,4 @@
-//! Input queues of networks: each receiver takes the messages of a network one after the other, from all senders.
+//! Input queues of networks: each receiver takes the messages of a network in one order, from all senders.
 //!
 //! A message enters its receiver's input queue when it arrives, and frees its place in its circuit. The first message
 //! is presented to the receiver like a message of any other channel. All others wait behind it until it is taken.

@@ -1,8 +1,8 @@
-//! Faults in how protocols count stores, acknowledgements and epochs, each refuted by the programs that
-//! check_conformance a guarantee.
+//! Faults in how protocols count stores, acknowledgements and epochs. The conformance check of the guaranteed memory
+//! model finds each of them with one of its programs.
 //!
-//! A guarantee was once judged by programs with two accesses per thread, which one acknowledgement, one count and one
-//! epoch satisfy: `verdicts/g01_onebit.coh` and the first fault of `cord` below were verified.
+//! Programs with two accesses per thread are not enough, because one acknowledgement, one count and one epoch satisfy
+//! them. They miss `verdicts/g01_onebit.coh` and the first fault of `cord` below.
 
 use crate::texts::{home, read};
 use cohkit_litmus::axioms::{allowed, Model};

@@ -1,4 +1,5 @@
-//! Former spellings of keywords mean the same as the keywords.
+//! Tests of aliases: former spellings of keywords mean the same as the keywords, are documented, and are unused in
+//! shipped files.
 
 use super::super::aliases::{Alias, KeywordContext, ALIASES};
 use super::super::lexer::{lex, Token};
@@ -8,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
-/// Protocol files of the repository, those of tests included.
+/// Appends the paths of all protocol files in a folder and its subfolders.
 fn collect_files(folder: &Path, paths: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(folder).expect("a folder of the repository") {
         let path = entry.expect("a folder can be listed").path();
@@ -20,7 +21,7 @@ fn collect_files(folder: &Path, paths: &mut Vec<PathBuf>) {
     }
 }
 
-/// Alias whose keyword begins at this token; the longest of several.
+/// Returns the alias whose keyword begins at the token with this index; the longest keyword if there are several.
 fn alias_at(text: &str, tokens: &[(Token, Span)], index: usize) -> Option<&'static Alias> {
     let word = |index: usize| {
         let span = tokens.get(index).map_or(Span::default(), |token| token.1);
@@ -44,30 +45,31 @@ fn alias_at(text: &str, tokens: &[(Token, Span)], index: usize) -> Option<&'stat
             }
         };
         let mut words = alias.keyword.split(' ').enumerate();
-        is_start && words.all(|(ahead, keyword)| word(index + ahead) == keyword)
+        is_start && words.all(|(offset, keyword)| word(index + offset) == keyword)
     };
     let aliases = ALIASES.iter().filter(matches_alias);
     aliases.max_by_key(|alias| alias.keyword.len())
 }
 
-/// The file with the former spelling of every keyword that has one. `used` receives the keywords.
+/// Returns a protocol with the former spelling of every keyword that has one. Adds these keywords to `used`.
 fn with_former_spellings(text: &str, used: &mut BTreeSet<&'static str>) -> String {
     let tokens = lex(text, &mut Sink::default());
-    let mut written = String::new();
-    let mut copied = 0;
+    let mut rewritten = String::new();
+    // Byte offset up to which `text` is in `rewritten`.
+    let mut copied_end = 0;
     for (index, (_, span)) in tokens.iter().enumerate() {
         if let Some(alias) = alias_at(text, &tokens, index) {
             let last_span = tokens[index + alias.keyword.split(' ').count() - 1].1;
-            written += &text[copied..span.start as usize];
-            written += alias.former;
-            copied = last_span.end as usize;
+            rewritten += &text[copied_end..span.start as usize];
+            rewritten += alias.former;
+            copied_end = last_span.end as usize;
             used.insert(alias.keyword);
         }
     }
-    written + &text[copied..]
+    rewritten + &text[copied_end..]
 }
 
-/// Protocol or diagnostics of a file, without the positions in the file.
+/// Returns the debug output of the parsed protocol, or of its diagnostics, without source positions.
 fn debug_without_spans(text: &str) -> String {
     let mut lines = Vec::new();
     let mut skipped = 0;
@@ -102,10 +104,10 @@ fn former_spellings_give_the_same_protocol() {
             let is_equal = debug_without_spans(&text) == debug_without_spans(&former_text);
             assert!(is_equal, "{file} with former spellings");
         }
-        // Shipped files have no former spelling.
-        let rows = lex(&text, &mut Sink::default());
+        // The file itself uses no former spelling of an action.
+        let tokens = lex(&text, &mut Sink::default());
         let is_used = |alias: &&Alias| {
-            rows.iter().any(|(_, span)| {
+            tokens.iter().any(|(_, span)| {
                 alias.context == KeywordContext::Action
                     && &text[span.start as usize..span.end as usize] == alias.former
             })
@@ -132,7 +134,7 @@ fn former_spellings_of_actions_cannot_be_names() {
     }
 }
 
-/// The reference lists all aliases.
+/// The language reference lists exactly the aliases, in order.
 #[test]
 fn reference_lists_the_aliases() {
     let reference = include_str!("../../../../../docs/language.md");
