@@ -99,7 +99,7 @@ impl<S: Clone + Eq + Hash> Exploration<S> {
         if expanded == self.states.len() {
             return Ok(None);
         }
-        match expanded % POLL_INTERVAL == 0 && !(limits.should_continue)() {
+        match expanded.is_multiple_of(POLL_INTERVAL) && !(limits.should_continue)() {
             true => Err(Stop::Cancelled),
             false => Ok(Some(expanded as u32)),
         }
@@ -227,7 +227,7 @@ mod tests {
             state: &u32,
             visit: &mut dyn FnMut(Step, Result<u32, &'static str>),
         ) {
-            if state % 2 == 0 {
+            if state.is_multiple_of(2) {
                 visit(Step::Halve, Ok(state / 2));
             }
             match state + 3 {

@@ -46,6 +46,9 @@ pub fn explore_levels(
 /// Number of the outer state, and of each inner state.
 type Row = SmallVec<[u32; 4]>;
 
+/// Receives a search, a step that is possible in its current row, and the step's successor or violation.
+type VisitSuccessor<'v, Search> = &'v mut dyn FnMut(&mut Search, LevelStep, Result<Row, StepError>);
+
 /// Interned states of one sort, each with properties that are computed once.
 struct Parts<A> {
     worlds: Interner<Rc<World<Shared>>>,
@@ -304,11 +307,7 @@ impl<'l, 'p> Product<'l, 'p> {
     }
 
     /// Calls `visit` with each step of a row and its successor, which is not a representative yet, or its violation.
-    fn concrete_successors(
-        &mut self,
-        row: &Row,
-        visit: &mut dyn FnMut(&mut Self, LevelStep, Result<Row, StepError>),
-    ) {
+    fn concrete_successors(&mut self, row: &Row, visit: VisitSuccessor<Self>) {
         let home = self.at_home(row[0]);
         for (step, error) in &home.violations {
             visit(self, *step, Err(error.clone()));
