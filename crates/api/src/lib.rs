@@ -4,7 +4,7 @@
 //! result has text for people and JSON for programs, as `docs/output.md` describes. Long-running functions take an
 //! `AtomicBool`, and end soon after another thread sets it.
 //!
-//! The crate does not depend on its callers: `cohkit`, the command, which parses options and writes to terminals, and
+//! The crate does not know its callers: `cohkit`, the command, which parses options and writes to terminals, and
 //! `cohkit-python`. So it links neither the command-line parser nor the types of the language server protocol.
 //!
 //! ```

@@ -3,7 +3,7 @@
 //! A [`writer::Writer`] encodes tracks, slices, instants, flows and counters. A [`Filter`] selects the events of a run,
 //! and gives the size limit and the destination of the trace. [`Recorded`] is the result.
 //!
-//! The crate is independent of protocols and machines, and writes no files. Its users are `sim` and `nearmemory`.
+//! The crate does not know protocols, machines and files. Its users are `sim` and `nearmemory`.
 //!
 //! ```
 //! use cohkit_timeline::writer::{Kind, Writer};
