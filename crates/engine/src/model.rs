@@ -671,9 +671,12 @@ impl Model {
     pub const NUMBERS: (Number, Number) = (Number::MIN + 1, Number::MAX);
 
     /// Runs a function that recurses over expressions or statements, on a stack that is large enough.
+    ///
+    /// # Panics
+    /// If the model is deeply nested, and the system cannot reserve the stack.
     pub fn with_enough_stack<T: Send>(&self, f: impl FnOnce() -> T + Send) -> T {
         match self.deeply_nested {
-            true => run_on_deep_stack(f),
+            true => run_on_deep_stack(f).expect("a stack as large as for reading the model"),
             false => f(),
         }
     }

@@ -90,21 +90,21 @@ fn read_as(
     is_strict: bool,
 ) -> Result<ReadOutput, Vec<Diagnostic>> {
     let options = (dialect, is_strict);
-    match read_to_depth(name, text, options, parser::MAX_SHALLOW_DEPTH) {
-        Ok(result) => result,
-        Err(TooDeep(_)) => {
-            run_on_deep_stack(
-                || match read_to_depth(name, text, options, parser::MAX_DEPTH) {
-                    Ok(mut result) => {
-                        if let Ok(output) = &mut result {
-                            output.model.deeply_nested = true;
-                        }
-                        result
-                    }
-                    Err(TooDeep(errors)) => Err(errors),
-                },
-            )
+    let shallow_errors = match read_to_depth(name, text, options, parser::MAX_SHALLOW_DEPTH) {
+        Ok(result) => return result,
+        Err(TooDeep(errors)) => errors,
+    };
+    let deep = run_on_deep_stack(|| read_to_depth(name, text, options, parser::MAX_DEPTH));
+    match deep {
+        Ok(Ok(mut result)) => {
+            if let Ok(output) = &mut result {
+                output.model.deeply_nested = true;
+            }
+            result
         }
+        Ok(Err(TooDeep(errors))) => Err(errors),
+        // Without the memory for a large stack, the smaller limit applies.
+        Err(_) => Err(shallow_errors),
     }
 }
 
