@@ -108,6 +108,7 @@ def link(
     bit_errors: float,
     seed: int,
     dma: int | None,
+    dma_engine: str | None,
 ) -> str: ...
 
 @type_check_only

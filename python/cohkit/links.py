@@ -16,6 +16,7 @@ def link(  # noqa: PLR0913 -- each is a keyword
     bit_errors: float = 0.0,
     seed: int = 0,
     dma: int | None = None,
+    dma_engine: types.DmaEngine | None = None,
 ) -> types.LinkRates:
     """Return the rate after each layer of a link, and its data rate by formula and by driving two ends.
 
@@ -27,6 +28,7 @@ def link(  # noqa: PLR0913 -- each is a keyword
         bit_errors: bit error rate, per bit.
         seed: seed of the bit errors.
         dma: bytes per DMA transfer over PCIe, to measure these as well.
+        dma_engine: start and end of DMA transfers: `descriptors` if not given, `registers` or `device`.
 
     Raises:
         InputError: the link does not support the configuration.
@@ -52,5 +54,6 @@ def link(  # noqa: PLR0913 -- each is a keyword
         bit_errors=bit_errors,
         seed=seed,
         dma=dma,
+        dma_engine=dma_engine,
     )
     return types.LinkRates.of(load(rates))

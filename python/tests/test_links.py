@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, get_type_hints
+from typing import TYPE_CHECKING, Any, get_type_hints
 
 import pytest
 
@@ -37,9 +37,11 @@ def test_link_rates_match_the_command(cohkit_command: Command) -> None:
         ("cxl68", {"payload": 128}, "supports payloads of 64 bytes"),
         ("ccix", {"dma": 64}, "are supported by pcie3, pcie4 and pcie5, not by ccix"),
         ("pcie4", {"dma": 0}, "1 to 1048576 bytes, not 0"),
+        ("pcie4", {"dma": 64, "dma_engine": "device "}, "did you mean `device`"),
+        ("pcie4", {"dma_engine": "device"}, "only with a size of DMA transfers"),
         ("ccix", {"delay_ns": 2**63}, "at most 10000 ns"),
     ],
 )
-def test_invalid_link_options_are_reported(name: str, options: dict[str, int], expected_message: str) -> None:
+def test_invalid_link_options_are_reported(name: str, options: dict[str, Any], expected_message: str) -> None:
     with pytest.raises(cohkit.InputError, match=expected_message):
         cohkit.link(name, **options)

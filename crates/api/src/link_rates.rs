@@ -1,7 +1,7 @@
 //! Latencies and rates of a link, as text and JSON.
 
 use cohkit_base::words::{counted, did_you_mean};
-use cohkit_link::pcie::dma::Direction;
+use cohkit_link::pcie::dma::{Control, Direction};
 use cohkit_link::rates::{Kind, LinkConfig, LinkRates, Transfers, DMA_QUEUE, MAX_DMA_BYTES};
 use cohkit_link::Lanes;
 use serde_json::json;
@@ -24,6 +24,8 @@ pub struct LinkOptions {
     pub seed: u64,
     /// Size of DMA transfers in bytes, if these are to be measured.
     pub dma: Option<u64>,
+    /// Name of their engine, of [`Control::ALL`]; `None` for the first one.
+    pub dma_engine: Option<String>,
 }
 
 /// Configuration of a link with its latencies and rates.
@@ -33,6 +35,8 @@ pub struct LinkReport {
     rates: LinkRates,
     /// Size of DMA transfers in bytes, if these were measured.
     dma: Option<u64>,
+    /// Name of their engine.
+    engine: &'static str,
     transfers: Vec<Transfers>,
 }
 
@@ -42,12 +46,14 @@ pub struct LinkReport {
 /// The link cannot be configured in this way; the message lists the valid values.
 pub fn measure(options: &LinkOptions) -> Result<LinkReport, String> {
     let config = link_config(options)?;
-    let transfers = transfers(options, &config)?;
+    let (engine, control) = engine(options)?;
+    let transfers = transfers(options, &config, control)?;
     Ok(LinkReport {
         name: options.link.clone(),
         rates: config.rates(),
         config,
         dma: options.dma,
+        engine,
         transfers,
     })
 }
@@ -55,12 +61,12 @@ pub fn measure(options: &LinkOptions) -> Result<LinkReport, String> {
 impl LinkReport {
     /// JSON value, described in `docs/output.md`.
     pub fn json(&self) -> serde_json::Value {
-        report_json(&self.name, &self.config, &self.rates, &self.transfers)
+        report_json(self)
     }
 
     /// Report as text.
     pub fn text(&self) -> String {
-        report_text(&self.name, &self.config, &self.rates) + &dma_text(self.dma, &self.transfers)
+        report_text(&self.name, &self.config, &self.rates) + &dma_text(self)
     }
 }
 
@@ -125,8 +131,31 @@ fn link_config(options: &LinkOptions) -> Result<LinkConfig, String> {
     })
 }
 
+/// Name and kind of the DMA engine.
+fn engine(options: &LinkOptions) -> Result<(&'static str, Control), String> {
+    let Some(name) = &options.dma_engine else {
+        return Ok(Control::ALL[0]);
+    };
+    if options.dma.is_none() {
+        return Err("a DMA engine is used only with a size of DMA transfers".into());
+    }
+    let engine = Control::ALL
+        .into_iter()
+        .find(|(engine_name, _)| engine_name == name);
+    engine.ok_or_else(|| {
+        let names = Control::ALL.map(|(name, _)| name);
+        let suggestion = did_you_mean(name, names);
+        let names = names.join(", ");
+        format!("there is no DMA engine `{name}`; {suggestion}there are {names}")
+    })
+}
+
 /// DMA transfers in both directions, if they are requested.
-fn transfers(options: &LinkOptions, config: &LinkConfig) -> Result<Vec<Transfers>, String> {
+fn transfers(
+    options: &LinkOptions,
+    config: &LinkConfig,
+    control: Control,
+) -> Result<Vec<Transfers>, String> {
     let Some(bytes) = options.dma else {
         return Ok(Vec::new());
     };
@@ -136,7 +165,7 @@ fn transfers(options: &LinkOptions, config: &LinkConfig) -> Result<Vec<Transfers
         ));
     }
     let name = &options.link;
-    let both_directions = config.transfers(bytes);
+    let both_directions = config.transfers(bytes, control);
     let both_directions = both_directions.ok_or_else(|| {
         format!("transfers by DMA are supported by pcie3, pcie4 and pcie5, not by {name}")
     })?;
@@ -144,14 +173,19 @@ fn transfers(options: &LinkOptions, config: &LinkConfig) -> Result<Vec<Transfers
 }
 
 /// DMA transfers as text.
-fn dma_text(bytes: Option<u64>, transfers: &[Transfers]) -> String {
+fn dma_text(report: &LinkReport) -> String {
     let mut text = String::new();
-    for transfer in transfers {
+    let engine = match report.engine {
+        name if name == Control::ALL[0].0 => String::new(),
+        name => format!(", engine `{name}`"),
+    };
+    for transfer in &report.transfers {
         let direction = match transfer.direction {
             Direction::ToDevice => "to the device",
             Direction::ToHost => "to the host",
         };
-        let name = format!("DMA of {} {direction}", counted(bytes.unwrap_or(0), "byte"));
+        let bytes = counted(report.dma.unwrap_or(0), "byte");
+        let name = format!("DMA of {bytes} {direction}{engine}");
         let (latency, rate) = (transfer.latency, transfer.rate / GIB);
         let _ = writeln!(
             text,
@@ -161,12 +195,15 @@ fn dma_text(bytes: Option<u64>, transfers: &[Transfers]) -> String {
     text.replace("\n\n", "\n")
 }
 
-fn report_json(
-    name: &str,
-    config: &LinkConfig,
-    rates: &LinkRates,
-    transfers: &[Transfers],
-) -> serde_json::Value {
+fn report_json(report: &LinkReport) -> serde_json::Value {
+    let LinkReport {
+        name,
+        config,
+        rates,
+        engine,
+        transfers,
+        ..
+    } = report;
     let steps = rates
         .steps
         .iter()
@@ -189,8 +226,12 @@ fn report_json(
         "seed": config.seed,
         "steps": steps.collect::<Vec<_>>(),
         "data": flows.collect::<Vec<_>>(),
-        "dma": match transfers {
-            [to_device, to_host] => json!({ "to_device": transfers_json(to_device), "to_host": transfers_json(to_host) }),
+        "dma": match transfers.as_slice() {
+            [to_device, to_host] => json!({
+                "engine": engine,
+                "to_device": transfers_json(to_device),
+                "to_host": transfers_json(to_host),
+            }),
             _ => serde_json::Value::Null,
         },
     })

@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 
 /// JSON text of `cohkit link --json`.
 #[pyfunction]
-#[pyo3(signature = (name, *, lanes, payload, delay_ns, bit_errors, seed, dma))]
+#[pyo3(signature = (name, *, lanes, payload, delay_ns, bit_errors, seed, dma, dma_engine))]
 #[expect(
     clippy::too_many_arguments,
     reason = "each is a keyword of the public function"
@@ -20,6 +20,7 @@ pub(crate) fn link(
     bit_errors: f64,
     seed: u64,
     dma: Option<u64>,
+    dma_engine: Option<String>,
 ) -> PyResult<String> {
     let options = LinkOptions {
         link: name,
@@ -29,6 +30,7 @@ pub(crate) fn link(
         bit_errors,
         seed,
         dma,
+        dma_engine,
     };
     let result = py.detach(|| measure(&options));
     let report = result.map_err(|reason| input_error(&reason))?;

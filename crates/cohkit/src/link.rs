@@ -14,6 +14,7 @@ pub(crate) fn run(options: &options::Link, console: &mut Console) -> Result<Exit
         bit_errors: options.bit_errors,
         seed: options.seed,
         dma: options.dma,
+        dma_engine: options.dma_engine.clone(),
     };
     let report = measure(&link_options)
         .map_err(|reason| Failure::new(ExitStatus::BadInput, format!("error: {reason}")))?;

@@ -67,7 +67,7 @@ pub struct LinkRates {
 pub struct Transfers {
     /// Direction of the transfers.
     pub direction: dma::Direction,
-    /// Latency in nanoseconds of a single transfer, from its doorbell to the detection of its end.
+    /// Latency in nanoseconds of a single transfer, from its start to the detection of its end.
     pub latency: f64,
     /// Throughput in bytes per second with [`DMA_QUEUE`] outstanding transfers.
     pub rate: f64,
@@ -80,8 +80,8 @@ pub const DMA_QUEUE: u64 = 32;
 pub const DMA_START: u64 = 100;
 /// Two latencies in nanoseconds. The first, fitted, is from the arrival of a read request at the host to its
 /// completions. A 64-byte read over 8 lanes of generation 3 takes about 550 ns on a server (pcie-bench, SIGCOMM 2018),
-/// with a one-way delay of [`DMA_WAY`]. The second, assumed, is from the arrival of the status word to its detection by
-/// the polling core.
+/// with a one-way delay of [`DMA_WAY`]. The second, assumed, is from the arrival of the status word or the interrupt to
+/// its detection by a core that polls; a kernel's interrupt handler takes longer.
 pub const DMA_MEMORY: [u64; 2] = [232, 100];
 /// One-way delay in nanoseconds used to fit host memory: wires, both ends and the root complex.
 pub const DMA_WAY: u64 = 150;
@@ -337,9 +337,9 @@ impl LinkConfig {
         })
     }
 
-    /// DMA transfers of `bytes` bytes, 1 to [`MAX_DMA_BYTES`], to the device and to the host. `None` for links other
-    /// than PCIe.
-    pub fn transfers(&self, bytes: u64) -> Option<[Transfers; 2]> {
+    /// DMA transfers of `bytes` bytes, 1 to [`MAX_DMA_BYTES`], to the device and to the host, started and ended as
+    /// `control` says. `None` for links other than PCIe.
+    pub fn transfers(&self, bytes: u64, control: dma::Control) -> Option<[Transfers; 2]> {
         let Kind::Pcie(_) = self.kind else {
             return None;
         };
@@ -350,6 +350,7 @@ impl LinkConfig {
         let simulate = |direction, transfers, queue| {
             let engine = dma::Engine {
                 direction,
+                control,
                 bytes,
                 transfers,
                 queue,

@@ -245,6 +245,11 @@ pub(crate) struct Link {
     #[arg(long, value_name = "BYTES")]
     pub dma: Option<u64>,
 
+    /// Start and end of DMA transfers: `descriptors` (default; doorbell, descriptor, polled status word), `registers`
+    /// (four register writes, interrupt), or `device` (started beside the engine, ends with the last byte).
+    #[arg(long, value_name = "ENGINE", requires = "dma")]
+    pub dma_engine: Option<String>,
+
     #[command(flatten)]
     pub output: Output,
 }

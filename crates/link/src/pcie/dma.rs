@@ -1,8 +1,8 @@
-//! DMA transfers over PCIe: an engine with descriptors at one end, host memory at the other.
+//! DMA transfers over PCIe: an engine at one end, host memory at the other.
 //!
-//! The host writes a doorbell for each transfer. The engine reads the descriptor, reads or writes the data in host
-//! memory, and finally writes a status word, which a core polls. All of these are packets on the link: posted writes,
-//! read requests with tags, and completions that respect the read completion boundary.
+//! [`Control`] decides how a transfer starts and ends; between, the engine reads or writes the data in host memory. All
+//! steps are packets on the link: posted writes, read requests with tags, and completions that respect the read
+//! completion boundary.
 
 use super::reads::{Completer, Requester, Span};
 use super::{End, Parameters, COMPLETIONS, NON_POSTED, POSTED};
@@ -20,18 +20,42 @@ pub enum Direction {
     ToHost,
 }
 
+/// Start and end of a transfer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Control {
+    /// The host writes a doorbell, the engine fetches a descriptor, and finally writes a status word, which a core
+    /// polls.
+    Descriptors,
+    /// The host writes both addresses, the length and a command to registers of the engine, which finally sends an
+    /// interrupt, a posted write. Source: driver of BlueDMA in TaPaSCo (`tlkm/dma/blue_dma.c`).
+    Registers,
+    /// Logic beside the engine starts it without delay, and a transfer ends with the arrival of its last byte.
+    Device,
+}
+
+impl Control {
+    /// All kinds, by name.
+    pub const ALL: [(&str, Control); 3] = [
+        ("descriptors", Control::Descriptors),
+        ("registers", Control::Registers),
+        ("device", Control::Device),
+    ];
+}
+
 /// Parameters of the engine. Latencies are outside the link, in ticks of the [`Testbench`].
 #[derive(Clone, Copy, Debug)]
 pub struct Engine {
     /// Direction of the transfers.
     pub direction: Direction,
+    /// Start and end of each transfer.
+    pub control: Control,
     /// Bytes per transfer.
     pub bytes: u64,
     /// Number of transfers.
     pub transfers: u64,
     /// Maximum outstanding transfers.
     pub queue: u64,
-    /// Bytes per descriptor.
+    /// Bytes per descriptor; only for [`Control::Descriptors`].
     pub descriptor: u64,
     /// Maximum bytes per read request.
     pub request: u64,
@@ -41,7 +65,7 @@ pub struct Engine {
     pub start: u64,
     /// Latency from the arrival of a read request at the host to its completions.
     pub memory: u64,
-    /// Latency from the arrival of the status word to its detection by the polling core.
+    /// Latency from the arrival of the status word or the interrupt to its detection by a core.
     pub detection: u64,
 }
 
@@ -61,11 +85,18 @@ enum Timer {
 // Kinds of messages, in the upper bits of their labels.
 const DOORBELL: u64 = 1 << 60;
 const DATA: u64 = 2 << 60;
-const STATUS: u64 = 3 << 60;
+/// Last data of a transfer.
+const LAST_DATA: u64 = 3 << 60;
+/// Status word or interrupt.
+const STATUS: u64 = 4 << 60;
+/// Write to a register other than the one that starts the transfer.
+const REGISTER: u64 = 5 << 60;
 const KIND_MASK: u64 = 15 << 60;
 /// Ticks, in addition to the delay, for the exchange of initial credits.
 const INITIALISATION_TICKS: u64 = 1024 * LANE_BYTE;
-/// Bytes of a doorbell and of a status word.
+/// Registers that the host writes before the command: two addresses and a length.
+const REGISTERS: usize = 3;
+/// Bytes of a doorbell, a register, a status word and an interrupt.
 const WORD_BYTES: u16 = 8;
 /// Distance between the buffers of transfers in bytes. Each buffer starts at a page boundary.
 const BUFFER_DISTANCE: u64 = 1 << 20;
@@ -110,7 +141,7 @@ impl<'e> TransferRun<'e> {
 
     fn finish(mut self) -> Vec<(u64, u64)> {
         for _ in 0..self.engine.queue.min(self.engine.transfers) {
-            self.ring_doorbell();
+            self.start_transfer();
         }
         while self.completed < self.engine.transfers {
             self.submit_messages();
@@ -147,11 +178,37 @@ impl<'e> TransferRun<'e> {
         });
     }
 
-    /// Rings the doorbell of the next transfer.
-    fn ring_doorbell(&mut self) {
+    /// Starts the next transfer.
+    fn start_transfer(&mut self) {
         let number = self.times.len() as u64;
         self.times.push((self.bench.now, 0));
-        self.write(0, WORD_BYTES, DOORBELL | number);
+        match self.engine.control {
+            Control::Descriptors => self.write(0, WORD_BYTES, DOORBELL | number),
+            Control::Registers => {
+                for _ in 0..REGISTERS {
+                    self.write(0, WORD_BYTES, REGISTER | number);
+                }
+                self.write(0, WORD_BYTES, DOORBELL | number);
+            }
+            Control::Device => self.schedule_timer(0, Timer::DataStart(number)),
+        }
+    }
+
+    /// Records the end of a transfer, and starts the next one if any is left.
+    fn end_transfer(&mut self, number: u64) {
+        self.times[number as usize].1 = self.bench.now;
+        self.completed += 1;
+        if (self.times.len() as u64) < self.engine.transfers {
+            self.start_transfer();
+        }
+    }
+
+    /// Reports to the host that all data of a transfer has arrived or was written before.
+    fn report_end(&mut self, number: u64) {
+        match self.engine.control {
+            Control::Descriptors | Control::Registers => self.write(1, WORD_BYTES, STATUS | number),
+            Control::Device => {}
+        }
     }
 
     fn handle_timer(&mut self, timer: Timer) {
@@ -172,10 +229,11 @@ impl<'e> TransferRun<'e> {
                     let mut remaining = self.engine.bytes;
                     while remaining > 0 {
                         let bytes = remaining.min(self.payload);
-                        self.write(1, bytes as u16, DATA | number);
                         remaining -= bytes;
+                        let kind = if remaining == 0 { LAST_DATA } else { DATA };
+                        self.write(1, bytes as u16, kind | number);
                     }
-                    self.write(1, WORD_BYTES, STATUS | number);
+                    self.report_end(number);
                 }
             },
             Timer::MemoryResponse(label) => {
@@ -190,13 +248,7 @@ impl<'e> TransferRun<'e> {
                 };
                 self.outgoing[0].extend(completer.completions(request));
             }
-            Timer::Detection(number) => {
-                self.times[number as usize].1 = self.bench.now;
-                self.completed += 1;
-                if (self.times.len() as u64) < self.engine.transfers {
-                    self.ring_doorbell();
-                }
-            }
+            Timer::Detection(number) => self.end_transfer(number),
         }
     }
 
@@ -237,7 +289,14 @@ impl<'e> TransferRun<'e> {
         let engine = self.engine;
         let number = message.label & !KIND_MASK;
         match (message.circuit, message.label & KIND_MASK) {
-            (POSTED, DOORBELL) => self.schedule_timer(engine.start, Timer::DescriptorFetch(number)),
+            (POSTED, DOORBELL) => {
+                let action = match engine.control {
+                    Control::Descriptors => Timer::DescriptorFetch(number),
+                    Control::Registers | Control::Device => Timer::DataStart(number),
+                };
+                self.schedule_timer(engine.start, action);
+            }
+            (POSTED, LAST_DATA) if engine.control == Control::Device => self.end_transfer(number),
             (POSTED, STATUS) => self.schedule_timer(engine.detection, Timer::Detection(number)),
             (NON_POSTED, _) => {
                 self.schedule_timer(engine.memory, Timer::MemoryResponse(message.label))
@@ -248,7 +307,8 @@ impl<'e> TransferRun<'e> {
                     Ok(Some(read)) if read % 2 == 0 => {
                         self.schedule_timer(engine.start, Timer::DataStart(read / 2));
                     }
-                    Ok(Some(read)) => self.write(1, WORD_BYTES, STATUS | (read / 2)),
+                    Ok(Some(read)) if engine.control == Control::Device => self.end_transfer(read / 2),
+                    Ok(Some(read)) => self.report_end(read / 2),
                     Ok(None) | Err(_) => {}
                 }
             }

@@ -1,6 +1,6 @@
 //! DMA transfers over PCIe, compared with the sum of their parts.
 
-use cohkit_link::pcie::dma::Direction;
+use cohkit_link::pcie::dma::{Control, Direction};
 use cohkit_link::rates::{Kind, LinkConfig, DMA_DESCRIPTOR, DMA_MEMORY, DMA_START, DMA_WAY};
 
 fn link_config(lanes: u32, delay: u64) -> LinkConfig {
@@ -23,7 +23,8 @@ fn transfer_latency_is_the_sum_of_its_steps() {
     let start = DMA_START as f64;
     for (lanes, delay) in [(16, DMA_WAY), (8, 50)] {
         let one_way = delay as f64;
-        let [to_device, to_host] = link_config(lanes, delay).transfers(64).unwrap();
+        let transfers = |control| link_config(lanes, delay).transfers(64, control).unwrap();
+        let [to_device, to_host] = transfers(Control::Descriptors);
         let doorbell = one_way + wire(lanes, 24 + 8) + start;
         let read = |bytes| 2.0 * one_way + wire(lanes, 24) + memory + wire(lanes, 20 + bytes);
         let status = one_way + wire(lanes, 24 + 8) + detection;
@@ -44,6 +45,20 @@ fn transfer_latency_is_the_sum_of_its_steps() {
             "{} for {expected}",
             to_host.latency
         );
+        // Four writes to registers leave the host together.
+        let registers = one_way + 4.0 * wire(lanes, 24 + 8) + start;
+        let data = [read(64), wire(lanes, 24 + 64)];
+        for (transfer, data) in transfers(Control::Registers).into_iter().zip(data) {
+            let expected = registers + data + status;
+            let latency = transfer.latency;
+            assert!(is_near(latency, expected), "{latency} for {expected}");
+        }
+        // Nothing but the data crosses the link for an engine that is started on the device.
+        let data = [read(64), one_way + wire(lanes, 24 + 64)];
+        for (transfer, expected) in transfers(Control::Device).into_iter().zip(data) {
+            let latency = transfer.latency;
+            assert!(is_near(latency, expected), "{latency} for {expected}");
+        }
     }
 }
 
@@ -69,7 +84,7 @@ fn large_transfers_reach_the_rate_of_the_link() {
     let mut previous = [0.0; 2];
     for bytes in [128, 512, 4096, 65_536] {
         let rates = link_config
-            .transfers(bytes)
+            .transfers(bytes, Control::Descriptors)
             .unwrap()
             .map(|transfers| transfers.rate);
         assert!(
@@ -85,5 +100,5 @@ fn large_transfers_reach_the_rate_of_the_link() {
             "{rate} of {limit}"
         );
     }
-    assert!(LinkConfig::new(Kind::Eci).transfers(64).is_none());
+    assert!(LinkConfig::new(Kind::Eci).transfers(64, Control::Device).is_none());
 }

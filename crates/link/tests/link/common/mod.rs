@@ -208,7 +208,7 @@ impl Drop for SeedReport {
         if std::thread::panicking() {
             let SeedReport(seed, file, test) = self;
             eprintln!(
-                "repeat it: COHKIT_SEED={seed} cargo test -p cohkit-link --test {file} {test}"
+                "repeat it: COHKIT_SEED={seed} cargo test -p cohkit-link --test link {file}::{test}"
             );
         }
     }
