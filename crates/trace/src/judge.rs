@@ -392,6 +392,10 @@ impl TraceChecker<'_> {
             let earlier = &self.protocol.message(earlier.sent.message).name;
             return Err(format!("{message_text} overtakes {earlier}"));
         }
+        // A later message may have the same number.
+        for later in &mut self.flights {
+            later.earlier_flights.retain(|earlier| *earlier != number);
+        }
         Ok(flight)
     }
 

@@ -90,3 +90,53 @@ fn trace_with_another_number_of_homes_is_rejected() {
         }
     }
 }
+
+/// Flight numbers identify messages in flight. A trace may use a number again once its message has been received.
+#[test]
+fn received_flight_numbers_may_be_used_again() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("trace.json");
+    let protocol = ["--protocol", "../../ordering/cord.coh"];
+    let mut run = cohkit(["sim", "hosts-8x8", "random-mixed", "--accesses", "200"]);
+    run.args(["--region", "512B", "--outstanding", "1", "--prefetch", "0"])
+        .args(["--set", "home.count=2", "--set", "cores.write_buffer=0B"])
+        .args(protocol)
+        .arg("--trace")
+        .arg(&file);
+    let output = run.output().expect("the command starts");
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let contents = std::fs::read(&file).expect("the trace was written");
+    let mut traces: Value = serde_json::from_slice(&contents).expect("the text is JSON");
+    let mut reused = 0;
+    let single = [&mut traces];
+    let all = single.into_iter().flat_map(|traces| match traces {
+        Value::Array(list) => list.iter_mut().collect(),
+        trace => vec![trace],
+    });
+    for trace in all {
+        // The smallest free number for each message that is sent, by its original number.
+        let mut numbers = std::collections::BTreeMap::new();
+        for step in trace["steps"].as_array_mut().expect("a list of steps") {
+            let action = &mut step["action"];
+            let Some(original) = action["flight"].as_u64() else {
+                continue;
+            };
+            let number = match action["kind"] == "send" {
+                true => {
+                    let free = (0u64..).find(|number| !numbers.values().any(|n| n == number));
+                    let free = free.expect("a free number");
+                    reused += u32::from(free < original);
+                    numbers.insert(original, free);
+                    free
+                }
+                false => numbers.remove(&original).expect("a message in flight"),
+            };
+            action["flight"] = number.into();
+        }
+    }
+    assert!(reused > 100, "{reused}");
+    std::fs::write(&file, traces.to_string()).expect("the file can be written");
+    let size = ["--protocol-param", "homes=2"];
+    let (code, stdout, errors) = trace(&file, &[&protocol[..], &size].concat());
+    assert_eq!(code, Some(0), "{stdout}{errors}");
+}
