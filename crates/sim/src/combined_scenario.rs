@@ -122,6 +122,10 @@ impl Playable for CombinedScenario {
             .collect()
     }
 
+    fn observes_changes(&self) -> bool {
+        self.parts.iter().any(|part| part.observes_changes())
+    }
+
     fn host_words(&self) -> u64 {
         self.parts.iter().map(|part| part.host_words()).sum()
     }

@@ -738,6 +738,16 @@ impl Program {
         next
     }
 
+    /// Returns the index of a fault. A waiting row is executed again and again, and has the same fault each time.
+    fn fault_index(&mut self, fault: Fault) -> u16 {
+        let known = self.faults.iter().position(|known| *known == fault);
+        let index = known.unwrap_or_else(|| {
+            self.faults.push(fault);
+            self.faults.len() - 1
+        });
+        index as u16
+    }
+
     /// Describes why a rule of `agent` could not be executed.
     pub fn fault(&self, agent: &str, messages: &[Message], transition: &Transition) -> String {
         let fault = &self.faults[usize::from(transition.fault)];
@@ -819,8 +829,7 @@ impl Program {
         };
         match result {
             Err(row_error) => {
-                transition.fault = self.faults.len() as u16;
-                self.faults.push(row_error.fault);
+                transition.fault = self.fault_index(row_error.fault);
                 // A row that lacks room for its messages waits, even if it has other faults. The caller needs all its
                 // acts to decide that.
                 let acts = [row_error.acts, row_error.later].concat();
