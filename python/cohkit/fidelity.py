@@ -13,6 +13,7 @@ import argparse
 import json
 import sys
 from pathlib import Path
+from statistics import quantiles
 from typing import TYPE_CHECKING, Any
 
 from cohkit.experiments import EXPERIMENTS, Conditions
@@ -32,8 +33,11 @@ Use it to estimate the error of a prediction for your own machine.
 
 Most measurements are of Enzian, a computer whose CPU (48 ThunderX-1 cores) and FPGA share memory over the coherent \
 link ECI.
-The source *cckit* is the article "CCKit: an open-source toolkit for cache coherent accelerators" (ACM TOCS preprint, \
-September 2025).
+Others are of Enzian's link (*eci*), cards on CCIX (*ccix*), cores beside far memory (*proxics*), and directory \
+ordering over CXL (*cord*).
+The sources are:
+
+{sources}
 
 | Configuration | Memory that the CPU accesses | Platform |
 |---|---|---|
@@ -46,7 +50,8 @@ Each section has one table, with these columns:
 | Column | Meaning |
 |---|---|
 | Published | published value, or an order or a bound in words |
-| Blind | prediction by commit 608afff, before anyone on the project had seen the published result; it never changes |
+| Blind | prediction made before anyone on the project had seen the published result, by commit 608afff for results of \
+*cckit* and by commit d868299 for the other systems; it never changes |
 | Ours | result at full size, recorded by commit {commit} |
 | Error | deviation from the published value, in percent of it. For an order or a bound: our value as a multiple of \
 the compared value, and the verdict *holds* or *fails*, if one is possible |
@@ -65,6 +70,9 @@ The origin decides what an error says about the model:
 other machines;
 - *predicted blind*: nobody on the project knew the published value, so this row measures the accuracy of predictions;
 - *known*: the published value was known, but no quantity was tuned to it.
+
+The median and the middle half of the errors are of their absolute values.
+For *predicted blind*, the first row counts the blind predictions, and the second one the results of today's program.
 """
 
 VIOLATED_BOUNDS = """\
@@ -177,7 +185,8 @@ The row gives the throughput of the arguments, for the best number of lines.
 def page(record: dict[str, Any], published: Published) -> str:
     """Write the page from a record of `--run`."""
     commit = record["commit"]
-    parts = [HEAD.format(commit=f"{commit[:7]}{commit[40:]}")]
+    sources = "\n".join(f"- *{name}*: {title}" for name, title in published.sources().items())
+    parts = [HEAD.format(commit=f"{commit[:7]}{commit[40:]}", sources=sources)]
     compared = {name: _compare(name, record["result"], published) for name in EXPERIMENTS}
     everything = [row for rows in compared.values() for row in rows]
     parts.append(_summary(everything))
@@ -185,7 +194,7 @@ def page(record: dict[str, Any], published: Published) -> str:
     lines = [
         f"- {row['experiment']}, {row['name']}: {number(row['ours'], row['unit'])}, published: {row['says']}"
         for row in everything
-        if row["bound"] is not None and row["holds"] is False
+        if row["at_most"] is not None and row["holds"] is False
     ]
     if lines:
         parts.append(VIOLATED_BOUNDS.format(broken="\n".join(lines)))
@@ -205,19 +214,24 @@ def _compare(name: str, recorded: Sequence[dict[str, Any]], published: Published
 def _summary(rows: Sequence[Result]) -> str:
     lines = [
         (
-            "| Origin | Published numbers | Error at most 5 % | Error at most 25 % "
-            "| Published relations (rankings, upper and lower bounds) | Relations reproduced |"
+            "| Origin | Published numbers | Error at most 5 % | Error at most 25 % | Median error | Middle half "
+            "| Published relations (orders, upper and lower bounds) | Relations reproduced |"
         ),
-        "|---|---|---|---|---|---|",
+        "|---|---|---|---|---|---|---|---|",
     ]
-    for use in ("fitted", "predicted blind", "known"):
-        # For blind predictions, count the predicted values.
-        blind = use == "predicted blind"
+    for use, blind in (("fitted", False), ("predicted blind", True), ("predicted blind", False), ("known", False)):
         selected = [row for row in rows if row["use"] == use]
-        errors = [abs(error) for row in selected if (error := row["blind_error" if blind else "error"]) is not None]
-        holds = [holds for row in selected if (holds := row["blind_holds" if blind else "holds"]) is not None]
+        prefix = "blind_" if blind else ""
+        errors = sorted(abs(error) for row in selected if (error := row[f"{prefix}error"]) is not None)
+        holds = [holds for row in selected if (holds := row[f"{prefix}holds"]) is not None]
         counts = [sum(error <= limit for error in errors) for limit in (0.05, 0.25)]
-        cells = [use, len(errors), *counts, len(holds), sum(holds)]
+        # Quartiles need two values.
+        median, spread = "", ""
+        if len(errors) > 1:
+            lower, middle, upper = quantiles(errors, n=4, method="inclusive")
+            median, spread = f"{middle:.1%}", f"{lower:.1%} to {upper:.1%}"
+        origin = "predicted blind, now" if use == "predicted blind" and not blind else use
+        cells = [origin, len(errors), *counts, median, spread, len(holds), sum(holds)]
         lines.append(f"| {' | '.join(map(str, cells))} |")
     return "\n".join(lines) + "\n"
 

@@ -424,14 +424,15 @@ def _panel(axes: Axes, in_panel: Sequence[tuple[Measurement, Result]], spans: Ma
                 markersize=2,
                 label=_WHISKER_LABEL,
             )
-        if row["bound"] is not None:
-            axes.plot(
-                [position - _BAR_WIDTH, position + _BAR_WIDTH],
-                [row["bound"]] * 2,
-                color="black",
-                linewidth=1,
-                label=_BOUND_LABEL,
-            )
+        for bound in (row["at_least"], row["at_most"]):
+            if bound is not None:
+                axes.plot(
+                    [position - _BAR_WIDTH, position + _BAR_WIDTH],
+                    [bound] * 2,
+                    color="black",
+                    linewidth=1,
+                    label=_BOUND_LABEL,
+                )
         _write(axes, position, ours.value, label, upright=vertical_labels)
     names = [row["name"].partition(", ")[0].replace("+", "+\n") for _, row in in_panel]
     axes.set_xticks(range(len(in_panel)), names)

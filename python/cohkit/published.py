@@ -54,20 +54,38 @@ class Measurement(NamedTuple):
     """True if the simulation was reduced."""
 
 
-Relation = Literal["above", "below", "like", "at_most"]
+Relation = Literal["above", "below", "like"]
 
 
 class Claim(NamedTuple):
-    """A published statement in words, and its relation to another key or to a bound."""
+    """A published statement in words, and its relation to another number."""
 
     words: str
     relation: Relation | None = None
     to: str = ""
-    """Key of the other number, or the bound as a quantity."""
+    """Key of the other number."""
+
+
+class Bounds(NamedTuple):
+    """Published bounds of a number, in its unit; `None` for a bound that is not published."""
+
+    lower: float | None = None
+    upper: float | None = None
+
+    def hold(self, value: float) -> bool:
+        """Return whether a number is within the bounds."""
+        return (self.lower is None or value >= self.lower) and (self.upper is None or value <= self.upper)
+
+    def compared(self, value: float) -> float | None:
+        """Return the bound to compare a number with: the one that it violates, otherwise the lower one if any."""
+        violates_upper = self.upper is not None and value > self.upper
+        return self.upper if violates_upper or self.lower is None else self.lower
 
 
 _RELATIONS: tuple[Relation, ...] = get_args(Relation)
-_RESULT = {"published", "says", "blind", *_RELATIONS}
+_LOWER, _UPPER = "at_least", "at_most"
+_BOUNDS = {_LOWER, _UPPER}
+_RESULT = {"published", "says", "blind", *_BOUNDS, *_RELATIONS}
 
 
 class Published:
@@ -174,20 +192,29 @@ class Published:
         """Return the published statement about a number, if any."""
         entries, file = self._entries.get(key, ({}, ""))
         relation = next((relation for relation in _RELATIONS if relation in entries), None)
-        if not relation and "says" not in entries:
+        if not entries.keys() & {"says", *_BOUNDS, *_RELATIONS}:
             return None
         self._used_files.add(file)
-        return Claim(entries.get("says", ""), relation, entries[relation] if relation else "")
+        words = entries.get("says") or " and ".join(
+            f"{name.replace('_', ' ')} {entries[name]}" for name in (_LOWER, _UPPER) if name in entries
+        )
+        return Claim(words, relation, entries[relation] if relation else "")
 
-    def bound(self, key: str, *, unit: str) -> float | None:
-        """Return, in this unit, the published upper bound of a number; `None` if there is none.
+    def bounds(self, key: str, *, unit: str) -> Bounds:
+        """Return, in this unit, the published bounds of a number.
 
         Raises:
-            InputError: the value is not such a number.
+            InputError: a bound is not such a number, or the lower one is above the upper one.
 
         """
         entries, file = self._entries.get(key, ({}, ""))
-        return _number(entries["at_most"], unit, f"{key}.at_most", file) if "at_most" in entries else None
+        lower, upper = (
+            _number(entries[name], unit, f"{key}.{name}", file) if name in entries else None
+            for name in (_LOWER, _UPPER)
+        )
+        if lower is not None and upper is not None and lower > upper:
+            raise InputError(f"{file}: {key}: {_LOWER} is {entries[_LOWER]!r}, above {_UPPER}, {entries[_UPPER]!r}")
+        return Bounds(lower, upper)
 
     def remark(self, key: str) -> str | None:
         """Return the remark on published numbers from the nearest enclosing table that has one."""
@@ -232,6 +259,11 @@ class Published:
         """Return the source of a published number, if its tables state it."""
         return self._nearest(key, "source")
 
+    def sources(self) -> dict[str, str]:
+        """Return the titles of the sources by their short names."""
+        leaves = self._leaves.items()
+        return {key.removeprefix("sources."): str(value) for key, (value, _) in leaves if key.startswith("sources.")}
+
     def _nearest(self, key: str, name: str) -> str | None:
         candidates = (f"{table}.{name}" for table in _enclosing_tables(key))
         return next((str(self._leaves[candidate][0]) for candidate in candidates if candidate in self._leaves), None)
@@ -264,10 +296,11 @@ def _validate_entries(key: str, table: dict[str, Any], file: str) -> dict[str, A
         raise InputError(
             f"{file}: {key}: a result has no `{unknown[0]}`; {suggestion(unknown[0], known)}it has {', '.join(known)}"
         )
-    relations = [relation for relation in _RELATIONS if relation in table]
+    relations: list[str] = [relation for relation in _RELATIONS if relation in table]
+    relations += [" and ".join(name for name in (_LOWER, _UPPER) if name in table)] if table.keys() & _BOUNDS else []
     if len(relations) > 1:
         raise InputError(f"{file}: {key} is in two relations, {' and '.join(relations)}, but must be in one")
-    for name in ("says", *relations):
+    for name in ("says", *_RELATIONS):
         if not isinstance(table.get(name, ""), str):
             raise InputError(f"{file}: {key}.{name}: {table[name]!r} is no text")
     return {name: value for name, value in table.items() if name != "published"}
@@ -275,8 +308,8 @@ def _validate_entries(key: str, table: dict[str, Any], file: str) -> dict[str, A
 
 def _leaves(tree: dict[str, Any], prefix: str) -> Iterable[tuple[str, Any]]:
     for name, value in tree.items():
-        # A table with a blind value, or with words instead of a number, is one result.
-        if isinstance(value, dict) and not value.keys() & {"blind", "says", "published"}:
+        # A table with a blind value, or with words or bounds instead of a number, is one result.
+        if isinstance(value, dict) and not value.keys() & {"blind", "says", "published", *_BOUNDS}:
             yield from _leaves(value, f"{prefix}{name}.")
         else:
             yield f"{prefix}{name}", value
@@ -308,11 +341,12 @@ def compare(experiment: str, ours: Iterable[Measurement], published: Published) 
             published.blind(key, unit=unit),
             published.claim(key),
         )
-        bound = other = other_blind = None
-        if claim and claim.relation == "at_most":
-            bound = other = other_blind = published.bound(key, unit=unit)
-        elif claim and claim.relation:
-            other, other_blind = values.get(claim.to), published.blind(claim.to, unit=unit)
+        bounds = published.bounds(key, unit=unit)
+        reference, holds = _judge(measurement.value, values.get(claim.to) if claim else None, claim, bounds)
+        blind_reference, blind_holds = None, None
+        if blind is not None:
+            other_blind = published.blind(claim.to, unit=unit) if claim and claim.to else None
+            blind_reference, blind_holds = _judge(blind, other_blind, claim, bounds)
         # A reduced simulation that is not steady predicts nothing about the published number.
         not_steady = measurement.steady is False and measurement.cut
         rows.append(
@@ -322,16 +356,17 @@ def compare(experiment: str, ours: Iterable[Measurement], published: Published) 
                 "key": key,
                 "published": published_value,
                 "says": claim.words if claim else None,
-                "bound": bound,
+                "at_least": bounds.lower,
+                "at_most": bounds.upper,
                 "ours": measurement.value,
                 "unit": unit,
                 "error": _error(measurement.value, published_value),
-                "holds": None if not_steady else _holds(claim, measurement.value, other),
-                "ratio": _ratio(measurement.value, other),
+                "holds": None if not_steady else holds,
+                "ratio": _ratio(measurement.value, reference),
                 "blind": blind,
                 "blind_error": None if blind is None else _error(blind, published_value),
-                "blind_holds": None if blind is None else _holds(claim, blind, other_blind),
-                "blind_ratio": None if blind is None else _ratio(blind, other_blind),
+                "blind_holds": blind_holds,
+                "blind_ratio": None if blind is None else _ratio(blind, blind_reference),
                 "use": NOT_STEADY if not_steady else published.provenance(key),
                 "steady": measurement.steady,
             }
@@ -348,15 +383,16 @@ def _ratio(value: float, other: float | None) -> float | None:
     return None if not other else round(value / other, 9)
 
 
-def _holds(claim: Claim | None, value: float, other: float | None) -> bool | None:
-    """Return whether a number satisfies its published relation, or `None` if that cannot be decided."""
+def _judge(value: float, other: float | None, claim: Claim | None, bounds: Bounds) -> tuple[float | None, bool | None]:
+    """Return the number that a value is compared with, and whether the value satisfies what is published.
+
+    `other` is the number that `claim` relates the value to. The verdict is `None` if nothing can be decided.
+    """
+    if bounds != Bounds():
+        return bounds.compared(value), bounds.hold(value)
     if claim is None or other is None or claim.relation in (None, "like"):
-        return None
-    return (
-        value > other
-        if claim.relation == "above"
-        else value < other or (claim.relation == "at_most" and value == other)
-    )
+        return other, None
+    return other, value > other if claim.relation == "above" else value < other
 
 
 if not TYPE_CHECKING:

@@ -11,14 +11,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from cohkit import __version__, plots
 from cohkit.errors import InputError, suggestion
 from cohkit.experiments import EXPERIMENTS, Conditions
+from cohkit.experiments.sensitivity import deciding, search
 from cohkit.files import try_folder, write
 from cohkit.progress import Bar
-from cohkit.published import COUNT, NOT_STEADY, Published, compare
+from cohkit.published import COUNT, NOT_STEADY, Bounds, Published, compare
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from cohkit.experiments import Experiment, Span
+    from cohkit.experiments.sensitivity import Reach
     from cohkit.published import Measurement
     from cohkit.types import Result
 
@@ -48,6 +50,8 @@ class ReproduceResult(NamedTuple):
     ours: list[Measurement]
     rows: list[Result]
     spans: list[Span]
+    reaches: list[Reach]
+    """Results of the search for published values."""
     remarks: list[str]
     """Remarks on the published numbers."""
 
@@ -134,12 +138,32 @@ def _run(name: str, published: Published, request: ReproduceRequest) -> Reproduc
             ours = experiment.run(conditions._replace(progress=bar))
         except InputError as error:
             raise InputError(f"{name}: {error}") from None
-    spans = []
+    rows = compare(name, ours, published)
+    spans, reaches = [], []
     if request.sensitivity and experiment.spans:
         with Bar(f"{name} --sensitivity") as bar:
-            spans = experiment.spans(_rerun(experiment, conditions)._replace(progress=bar))
+            rerun = _rerun(experiment, conditions)._replace(progress=bar)
+            spans = experiment.spans(rerun)
+            if experiment.evaluator:
+                reaches = search(experiment.evaluator, spans, _targets(rows, spans), rerun)
     remarks = dict.fromkeys(remark for measurement in ours if (remark := published.remark(measurement.key)))
-    return ReproduceResult(name, experiment, ours, compare(name, ours, published), spans, list(remarks))
+    return ReproduceResult(name, experiment, ours, rows, spans, reaches, list(remarks))
+
+
+def _targets(rows: Sequence[Result], spans: Sequence[Span]) -> dict[str, float]:
+    """Return, by the name of a number, its published value, or the published bound that it violates."""
+    targets = {}
+    numbers = {span.name: span.ours for span in spans}
+    for row in rows:
+        bounds = Bounds(row["at_least"], row["at_most"])
+        value = numbers.get(row["name"])
+        if value is None:
+            continue
+        if row["published"] is not None:
+            targets[row["name"]] = row["published"]
+        elif not bounds.hold(value) and (bound := bounds.compared(value)) is not None:
+            targets[row["name"]] = bound
+    return targets
 
 
 def _rerun(experiment: Experiment, conditions: Conditions) -> Conditions:
@@ -150,6 +174,7 @@ def _rerun(experiment: Experiment, conditions: Conditions) -> Conditions:
 def _json(result: ReproduceResult) -> list[dict[str, Any]]:
     """Return the rows with their sensitivity to the assumptions."""
     spans = {span.name: span for span in result.spans}
+    reaches = {reach.name: reach for reach in result.reaches}
     values = []
     for row in result.rows:
         value: dict[str, Any] = dict(row)
@@ -159,7 +184,9 @@ def _json(result: ReproduceResult) -> list[dict[str, Any]]:
                 "ours": span.ours,
                 "lowest": lowest.ours,
                 "highest": highest.ours,
+                "deciding": deciding(span),
                 "reruns": [rerun._asdict() for rerun in span.reruns],
+                "search": reach._asdict() if (reach := reaches.get(span.name)) else None,
             }
         values.append(value)
     return values
@@ -307,7 +334,29 @@ def _sensitivity_table(result: ReproduceResult, conditions: Conditions) -> str:
         for end in span.ends():
             cells += [number(end.ours, unit), f"{end.quantity} = {end.value}" if end.quantity else ""]
         lines.append(cells)
-    return f"With each assumed value at both ends of its range, one at a time{limit}:\n\n" + _columns(lines)
+    text = f"With each assumed value at both ends of its range, one at a time{limit}:\n\n" + _columns(lines)
+    text += "\nQuantities that decide most of a number:\n\n"
+    for span in result.spans:
+        if names := deciding(span):
+            text += _wrapped(f"{span.name}: {', '.join(names)}")
+    if result.reaches:
+        text += "\nPublished values, with several quantities at ends of their ranges at once:\n\n"
+    for reach in result.reaches:
+        text += _wrapped(_reach_text(reach, units.get(reach.name, "")))
+    return text
+
+
+def _wrapped(text: str) -> str:
+    return textwrap.fill(text, 120, initial_indent="  ", subsequent_indent="    ") + "\n"
+
+
+def _reach_text(reach: Reach, unit: str) -> str:
+    """Describe whether settings inside the ranges meet a published value."""
+    settings = ", ".join(f"{name} = {value}" for name, value in reach.settings.items())
+    target, value = number(reach.target, unit), number(reach.value, unit)
+    if reach.is_met:
+        return f"{reach.name}: {target} is met, up to {value}" + (f" with {settings}" if settings else "")
+    return f"{reach.name}: {target} is not met, only {value}" + (f" with {settings}" if settings else "")
 
 
 def _write_all(

@@ -484,11 +484,11 @@ class Play(Record):
 class Result(Record):
     """One row of an experiment's table: the published value under `key` and our value, in `unit`.
 
-    The published value is a number, or words in `says`; both are `None` if it is kept separately. `bound` is an upper
-    bound stated by the words. `error` is relative to the published number. `ratio` is our value divided by the bound,
-    or by our number that it is compared with. `holds` is `None` if that cannot be decided. `blind` is the value
-    predicted before the published result was seen. `steady` is `None` unless the value is a throughput. `run` contains
-    the `command` and the `version`.
+    The published value is a number, or words in `says`; both are `None` if it is kept separately. `at_least`
+    and `at_most` are published bounds. `error` is relative to the published number. `ratio` is our value divided by
+    the bound, or by our number that it is compared with. `holds` is `None` if that cannot be decided. `blind` is the
+    value predicted before the published result was seen. `steady` is `None` unless the value is a throughput. `run`
+    contains the `command` and the `version`.
     """
 
     experiment: str
@@ -496,7 +496,8 @@ class Result(Record):
     key: str
     published: float | None
     says: str | None
-    bound: float | None
+    at_least: float | None
+    at_most: float | None
     ours: float
     unit: str
     error: float | None
@@ -535,9 +536,14 @@ class LinkTransfers(Record):
     bytes_per_second: float
 
 
-class LinkDma(Record):
-    """DMA transfers of one size, in both directions."""
+DmaEngine = Literal["descriptors", "registers", "device"]
+"""Start and end of DMA transfers."""
 
+
+class LinkDma(Record):
+    """DMA transfers of one size by one engine, in both directions."""
+
+    engine: DmaEngine
     to_device: LinkTransfers
     to_host: LinkTransfers
 

@@ -100,8 +100,10 @@ above = { says = "slightly above", above = "x.base", blind = "1GiB/s" }
 below = { says = "far below", below = "x.base", blind = "1GiB/s" }
 like = { says = "like it", like = "x.base", blind = "3GiB/s" }
 most = { says = "at most 3 GiB/s", at_most = "3GiB/s", blind = "4GiB/s" }
+least = { at_least = "2GiB/s", blind = "1GiB/s" }
+range = { at_least = "2GiB/s", at_most = "4GiB/s", blind = "5GiB/s" }
 """
-    values = {"base": 4, "above": 5, "below": 5, "like": 4, "most": 3}
+    values = {"base": 4, "above": 5, "below": 5, "like": 4, "most": 3, "least": 4, "range": 3}
     measurements = [Measurement(name, value, "GiB/s", f"x.{name}") for name, value in values.items()]
     rows = {row["name"]: row for row in compare("mine", measurements, Published(text, file="x.toml"))}
     assert {name: (row["ratio"], row["holds"]) for name, row in rows.items()} == {
@@ -110,6 +112,8 @@ most = { says = "at most 3 GiB/s", at_most = "3GiB/s", blind = "4GiB/s" }
         "below": (1.25, False),
         "like": (1, None),
         "most": (1, True),
+        "least": (2, True),
+        "range": (1.5, True),
     }
     assert {name: (row["blind_ratio"], row["blind_holds"]) for name, row in rows.items()} == {
         "base": (None, None),
@@ -117,10 +121,21 @@ most = { says = "at most 3 GiB/s", at_most = "3GiB/s", blind = "4GiB/s" }
         "below": (0.5, True),
         "like": (1.5, None),
         "most": (1.333333333, False),
+        "least": (0.5, False),
+        "range": (1.25, False),
     }
+    assert [rows[name]["says"] for name in ("least", "range")] == [
+        "at least 2GiB/s",
+        "at least 2GiB/s and at most 4GiB/s",
+    ]
+    assert [(rows[name]["at_least"], rows[name]["at_most"]) for name in ("least", "range")] == [(2, None), (2, 4)]
     for invalid_entry, expected_message in (
         ('a = { blind = "1ns", bilnd = "2ns" }', "x.a: a result has no `bilnd`; did you mean `blind`? it has above, "),
         ('a = { says = "b", below = "x.b", above = "x.c" }', "x.a is in two relations, above and below"),
+        (
+            'a = { says = "b", below = "x.b", at_least = 3, at_most = 4 }',
+            "two relations, below and at_least and at_most",
+        ),
         ("a = { says = 3 }", "x.a.says: 3 is no text"),
     ):
         with pytest.raises(cohkit.InputError) as error_info:

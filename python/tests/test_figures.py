@@ -146,6 +146,13 @@ def test_sensitivity_reruns_at_both_ends_of_every_assumed_value(cohkit_command: 
         everything = [sensitivity["ours"], *(rerun["ours"] for rerun in sensitivity["reruns"])]
         assert (sensitivity["lowest"], sensitivity["highest"]) == (min(everything), max(everything))
         assert sensitivity["lowest"] < sensitivity["ours"] < sensitivity["highest"]
+        assert set(sensitivity["deciding"]) <= {rerun["quantity"] for rerun in sensitivity["reruns"]}
+        # The platforms are fitted to these numbers, so that small changes of assumed quantities meet them.
+        found = sensitivity["search"]
+        assert found["target"] == row["published"]
+        assert found["is_met"]
+        ends = sorted([sensitivity["ours"], found["value"]])
+        assert ends[0] <= found["target"] <= ends[1]
     last = rows[-1]["sensitivity"]["reruns"]
     own = {"cores.count", "cores.max_outstanding", "cores.prefetch_distance"}
     assumed = {q["name"] for q in cohkit.platform("enzian-dc-bram")["quantities"] if q["low"] is not None}
@@ -182,8 +189,12 @@ def test_sensitivity_is_printed_with_its_size(cohkit_command: Command) -> None:
     expected_note = f"`--sensitivity` has no meaning for eci-home; it has for {SENSITIVE_EXPERIMENTS}"
     assert completed.stderr == f"note: {expected_note}\n"
     assert "both ends of its range, one at a time (no more than 300 accesses each):\n" in completed.stdout
-    [line] = [line for line in completed.stdout.splitlines() if "DC+BRAM, random" in line and " = " in line]
+    table, _, rest = completed.stdout.partition("Quantities that decide most of a number:\n")
+    [line] = [line for line in table.splitlines() if "DC+BRAM, random" in line and " = " in line]
     assert "home.latency = 12.424ns" in line
+    decisions, _, found = rest.partition("Published values, with several quantities at ends of their ranges at once:\n")
+    assert "DC+BRAM, random: " in decisions
+    assert "DC+BRAM, random: 444 ns is met, up to " in found
     assert completed.stdout.count("lowest") == 1
 
 

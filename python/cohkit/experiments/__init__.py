@@ -5,6 +5,8 @@ An experiment defines what to run, and the published number that each of our num
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from cohkit import _cohkit
 from cohkit.experiments import (
     ccix,
@@ -19,6 +21,7 @@ from cohkit.experiments import (
     cord_programs,
     cord_scale,
     cord_tables,
+    derived,
     eci_home,
     eci_link,
     locktable,
@@ -29,6 +32,9 @@ from cohkit.experiments import (
     symmetry,
 )
 from cohkit.experiments.experiment import Conditions, Experiment, Span
+
+if TYPE_CHECKING:
+    from cohkit.published import Measurement
 
 __all__ = ["EXPERIMENTS", "Conditions", "Experiment", "Span"]
 
@@ -56,5 +62,16 @@ _DEFINED: dict[str, Experiment] = {
     **proxics_pagerank.EXPERIMENTS,
 }
 
-EXPERIMENTS = {name: _DEFINED[name]._replace(title=title) for name, title in _cohkit.experiments()}
+
+def _with_derived(name: str, experiment: Experiment) -> Experiment:
+    """Append the derived numbers to those of an experiment."""
+
+    def run(conditions: Conditions) -> list[Measurement]:
+        rows = experiment.run(conditions)
+        return [*rows, *derived.derive(name, rows)]
+
+    return experiment._replace(run=run) if name in derived.DERIVED else experiment
+
+
+EXPERIMENTS = {name: _with_derived(name, _DEFINED[name])._replace(title=title) for name, title in _cohkit.experiments()}
 """All experiments, in the order in which `all` runs them."""

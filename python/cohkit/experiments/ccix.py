@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cohkit.experiments.experiment import Experiment, Point, PointExperiment, accesses_each
+from cohkit.experiments.experiment import (
+    Experiment,
+    JoinedExperiments,
+    Point,
+    PointExperiment,
+    accesses_each,
+)
 from cohkit.experiments.steady import is_even
-from cohkit.links import link
-from cohkit.published import Measurement
+from cohkit.experiments.transfers import NOTE as TRANSFERS_NOTE
+from cohkit.experiments.transfers import dma_rows, single_rows
 
 if TYPE_CHECKING:
-    from cohkit.experiments.experiment import Conditions, Span
+    from cohkit.experiments.experiment import Conditions
+    from cohkit.published import Measurement
     from cohkit.shipped_types import Workload
     from cohkit.simulator import Request
     from cohkit.types import Simulation
@@ -21,8 +28,8 @@ SIZES = (64, 256, 1024, 4096, 16384, 32768)
 """Bytes per transfer."""
 THROUGHPUT_LINES = 5_000
 """Number of lines transferred for a throughput, and of random lines for a mean latency."""
-DMA_NS = 150
-"""One-way delay of PCIe in nanoseconds, with which the latency of host memory was fitted."""
+SUSTAINED_LINES = SIZES[-1] // LINE_BYTES
+"""Lines in flight for a throughput: those of the largest transfer."""
 
 WORKLOADS: dict[str, Workload] = {"reads": "sequential-read-once", "writes": "sequential-write-line"}
 
@@ -77,30 +84,13 @@ def _transfers(measure: str) -> list[Point]:
                 card,
                 workload,
                 THROUGHPUT_LINES if measure == "throughput" else size // LINE_BYTES,
-                cores__max_outstanding=size // LINE_BYTES,
+                cores__max_outstanding=SUSTAINED_LINES if measure == "throughput" else size // LINE_BYTES,
             ),
         )
         for direction, workload in WORKLOADS.items()
         for card in CARDS
         for size in SIZES
     ]
-
-
-def _dma() -> list[Measurement]:
-    """Return the latency and throughput of DMA transfers."""
-    rates = {size: link("pcie3", delay_ns=DMA_NS, dma=size)["dma"] for size in SIZES}
-    ours = []
-    for measure, unit in (("latency", "ns"), ("throughput", "GiB/s")):
-        for direction in WORKLOADS:
-            for size, directions in rates.items():
-                if directions is None:
-                    continue
-                transfers = directions["to_device"] if direction == "reads" else directions["to_host"]
-                value = transfers["latency_ns"] if measure == "latency" else transfers["bytes_per_second"] / 2**30
-                steady = None if measure == "latency" else True
-                key = f"ccix_exp1.{measure}.{direction}.dma.{size}"
-                ours.append(Measurement(f"{size}, {direction}, DMA, {measure}", value, unit, key, steady=steady))
-    return ours
 
 
 TRANSLATED: dict[str, dict[str, int | str]] = {
@@ -200,10 +190,14 @@ def _figure(*experiments: PointExperiment) -> dict[str, object]:
     def run(conditions: Conditions) -> list[Measurement]:
         return [measurement for experiment in experiments for measurement in experiment.run(conditions)]
 
-    def spans(conditions: Conditions) -> list[Span]:
-        return [span for experiment in experiments for span in experiment.spans(conditions)]
-
-    return {"run": run, "spans": spans, "rerun_accesses": 2**10, "limited": accesses_each}
+    joined = JoinedExperiments(experiments)
+    return {
+        "run": run,
+        "spans": joined.spans,
+        "evaluator": joined,
+        "rerun_accesses": 2**10,
+        "limited": accesses_each,
+    }
 
 
 _LATENCY = PointExperiment(_transfers("latency"), "ns", _time)
@@ -211,7 +205,9 @@ _THROUGHPUT = PointExperiment(_transfers("throughput"), "GiB/s", _throughput, st
 
 
 def _exp1(conditions: Conditions) -> list[Measurement]:
-    measurements = [*_LATENCY.run(conditions), *_THROUGHPUT.run(conditions), *_dma()]
+    measurements = [*_LATENCY.run(conditions), *_THROUGHPUT.run(conditions), *dma_rows("ccix_exp1", WORKLOADS, SIZES)]
+    latencies = [measurement for measurement in measurements if measurement.unit == "ns"]
+    measurements += single_rows("ccix_exp1", latencies)
     return sorted(measurements, key=lambda measurement: measurement.unit, reverse=True)
 
 
@@ -220,9 +216,9 @@ EXPERIMENTS: dict[str, Experiment] = {
         **{**_figure(_LATENCY, _THROUGHPUT), "run": _exp1},  # type: ignore[arg-type]
         note=_HOST
         + f"""\
-Latency: of one transfer alone, each line a request of its own, with physical addresses. Throughput: as many lines in
-flight as a transfer has. DMA: 16 lanes of PCIe Gen3, {DMA_NS} ns one way, a descriptor for each transfer.
-""",
+Latency: of one transfer alone, each line a request of its own, with physical addresses. One at a time: such transfers
+that follow one another. Throughput: {SUSTAINED_LINES} lines in flight, whatever the size of a transfer.
+{TRANSFERS_NOTE}""",
         omissions=_OMISSIONS,
         headline="A card reads and writes its host's memory line by line over CCIX, or by DMA over PCIe.",
         axis="latency of a transfer (ns); throughput (GiB/s)",

@@ -59,6 +59,7 @@ EXPERIMENT = Experiment(
     headline="All 48 cores of a CPU read or write memory on the other side of the link at these rates.",
     axis="throughput (GiB/s)",
     spans=_SERIES.spans,
+    evaluator=_SERIES,
     rerun_accesses=2**19,
     limited=accesses_each,
 )

@@ -89,6 +89,7 @@ EXPERIMENT = Experiment(
     headline="Time for a CPU core to read one line of memory on the other side of the link.",
     axis="read latency (ns)",
     spans=_SERIES.spans,
+    evaluator=_SERIES,
     rerun_accesses=2**17,
     limited=accesses_each,
 )

@@ -5,13 +5,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cohkit.experiments.enzian import LINE_BYTES
-from cohkit.experiments.experiment import Experiment, Point, PointExperiment, accesses_each
+from cohkit.experiments.experiment import (
+    Experiment,
+    JoinedExperiments,
+    Point,
+    PointExperiment,
+    accesses_each,
+)
 from cohkit.experiments.steady import is_even
-from cohkit.links import link
-from cohkit.published import Measurement
+from cohkit.experiments.transfers import NOTE as TRANSFERS_NOTE
+from cohkit.experiments.transfers import dma_rows, single_rows
 
 if TYPE_CHECKING:
-    from cohkit.experiments.experiment import Conditions, Span
+    from cohkit.experiments.experiment import Conditions
+    from cohkit.published import Measurement
     from cohkit.shipped_types import Workload
     from cohkit.simulator import Request
     from cohkit.types import Simulation
@@ -24,23 +31,22 @@ THROUGHPUT_LINES = 20_000
 """Number of lines transferred for a throughput."""
 
 DIRECTIONS: dict[str, Workload] = {"reads": "sequential-read-once", "writes": "sequential-write-line"}
-DMA_NS = 150
-"""One-way delay of PCIe in nanoseconds, with which the latency of host memory was fitted."""
+SUSTAINED_LINES = SIZES[-1] // LINE_BYTES
+"""Lines in flight for a throughput: those of the largest transfer, as many as the link's request credits allow."""
 LINKS = {"one link": 1, "two links": 2}
 
 NOTE = f"""\
 An engine on the FPGA, clocked at 300 MHz, reads or writes lines of the CPU's memory without caching them: eci-near on
 enzian-cpu-home, the CPU's cores idle and its cache empty. A transfer is so many bytes, each line a request of its own.
-Latency: of one transfer alone, from its first request to its last answer. Throughput: with as many lines in flight as
-a transfer has. The two sockets: one reads what lies in the last-level cache of the other (thunderx1-2s-eci); of it a
+Latency: of one transfer alone, from its first request to its last response. One at a time: such transfers that follow
+one another. Throughput: with {SUSTAINED_LINES} lines in flight, whatever the size of a transfer.
+The two sockets: one reads what lies in the last-level cache of the other (thunderx1-2s-eci); of it a
 latency is fitted, and what gets through follows from lanes, framing, credits and what the cores have in flight.
 Links are framed: blocks, credits and the receivers' clocks are there, and no bandwidth is set.
-DMA: a card with 16 lanes of PCIe Gen3, {DMA_NS} ns one way, moves as many bytes by a descriptor each; latency from the
-doorbell to the word that says it is done, throughput with 32 transfers asked for at a time (`cohkit link pcie3 --dma`).
-`--published FILE.toml` joins published numbers by keys such as {KEY}.latency.reads.one_link.128.
+{TRANSFERS_NOTE}`--published FILE.toml` joins published numbers by keys such as {KEY}.latency.reads.one_link.128.
 """
 OMISSIONS = (
-    "operating system, driver and interrupts of a DMA transfer; the CPU's directory in "
+    "operating system and driver of a DMA transfer; the CPU's directory in "
     "detail, which is not published; and address translation"
 )
 
@@ -62,12 +68,9 @@ def _points(measure: str) -> list[Point]:
         Point(
             f"{size}, {direction}, {label}, {measure}",
             f"{KEY}.{measure}.{direction}.{label.replace(' ', '_')}.{size}",
-            _request(
-                direction,
-                links,
-                size // LINE_BYTES,
-                THROUGHPUT_LINES if measure == "throughput" else size // LINE_BYTES,
-            ),
+            _request(direction, links, SUSTAINED_LINES, THROUGHPUT_LINES)
+            if measure == "throughput"
+            else _request(direction, links, size // LINE_BYTES, size // LINE_BYTES),
         )
         for direction in DIRECTIONS
         for label, links in LINKS.items()
@@ -125,31 +128,15 @@ _SERIES = [
 ]
 
 
-def _dma() -> list[Measurement]:
-    """Return the latency and throughput of DMA transfers."""
-    rates = {size: link("pcie3", delay_ns=DMA_NS, dma=size)["dma"] for size in SIZES}
-    ours = []
-    for measure, unit in (("latency", "ns"), ("throughput", "GiB/s")):
-        for direction in DIRECTIONS:
-            for size, directions in rates.items():
-                if directions is None:
-                    continue
-                transfers = directions["to_device"] if direction == "reads" else directions["to_host"]
-                value = transfers["latency_ns"] if measure == "latency" else transfers["bytes_per_second"] / 2**30
-                steady = None if measure == "latency" else True
-                key = f"{KEY}.{measure}.{direction}.dma.{size}"
-                ours.append(Measurement(f"{size}, {direction}, DMA, {measure}", value, unit, key, steady=steady))
-    return ours
-
-
 def _run(conditions: Conditions) -> list[Measurement]:
     measurements = [measurement for experiment in _SERIES for measurement in experiment.run(conditions)]
-    return sorted([*measurements, *_dma()], key=lambda measurement: measurement.unit, reverse=True)
+    measurements += dma_rows(KEY, DIRECTIONS, SIZES)
+    latencies = [measurement for measurement in measurements if measurement.key.startswith(f"{KEY}.latency.")]
+    measurements += single_rows(KEY, latencies)
+    return sorted(measurements, key=lambda measurement: measurement.unit, reverse=True)
 
 
-def _spans(conditions: Conditions) -> list[Span]:
-    return [span for experiment in _SERIES for span in experiment.spans(conditions)]
-
+_JOINED = JoinedExperiments(_SERIES)
 
 EXPERIMENT = Experiment(
     run=_run,
@@ -159,7 +146,8 @@ EXPERIMENT = Experiment(
     axis="latency of a transfer (ns); throughput (GiB/s)",
     along="bytes of a transfer",
     logarithmic="xy",
-    spans=_spans,
+    spans=_JOINED.spans,
+    evaluator=_JOINED,
     rerun_accesses=2**12,
     limited=accesses_each,
 )

@@ -11,6 +11,7 @@ from cohkit.simulator import platform, simulate_many
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from cohkit.experiments.sensitivity import Case, Evaluator
     from cohkit.simulator import Request
     from cohkit.types import Quantity, Simulation
 
@@ -68,6 +69,8 @@ class Experiment(NamedTuple):
     """Title of the plot: a sentence that is understandable on its own."""
     spans: Callable[[Conditions], list[Span]] | None = None
     """Function that computes the sensitivity of the numbers to the assumptions."""
+    evaluator: Evaluator | None = None
+    """Computes these numbers with several quantities set at once, to search for published values."""
     rerun_accesses: int = 0
     """Maximum accesses per simulation of these reruns."""
     limited: Callable[[int], str] | None = None
@@ -144,6 +147,33 @@ class PointExperiment:
                 spans.append(Span(point.name, ours, []))
         return spans
 
+    def evaluate(self, cases: Sequence[Case], conditions: Conditions) -> list[float]:
+        """Return the number of each case: the name of a point, and the quantities that are set."""
+        points = {point.name: point for point in self.points}
+        results = _simulate([(points[name], settings) for name, settings in cases], conditions)
+        return [self.measure(result) for result in results]
+
+
+class JoinedExperiments:
+    """Numbers of several experiments whose names differ."""
+
+    def __init__(self, experiments: Sequence[PointExperiment]) -> None:
+        """Set the experiments."""
+        self.experiments = experiments
+
+    def spans(self, conditions: Conditions) -> list[Span]:
+        """Return the sensitivity of all numbers."""
+        return [span for experiment in self.experiments for span in experiment.spans(conditions)]
+
+    def evaluate(self, cases: Sequence[Case], conditions: Conditions) -> list[float]:
+        """Return the number of each case."""
+        values: dict[int, float] = {}
+        for experiment in self.experiments:
+            names = {point.name for point in experiment.points}
+            indices = [index for index, (name, _) in enumerate(cases) if name in names]
+            values |= zip(indices, experiment.evaluate([cases[index] for index in indices], conditions), strict=True)
+        return [values[index] for index in range(len(cases))]
+
 
 def _is_cut(request: Request, conditions: Conditions) -> bool:
     full = request.get("accesses")
@@ -180,7 +210,11 @@ def _simulate(variants: Sequence[tuple[Point, Mapping[str, str]]], conditions: C
             accesses = request.get("accesses")
             request["accesses"] = min(conditions.accesses, accesses or conditions.accesses)
         requests.append(request)
-    results = simulate_many(requests, threads=conditions.threads, progress=conditions.progress)
+    # Points with equal requests share one simulation.
+    distinct = {repr(request): request for request in requests}
+    distinct_results = simulate_many(list(distinct.values()), threads=conditions.threads, progress=conditions.progress)
+    results_by_request = dict(zip(distinct, distinct_results, strict=True))
+    results = [results_by_request[repr(request)] for request in requests]
     for (point, settings), result in zip(variants, results, strict=True):
         if failure := result.failure:
             settings_text = "".join(f" with {name}={value}" for name, value in settings.items())

@@ -125,11 +125,11 @@ _CORES = 4
 """Cores of the host; some of the baselines use all of them."""
 _MULTI_CORE = {"host.cores": str(_CORES)}
 
-_BULK_SIZES = tuple(1 << power for power in range(11, 26, 2))
+BULK_SIZES = tuple(1 << power for power in range(11, 26, 2))
 
 
 def _bulk(conditions: Conditions) -> list[Measurement]:
-    runs = {size: Run("bulk", (size,), _MULTI_CORE) for size in _sizes(_BULK_SIZES, conditions)}
+    runs = {size: Run("bulk", (size,), _MULTI_CORE) for size in _sizes(BULK_SIZES, conditions)}
     return _points("bulk", runs, conditions, "GB/s", lambda size, cycles: size / (cycles * CYCLE_S) / 1e9)
 
 
@@ -144,7 +144,7 @@ def _gups(conditions: Conditions) -> list[Measurement]:
     return _points("gups", runs, conditions, "M/s", lambda _, cycles: updates / (cycles * CYCLE_S) / 1e6)
 
 
-_WIDTHS = (8, 16, 32, 64, 128)
+WIDTHS = (8, 16, 32, 64, 128)
 _TABLE = 1 << 25
 _PART = 64 * LINE_BYTES
 
@@ -155,7 +155,7 @@ def _table_bytes(full: int, conditions: Conditions) -> int:
 
 def _sum(conditions: Conditions) -> list[Measurement]:
     table = _table_bytes(_TABLE, conditions)
-    runs = {width: Run("rows", (table, width), _MULTI_CORE) for width in _WIDTHS}
+    runs = {width: Run("rows", (table, width), _MULTI_CORE) for width in WIDTHS}
     return _points("sum", runs, conditions, "M/s", lambda width, cycles: table / width / (cycles * CYCLE_S) / 1e6)
 
 
@@ -171,14 +171,14 @@ def _filter(conditions: Conditions) -> list[Measurement]:
     return _points("filter", runs, conditions, "M/s", lambda _, cycles: table / LINE_BYTES / (cycles * CYCLE_S) / 1e6)
 
 
-_LINES = (1, 2, 4, 8, 16, 32, 64)
+LINES = (1, 2, 4, 8, 16, 32, 64)
 _WORDS = 30_000
 
 
 def _pipes(conditions: Conditions) -> list[Measurement]:
     # The same number of words for each thread.
     words = -(-_limit(_WORDS, conditions) // _CORES) * _CORES
-    runs = [Run("pipes", (lines, words, threads), _MULTI_CORE) for threads in (1, _CORES) for lines in _LINES]
+    runs = [Run("pipes", (lines, words, threads), _MULTI_CORE) for threads in (1, _CORES) for lines in LINES]
     results = run_programs(runs, conditions)
     return [
         Measurement(
@@ -187,7 +187,7 @@ def _pipes(conditions: Conditions) -> list[Measurement]:
             f"proxics.pipes.{name.replace(', ', '.').replace(' ', '_')}.{lines}",
             cut=conditions.accesses is not None,
         )
-        for lines, result in zip(_LINES * 2, results, strict=True)
+        for lines, result in zip(LINES * 2, results, strict=True)
         for name, cycles in result.items()
     ]
 
