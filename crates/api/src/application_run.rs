@@ -1,4 +1,5 @@
-//! Runs of applications behind a home.
+//! Runs of device applications behind a home, in the simulator. [`Play::new`] validates a request, [`Play::run`]
+//! executes it, and [`Play::json`] is the result as `docs/output.md` describes it.
 
 use crate::concurrent_runs::{self, run_each};
 use crate::files;

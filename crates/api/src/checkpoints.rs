@@ -15,6 +15,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+/// File name extension of checkpoints. Any file with it makes a folder count as one with checkpoints.
 const EXTENSION: &str = "checkpoint";
 
 /// The folder of all checkpoints of a command.

@@ -16,9 +16,11 @@ use std::sync::atomic::AtomicBool;
 /// A composition, with the protocol files that it uses.
 #[derive(Clone, Debug)]
 pub struct CompositionSource {
+    /// Path of the composition's file.
     path: PathBuf,
+    /// Resolved composition: its spaces, levels and systems.
     composition: Composition,
-    /// Files used, without the systems that they declare.
+    /// Files used, one per space and in the order of spaces, without the systems that they declare.
     sources: Vec<Source>,
 }
 
@@ -34,7 +36,8 @@ pub struct UsedFile {
 }
 
 impl CompositionSource {
-    /// Reads the files that the composition uses: those in its folder, or shipped ones.
+    /// Reads the files that the composition uses: those in its folder, or shipped ones. `colour` is true for error
+    /// messages with terminal colours.
     ///
     /// # Errors
     /// The composition is invalid, or a file that it uses cannot be read.
@@ -159,6 +162,7 @@ impl CompositionSource {
             .ok_or_else(|| self.unsupported_composition("two levels", "run"))
     }
 
+    /// Files of the upper and of the lower level; `None` unless the composition is two levels and nothing else.
     fn level_sources(&self) -> Option<[Source; 2]> {
         match self.composition.levels[..] {
             [level] if self.sources.len() == 2 => {

@@ -10,14 +10,19 @@ use std::fmt::Write;
 
 /// Coverage of the search of one system.
 pub struct SystemCoverage {
+    /// Number of times that each rule of the model fired.
     coverage: Coverage,
+    /// Rows of both controllers; empty for a Murphi model.
     rows: Vec<RowCount>,
 }
 
 /// A row of a controller, with the number of times that it was taken.
 struct RowCount {
+    /// Name of the controller that the row belongs to.
     agent: String,
+    /// Row as it is printed in a table.
     row: Row,
+    /// Number of times that the row was taken in the search.
     count: u128,
 }
 

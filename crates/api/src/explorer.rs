@@ -22,10 +22,15 @@ const CHANNEL_CAPACITY: u16 = 7;
 
 /// A system of a protocol to explore.
 pub struct Explorer {
+    /// Names of the protocol and of the system, separated by a space.
     name: String,
+    /// Protocol with the parameters of the system.
     protocol: Protocol,
+    /// Controller of the home, written or constructed for this number of remotes.
     home: Controller,
+    /// Number of remotes, in total and of each kind.
     remotes: Remotes,
+    /// Number of cache lines.
     lines: u8,
     /// True if an outer level backs its memory (`parent any`).
     parent_any: bool,
@@ -41,10 +46,13 @@ pub enum ExplorerError {
 
 /// A possible step, and the violation at it or after it, if any.
 struct Choice {
+    /// Step, as the simulated system executes it.
     step: Step,
+    /// Violation or exceeded capacity; after such a step, no further step is offered.
     error: Option<StepError>,
 }
 
+/// State of the system in which copies of a line are known only as current or outdated.
 type State = World<Current>;
 
 impl Explorer {
@@ -71,6 +79,7 @@ impl Explorer {
         })
     }
 
+    /// Builds the executable system, with [`CHANNEL_CAPACITY`] in every channel.
     fn system(&self) -> System<'_> {
         let system = System::new(
             &self.protocol,
@@ -85,11 +94,12 @@ impl Explorer {
         }
     }
 
-    /// State at the end of a path: the message chart up to it, the agents, the possible steps, and the violation, if
-    /// any.
+    /// Returns the state at the end of a path as JSON: the message chart up to the state, the agents by line, the
+    /// messages in flight, the possible steps, and the violation, if any. After a violation, the list of possible
+    /// steps is empty.
     ///
     /// # Errors
-    /// The path contains a step that is not possible.
+    /// The path contains a step that is not possible; the message names its number, counted from 0.
     pub fn view(&self, path: &[usize]) -> Result<Value, String> {
         let system = self.system();
         let mut state = State::new(&system);

@@ -1,4 +1,5 @@
-//! Files: inputs are read whole, and outputs written whole or not at all.
+//! Files: inputs are read whole, and outputs are written whole or not at all. Outputs go to a temporary file in the
+//! folder of the target, which is renamed when it is complete.
 
 use crate::outcome::{ExitStatus, Failure};
 use cohkit_base::words::did_you_mean;
@@ -222,6 +223,8 @@ pub fn write_atomically(files: &[(&Path, &str)]) -> Result<(), Failure> {
     write_all(&files)
 }
 
+/// Writes several files: first all contents to temporary files, then all renames. Only a rename that fails after
+/// another one succeeded leaves some files replaced and others not.
 fn write_all(files: &[(&Path, &[u8])]) -> Result<(), Failure> {
     with_write_lock(|| {
         let mut temporary_files = Vec::new();
@@ -272,6 +275,7 @@ pub fn try_folder(path: &Path) -> Result<(), Failure> {
     with_write_lock(attempt).map_err(|error| cannot_write(path, &error))
 }
 
+/// Folder of a file; the current folder for a bare name.
 fn folder_of(path: &Path) -> &Path {
     match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,

@@ -21,20 +21,24 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Maximum number of threads of a program.
 const MAX_THREADS: usize = 3;
 
-/// Reasons why programs are not run, after their number.
+/// Reason for programs with atomic accesses, printed after their number.
 const ATOMICS_UNSUPPORTED: &str = "need atomic accesses, which the home does not support";
 
+/// Reason for placements with an access for which a kind of remotes has no row.
 const ROW_MISSING: &str = "need accesses for which a kind of remotes has no row";
 
 /// Parameters of a protocol that a system overrides, and the system's name.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Sizes {
+    /// Name of the system that declares the parameters.
     pub(crate) system: String,
+    /// Overridden parameters, as name and value.
     pub(crate) sizes: Vec<(String, u16)>,
 }
 
 /// Verdict on the memory model that a protocol guarantees.
 pub struct GuaranteeVerdict {
+    /// Programs that were run, their bounds, and the verdict on them.
     report: ConformanceReport,
     /// Store variants that the protocol has and the programs do not use.
     unused_variants: Vec<&'static str>,
@@ -46,8 +50,9 @@ pub struct GuaranteeVerdict {
 /// Home of a protocol for a number of caches.
 pub(crate) type HomeOf<'r, 'h> = &'r dyn Fn(u16) -> Cow<'h, Controller>;
 
-/// Runs every classic program and every burst of stores of up to [`MAX_THREADS`] threads on the protocol's caches, each
-/// over at most `max_states` states.
+/// Runs every classic program and every burst of stores of up to [`MAX_THREADS`] threads on the protocol's caches,
+/// each over at most `max_states` states. `home` returns the home for a number of caches. Setting `cancel` interrupts
+/// the run.
 pub(crate) fn judge(
     protocol: &Protocol,
     model: Model,
@@ -73,6 +78,7 @@ pub(crate) fn judge(
     }
 }
 
+/// Converts a limit on states, which saturates at the width of `usize`.
 fn state_limit(states: Option<u64>) -> Option<usize> {
     states.map(|states| states.try_into().unwrap_or(usize::MAX))
 }

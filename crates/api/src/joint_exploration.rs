@@ -21,28 +21,38 @@ const CHANNEL_CAPACITY: u16 = 7;
 pub struct JointVerdict {
     /// Names of the composition and of the system.
     name: String,
+    /// Name of the composition.
     protocol: String,
+    /// Name of the system.
     system: String,
     /// Names of the levels, as `INNER over OUTER`.
     levels: String,
+    /// Number of remotes of the outer level.
     remotes: u16,
+    /// Number of lines of the outer level.
     lines: u8,
     /// Number of states found, up to symmetry.
     pub states: usize,
+    /// Number of transitions; `None` unless the search was complete.
     transitions: Option<u64>,
+    /// Maximum number of steps from the initial state; `None` unless the search was complete.
     depth: Option<u64>,
+    /// Result of the search.
     outcome: SearchOutcome,
 }
 
 /// Outcome of a joint exploration.
 enum SearchOutcome {
+    /// All states were explored, and no property is violated.
     Verified,
     /// Violated property, description of the violation, and the steps that lead to it.
     Violated(String, String, Vec<String>),
+    /// Reason why the search has no verdict, such as a limit.
     Undecided(String),
 }
 
-/// Explores all states of two levels of a system, up to `max_states` of them.
+/// Explores all states of two levels of a system, up to `max_states` of them (by default [`DEFAULT_MAX_STATES`]). The
+/// verdict is undecided if a home cannot be constructed, at the limit, and if another thread sets `cancel`.
 pub(crate) fn judge(
     composition: &Composition,
     system: &JointSystem,

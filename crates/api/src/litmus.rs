@@ -37,7 +37,9 @@ pub use request::{CoreModel, LitmusRequest, MemoryModel, OutcomeBasis};
 /// A litmus test, and its file if it has one.
 #[derive(Clone, Debug)]
 pub struct Test {
+    /// Name or path of the test's file, as given; `None` for a classic shape.
     file: Option<String>,
+    /// Threads, initial values and final condition.
     program: Program,
     /// The expectation that the file states.
     expected: Option<Observation>,
@@ -223,17 +225,22 @@ pub struct MemorySystem<'s> {
 /// Options of a run, with defaults applied.
 #[derive(Clone, Copy)]
 struct LitmusOptions {
+    /// Core model between threads and caches.
     cores: Cores,
     /// Memory model to compare outcomes with.
     model: Model,
     /// True if the protocol guarantees this model, so that every other outcome is a violation.
     guaranteed: bool,
+    /// Maximum number of spontaneous evictions and downgrades in one run, of all caches together.
     max_spontaneous_evictions: u8,
+    /// Maximum number of states that are explored for the test.
     max_states: usize,
+    /// Condition for [`ExitStatus::Success`], besides violations.
     basis: OutcomeBasis,
 }
 
 impl MemorySystem<'_> {
+    /// Name of the protocol; of two levels, that of the upper one.
     fn name(&self) -> Option<&str> {
         self.source.map(|source| source.protocol.name.as_str())
     }
@@ -291,6 +298,7 @@ impl LitmusOptions {
         (self.basis == OutcomeBasis::File).then_some(is_met)
     }
 
+    /// Options of the exhaustive run on a protocol.
     fn options(&self) -> protocols::Options {
         protocols::Options {
             cores: self.cores,
@@ -313,7 +321,7 @@ pub struct Report {
     pub outcome: ExitStatus,
     /// Result as text, with a chart of the path to the deciding outcome if there is one.
     pub text: String,
-    /// JSON value, described in `docs/output.md`.
+    /// JSON value of one test, described in `docs/output.md`.
     pub json: Value,
 }
 
@@ -324,7 +332,9 @@ struct ExploredTest {
     program: Program,
     /// Names of the kinds of remotes that threads run on, if the test has a placement.
     kinds: Option<Vec<String>>,
+    /// Result of the exploration; without a protocol, the outcomes that the model allows, with 0 states.
     found: Found,
+    /// Options of the run.
     options: LitmusOptions,
     /// Outcomes required for exit code 0.
     expected: Expected,
@@ -334,10 +344,11 @@ struct ExploredTest {
     path: Option<Shortest>,
 }
 
-/// Returns the JSON of `cohkit litmus --json` for one test, on a protocol or by the memory model alone.
+/// Returns the JSON of `cohkit litmus --json` for one test, on a protocol or by the memory model alone. Another thread
+/// ends the run by setting `cancel`.
 ///
 /// # Errors
-/// The test has no verdict.
+/// The errors of [`run_test`].
 pub fn run_test_json(
     test: &Test,
     memory_system: MemorySystem,
@@ -351,10 +362,12 @@ pub fn run_test_json(
 }
 
 /// Runs one test: on a protocol in every order of events, on threads of the simulator, or by the memory model alone.
-/// `charts` is the form of the charts in the text.
+/// `charts` is the form of the charts in the text. The run polls `should_continue` and ends soon after it returns
+/// false.
 ///
 /// # Errors
-/// The test has no verdict.
+/// The test cannot run on the protocol, no home can be constructed, the model's outcomes cannot be computed, a chart
+/// of two levels is requested, or the run was interrupted.
 pub fn run_test(
     test: &Test,
     memory_system: MemorySystem,
@@ -389,7 +402,8 @@ pub fn run_test(
     }
 }
 
-/// Result of one test, in every order of events on a protocol or by the memory model alone.
+/// Explores one test, in every order of events on a protocol or by the memory model alone. A shortest path is searched
+/// if `chart`, and on one level of caches also if an outcome is forbidden or the threads are stuck.
 fn judge(
     test: &Test,
     memory_system: MemorySystem,
@@ -493,6 +507,8 @@ fn shortest_path(
     ))
 }
 
+/// Explores all outcomes of a test on one or two levels of caches. A test that the caches cannot run is an error,
+/// unless remotes differ in their rows: the same test may run in another placement.
 fn explore_on_protocol(
     (source, lower): (&Source, Option<&Source>),
     test: &Test,
@@ -643,6 +659,7 @@ enum Expected {
 }
 
 impl Expected {
+    /// Returns the outcomes required of a test. `on_protocol` is false if the memory model alone decides.
     fn of(test: &Test, litmus_options: &LitmusOptions, on_protocol: bool) -> Expected {
         if litmus_options.basis == OutcomeBasis::Condition {
             return Expected::Condition;
@@ -660,6 +677,7 @@ impl Expected {
         }
     }
 
+    /// Returns true if the observed outcomes are as required. Violations of the memory model are judged separately.
     fn is_met<'e>(
         self,
         program: &Program,
@@ -718,6 +736,7 @@ impl ExploredTest {
         }
     }
 
+    /// Outcome of the test for the exit code.
     fn outcome(&self) -> ExitStatus {
         match &self.found {
             Found::Ends { .. } if self.breaks_guarantee() => ExitStatus::Violated,
@@ -741,6 +760,7 @@ impl ExploredTest {
             .unwrap_or_default()
     }
 
+    /// Result as text. `protocol` is the protocol's name; without it, the text names the memory model.
     fn text(&self, protocol: Option<&str>) -> String {
         let program = &self.program;
         let (name, cores) = (&program.name, cores_text(self.options.cores));
@@ -811,6 +831,7 @@ impl ExploredTest {
         text
     }
 
+    /// Result as JSON, described in `docs/output.md`; `protocol` is the protocol's name, null without one.
     fn json(&self, protocol: Option<&str>) -> Value {
         let program = &self.program;
         let (outcome, reason) = match &self.found {

@@ -80,6 +80,7 @@ pub struct ModelVerdict {
     pub explanation: Option<Explanation>,
     /// Coverage of the search, if requested.
     pub coverage: Option<SystemCoverage>,
+    /// Machine-dependent part of the JSON.
     run: Value,
 }
 

@@ -92,9 +92,10 @@ fn widened_system(protocol: &Protocol) -> Option<System> {
     Some(with_lines(first_system, lines_needed(first_system)))
 }
 
-/// Returns further systems, in which two remotes meet on two lines for each home, each with the name of the system that
-/// it extends. There is one for each set of parameters whose systems have either the remotes or the lines. A fault of
-/// rows that join lines may need both.
+/// Returns further systems, in which two remotes meet on two lines for each home, each with the name of the system
+/// that it extends. One is added for each set of parameters without a declared system that has both the remotes and
+/// the lines, if lines can block each other ([`Protocol::blocks_across_lines`]). A fault of rows that join lines may
+/// need both.
 fn crossed_systems(protocol: &Protocol) -> Vec<(String, System)> {
     let mut added = Vec::new();
     let mut seen_sizes: Vec<&[(String, u16)]> = Vec::new();
@@ -132,6 +133,7 @@ fn smallest_system<'s>(
     smallest.or_else(|| systems.next())
 }
 
+/// Returns a copy of a system with more lines, which is named after it.
 fn with_lines(base: &System, lines: u8) -> System {
     System {
         name: format!("{}_widened", base.name),
@@ -159,7 +161,7 @@ pub struct Request<'a> {
     pub hash_compaction: bool,
     /// Number of search threads, at most the number of processors, which is the default. Verdicts do not depend on it.
     pub threads: Option<usize>,
-    /// Maximum number of states of a system.
+    /// Maximum number of states of a system; at the limit, its verdict is undecided.
     pub max_states: Option<u64>,
     /// Maximum number of steps from the start.
     pub max_depth: Option<u64>,
@@ -219,7 +221,9 @@ pub trait Listener {
 
 /// Controller of a home, written or constructed.
 enum Homes<'a> {
+    /// Controller of the protocol file, for any number of remotes.
     Written(&'a Controller),
+    /// Construction from a policy, which yields the controller for a number of remotes.
     Constructed(Box<Construction<'a>>),
 }
 
@@ -406,12 +410,17 @@ const MAX_CROSSED_STATES: u64 = 300_000;
 
 /// A system with its result.
 struct SystemResult<'a> {
+    /// System that was searched.
     system: &'a System,
+    /// Home for the system's number of remotes.
     home: Cow<'a, Controller>,
     /// True if the system was added to the declared ones.
     added: bool,
+    /// Result of the search and of the check of progress.
     search_result: SearchResult,
+    /// Notes of the construction, and the reason for an added system.
     notes: Vec<String>,
+    /// Wall-clock time of the search, in seconds.
     seconds: f64,
 }
 
@@ -443,6 +452,7 @@ impl<'a> SystemResult<'a> {
         self.notes.push(reason.to_string());
     }
 
+    /// Returns true if the search ended with a verdict: verified or violated.
     fn is_decided(&self) -> bool {
         matches!(
             self.search_result.report.outcome,
@@ -558,6 +568,7 @@ pub(crate) fn search_options<'a>(
     }
 }
 
+/// Number of search threads: as requested, at most and by default the number of processors.
 pub(crate) fn threads(requested: Option<usize>) -> usize {
     // More threads than processors would only wait for each other.
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
@@ -602,7 +613,8 @@ pub enum ModelError {
     Fault(Box<Fault>),
 }
 
-/// Lowers a system to a finite model.
+/// Lowers a system to a finite model. `home` is the controller for the system's number of remotes, and `capacity` and
+/// `trial` are those of [`lowering_options`].
 ///
 /// # Errors
 /// The system cannot be modelled.
@@ -621,7 +633,9 @@ pub fn model(
     })
 }
 
-/// Options of the lowering: channel capacity, its trial value, and whether memory is backed by an outer level.
+/// Options of the lowering. `capacity` is the channel capacity in messages, by default that of [`system::Options`].
+/// `trial` is a smaller capacity to search with first. Whether memory is backed by an outer level comes from the
+/// system.
 pub fn lowering_options(
     system: &System,
     capacity: Option<u8>,
@@ -680,8 +694,11 @@ fn search_with_trials(
 
 /// Result of a system.
 struct SearchResult {
+    /// Model that was searched.
     modelled: Modelled,
+    /// Result of the search.
     report: Report,
+    /// Coverage of the search, if requested.
     coverage: Option<Coverage>,
     /// Model to which the trace of the report belongs, if it is not `modelled`.
     trace_model: Option<Modelled>,
@@ -696,6 +713,7 @@ struct SearchResult {
 }
 
 impl SearchResult {
+    /// Creates a result for which progress has not been checked.
     fn new(modelled: Modelled, report: Report, coverage: Option<Coverage>) -> SearchResult {
         SearchResult {
             modelled,
@@ -755,6 +773,10 @@ fn check_progress(
     Ok(search_result)
 }
 
+/// Searches the states of a model, or takes random walks if requested, with the listener's progress and checkpoints.
+///
+/// # Errors
+/// The model cannot be checked, or the checkpoints are unusable.
 fn search(
     source: &Source,
     system: &System,

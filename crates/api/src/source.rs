@@ -132,7 +132,7 @@ impl Source {
         }
     }
 
-    /// Reads and parses a file.
+    /// Reads and parses a file. `colour` is true for error messages with terminal colours.
     ///
     /// # Errors
     /// The file cannot be read, or its text is invalid.
@@ -140,10 +140,10 @@ impl Source {
         Source::of(path, files::read(path)?, colour)
     }
 
-    /// Parses the contents of a file.
+    /// Parses the contents of a file. `colour` is true for error messages with terminal colours.
     ///
     /// # Errors
-    /// The text is invalid.
+    /// The text is invalid; the message lists all errors.
     pub fn of(path: &Path, text: String, colour: bool) -> Result<Source, Failure> {
         Source::parse(path.to_path_buf(), text.clone())
             .map_err(|errors| diagnostics_failure(path, &text, &errors, colour))
@@ -297,6 +297,7 @@ pub fn error_at(
     report.render(excerpt, colour)
 }
 
+/// Message for a form of protocol from which no home can be constructed.
 fn refusal_text(refusal: &Refusal) -> String {
     format!("no home can be constructed: {}", refusal.obstacle)
 }

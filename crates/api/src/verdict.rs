@@ -374,6 +374,7 @@ pub fn kind(property: &Property) -> &'static str {
     }
 }
 
+/// Property and its status as JSON.
 fn property(property: &Property, status: &Status) -> Value {
     json!({ "kind": kind(property), "name": property.to_string(), "status": status })
 }

@@ -13,21 +13,32 @@ use serde_json::{json, Value};
 /// The parts of a message that do not change while it is in flight.
 #[derive(Clone, PartialEq)]
 struct MessageHeader {
+    /// Index of the line, counted from 0.
     line: u8,
+    /// Message type.
     message: MessageId,
+    /// Sender, as an index into the agents of the sequence.
     from: usize,
+    /// Receiver, as an index into the agents of the sequence.
     to: usize,
+    /// Values of the message's fields, in the order of its declaration.
     fields: Vec<u16>,
 }
 
 /// A message sequence under construction.
 pub(super) struct SequenceBuilder<'s> {
+    /// System whose steps are described.
     system: &'s System<'s>,
+    /// Controller of the remotes, then that of the home, to print configurations.
     machines: [Machine<'s>; 2],
+    /// Names of remotes and homes in the sequence.
     names: AgentNames,
+    /// Sequence so far. Its agents are the remotes, the homes, the memory and, if the home has local operations, the
+    /// device, in this order.
     sequence: Sequence,
     /// Messages in flight, oldest first, with their numbers.
     in_flight: Vec<(MessageHeader, u32)>,
+    /// Number of messages sent so far; it numbers the next message.
     sent_messages: u32,
 }
 
@@ -69,14 +80,18 @@ impl<'s> SequenceBuilder<'s> {
         &self.sequence
     }
 
+    /// Index of the home of a line among the agents of the sequence; lines are interleaved between homes.
     fn home(&self, line: u8) -> usize {
         usize::from(self.system.remotes) + usize::from(u16::from(line) % self.system.protocol.homes)
     }
 
+    /// Index of the memory among the agents of the sequence; the device has the next index.
     fn memory(&self) -> usize {
         usize::from(self.system.remotes) + usize::from(self.system.protocol.homes)
     }
 
+    /// Appends an action of an agent. The line is recorded only if the system has several. Remotes' steps are
+    /// invisible to the home.
     fn step(&mut self, agent: usize, line: u8, action: Action) {
         self.sequence.steps.push(SequenceStep {
             agent,
@@ -86,6 +101,7 @@ impl<'s> SequenceBuilder<'s> {
         });
     }
 
+    /// Appends an action that is only described by a text.
     fn record_action(&mut self, agent: usize, line: u8, description: impl Into<String>) {
         let description = description.into();
         self.step(agent, line, Action::Does { what: description });
@@ -145,6 +161,7 @@ impl<'s> SequenceBuilder<'s> {
         self.record_state_changes(before, after);
     }
 
+    /// Returns the constant parts of a message in flight. An end without a number is the home of the line.
     fn message_header(&self, flight: &InFlightMessage<Current>) -> MessageHeader {
         let agent_of = |end: Option<u8>| end.map_or(self.home(flight.line), usize::from);
         MessageHeader {
@@ -201,6 +218,7 @@ impl<'s> SequenceBuilder<'s> {
         }
     }
 
+    /// Records the new state of each agent whose state as text differs before and after the step.
     fn record_state_changes(&mut self, before: &World<Current>, after: &World<Current>) {
         for (line, (old, new)) in (0..).zip(before.lines.iter().zip(&after.lines)) {
             let (old, new) = (self.states(line, old), self.states(line, new));
@@ -223,6 +241,7 @@ impl<'s> SequenceBuilder<'s> {
         remotes.chain([(self.home(number), home)]).collect()
     }
 
+    /// Text of a configuration: its state and slots. `machine` is 0 for a remote and 1 for a home.
     fn state(&self, machine: usize, configuration: &Configuration) -> String {
         let machine = &self.machines[machine];
         self.names

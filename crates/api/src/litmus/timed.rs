@@ -20,7 +20,11 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::path::Path;
 
-/// Runs a test `runs` times, with consecutive seeds from `seed` on.
+/// Runs a test `runs` times, with consecutive seeds from `seed` on. On two levels of caches, the machines have one
+/// cluster per thread, one per two threads, and one for all.
+///
+/// # Errors
+/// The test cannot run on the protocol, no home can be constructed, or the runs were interrupted.
 pub(super) fn run(
     (source, memory_system): (&Source, MemorySystem),
     test: &Test,
@@ -102,21 +106,29 @@ pub(super) fn run(
 
 /// Result of a test that was run in the simulator.
 struct SimulatedTest<'t> {
+    /// Name of the protocol; of two levels, that of the upper one.
     protocol: &'t str,
     /// Path of the protocol file.
     path: Option<&'t Path>,
+    /// File of the test; `None` for a shape.
     file: Option<&'t str>,
+    /// Program that was run, with its store variants.
     program: &'t Program,
     /// Names of the kinds of remotes that threads run on, if the test has a placement.
     kinds: Option<Vec<String>>,
     /// One letter for the variant of each write; the program's name ends with them.
     stores: Option<&'t str>,
+    /// Options of the run; the limits on evictions and states do not apply.
     options: LitmusOptions,
+    /// Outcomes required for exit code 0.
     expected: Expected,
+    /// Seed of the first run.
     seed: u64,
+    /// Observed outcomes and the first failure; empty if nothing was run.
     outcomes: SeedOutcomes,
     /// Reason why nothing was run, if nothing was.
     reason_not_run: Option<String>,
+    /// Outcomes that the memory model allows.
     allowed: BTreeSet<Outcome>,
 }
 
@@ -145,6 +157,7 @@ impl SimulatedTest<'_> {
         seed.map(|seed| (seed, expected))
     }
 
+    /// Returns true if an observed outcome violates the guaranteed memory model.
     fn breaks_guarantee(&self) -> bool {
         let mut ends = self.outcomes.ends.keys();
         self.options.guaranteed && ends.any(|end| !self.allowed.contains(end))
@@ -185,6 +198,8 @@ impl SimulatedTest<'_> {
         ))
     }
 
+    /// Result as text: the verdict, each observed outcome with its number of runs, and the command that reproduces
+    /// it.
     fn text(&self) -> String {
         let program = self.program;
         let verdict = match (&self.outcomes.failure, self.outcome()) {
@@ -235,6 +250,7 @@ impl SimulatedTest<'_> {
         text
     }
 
+    /// JSON value of the test, described in `docs/output.md`.
     fn json(&self) -> Value {
         let program = self.program;
         let (outcome, reason) = match (&self.outcomes.failure, self.outcome()) {
