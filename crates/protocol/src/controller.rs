@@ -157,7 +157,7 @@ impl Rule {
         self.has_statement(&|statement| matches!(statement, Statement::Choose(..)))
     }
 
-    /// Returns true if `which` holds for some statement of the row, including nested ones.
+    /// Returns true if `predicate` holds for some statement of the row, including nested ones.
     pub fn has_statement(&self, predicate: &dyn Fn(&Statement) -> bool) -> bool {
         let mut found = false;
         self.visit(&mut |statement| found |= predicate(statement));
@@ -407,7 +407,8 @@ pub enum Statement {
         /// True if the bytes cover the whole line.
         whole: bool,
     },
-    /// Report to the device that its local operation is complete. A locking operation takes the lock.
+    /// Report to the device that its local operation, an index into [`Controller::locals`], is complete. A locking
+    /// operation takes the lock.
     Acknowledge(u8),
     /// Report to the device that its unlock is complete. The lock is released.
     AcknowledgeUnlock,
@@ -505,7 +506,7 @@ pub enum Expression {
     Element(VariableId, Vec<Expression>),
     /// A field of the current message, by position.
     Field(u8),
-    /// Entry of [`Controller::tables`] at an index.
+    /// Entry of a table: index into [`Controller::tables`], and the expression for the position in the table.
     Table(u16, Box<Expression>),
     /// Number of remotes in a set.
     Count(Box<Set>),
@@ -529,8 +530,9 @@ pub enum Expression {
     Binary(Operator, Box<Expression>, Box<Expression>),
 }
 
-/// Binary operators of single values. Intermediate results may be negative. Storing a value in a variable or field that
-/// cannot hold it is an error of the protocol.
+/// Binary operators of single values. Intermediate results may be negative. Storing a value in a variable or field
+/// that cannot hold it is an error of the protocol. `And` and `Or` do not evaluate the right operand if the left one
+/// decides.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[allow(missing_docs)]
 pub enum Operator {

@@ -113,12 +113,16 @@ pub fn fault_words(
 
 /// Rule being rendered, with its controller and protocol.
 struct RowRenderer<'a> {
+    /// Protocol whose names the text uses.
     protocol: &'a Protocol,
+    /// Controller that has the rule.
     controller: &'a Controller,
+    /// Rule to render.
     rule: &'a Rule,
 }
 
 impl RowRenderer<'_> {
+    /// Renders the rule.
     fn row(&self) -> Row {
         let state = |index: usize| self.controller.states[index].name.clone();
         let state_index = self.rule.state.index();
@@ -163,6 +167,7 @@ impl RowRenderer<'_> {
             .collect()
     }
 
+    /// Renders one statement in the words of the language, with nested statements in braces.
     fn statement(&self, statement: &Statement) -> String {
         match statement {
             Statement::Send {

@@ -43,7 +43,9 @@ pub struct Drain {
 /// A state of the product of home, remotes and device.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct ProductState {
+    /// Index of the home's state in its [`HomeGraph`].
     home: u32,
+    /// Setting of each remote.
     settings: Vec<SettingId>,
     /// Local operation that the device requests, plus 1; 0 for none.
     requested_local: u8,
@@ -52,12 +54,16 @@ struct ProductState {
 /// Move from one state to another.
 #[derive(Clone)]
 enum Label {
+    /// Silent move of a remote: its index, its setting before the move, and the move.
     Silent(u16, SettingId, Move),
+    /// Reaction of the home: its state before, and the position of the reaction in the cells of this state.
     Home(u32, u32),
+    /// The device requests this local operation, an index into the policy's local operations.
     RequestLocal(u8),
 }
 
 impl Label {
+    /// Returns true for a move that no agent may rely on: an access of a remote, or a request of the device.
     fn is_spontaneous(&self) -> bool {
         match self {
             Label::Silent(_, _, step) => matches!(step.event, Event::Access(_)),
@@ -70,14 +76,19 @@ impl Label {
 /// Visitor of the successors of a state.
 type Visitor<'v> = dyn FnMut(Label, Result<ProductState, Infallible>) + 'v;
 
+/// Product of a home with its remotes and a device that requests one local operation at a time.
 struct Product<'p, 'a> {
+    /// Behaviour of the remotes, which may find new settings.
     environment: &'p mut Environment<'a>,
+    /// States and reactions of the home.
     graph: &'p HomeGraph,
+    /// Position in the cells of a home state, by state and input.
     cells: FxHashMap<(u32, Input), u32>,
+    /// Messages that the home receives.
     to_home: Vec<MessageId>,
 }
 
-/// Runs the drain check on a home. Returns `None` if the flag is set in the meantime.
+/// Runs the drain check on a home. Returns `None` if `cancel` is set in the meantime.
 pub fn drain(
     environment: &mut Environment,
     graph: &HomeGraph,
@@ -164,9 +175,13 @@ pub fn drain(
 }
 
 impl TransitionSystem<ProductState> for Product<'_, '_> {
+    /// A move of the home, a remote or the device.
     type Step = Label;
+    /// No successor fails: faults of rows were found when the home was explored.
     type Error = Infallible;
 
+    /// Visits the moves of each remote, messages that the home takes, local operations, and the completions of
+    /// memory.
     fn successors(&mut self, product_state: &ProductState, visit: &mut Visitor) {
         for remote in 0..product_state.settings.len() {
             let setting = product_state.settings[remote];
@@ -263,6 +278,9 @@ impl Product<'_, '_> {
         visit(label, Ok(successor));
     }
 
+    /// Describes a state from which quiescence is unreachable.
+    /// `dead_end` is true if the state has no successor at all; otherwise the sequence ends with a loop that repeats
+    /// forever. `stuck` is the number of all such states.
     fn stuck_fault(
         &mut self,
         exploration: &Exploration<ProductState>,
@@ -395,6 +413,7 @@ impl Product<'_, '_> {
         waits
     }
 
+    /// Draws the message sequence of a run from the initial state.
     fn draw<'l>(&mut self, labels: impl Iterator<Item = &'l Label>) -> Sequence {
         let locals = &self.environment.policy().locals;
         let mut drawing = Drawing::new(self.environment, self.graph.remotes);
@@ -507,6 +526,7 @@ fn find_cycle(edges: &[Vec<(u32, Label)>], start: usize) -> Vec<&Label> {
 
 /// Strongly connected components of the moves that are not spontaneous (Tarjan, without recursion).
 fn components(edges: &[Vec<(u32, Label)>]) -> Vec<u32> {
+    /// Mark of states without an index or a component.
     const UNSEEN: u32 = u32::MAX;
     let count = edges.len();
     let (mut index, mut low, mut component) =

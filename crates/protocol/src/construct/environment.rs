@@ -62,14 +62,19 @@ type Moves = Rc<Result<Vec<Move>, MoveError>>;
 pub struct Environment<'a> {
     /// Protocol of the remote.
     pub protocol: &'a Protocol,
+    /// Rules of the remote, for a system of one remote.
     remote: Machine<'a>,
     /// For each message, the index of its queue in [`Setting::queues`].
     queue_of: Vec<usize>,
+    /// Number of queues of a setting, including the unordered one.
     queue_count: usize,
+    /// Class of each message.
     classes: Vec<Class>,
-    /// Maximum number of messages in flight.
+    /// Maximum number of messages in flight between one remote and the home for one line.
     max_in_flight: u16,
+    /// Settings found so far.
     settings: Interner<Rc<Setting>>,
+    /// Silent moves of the settings for which they were determined.
     moves: FxHashMap<SettingId, Moves>,
 }
 

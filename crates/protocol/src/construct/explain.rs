@@ -113,6 +113,7 @@ fn find_run(
     operations: &[Operation],
     target: Option<SettingId>,
 ) -> Option<SilentMoves> {
+    /// Number of operations already performed, and the setting.
     type Node = (usize, SettingId);
     let start: Node = (0, environment.initial());
     let mut parents: FxHashMap<Node, Option<(Node, Option<Move>)>> = FxHashMap::default();
@@ -164,7 +165,9 @@ fn find_run(
 
 /// A sequence being drawn: lifelines of the remotes, the home and the device.
 pub struct Drawing<'e, 'a> {
+    /// Settings and names of the remote's states and messages.
     environment: &'e Environment<'a>,
+    /// Number of remotes; the home's lifeline follows theirs.
     remotes: usize,
     /// Steps drawn so far.
     pub sequence: Sequence,

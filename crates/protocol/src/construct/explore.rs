@@ -19,7 +19,7 @@ const MAX_STATES: usize = 400_000;
 /// Reaction of a home to an input in a state.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Cell {
-    /// The input stalls.
+    /// The input stalls: the message stays in its channel, the operation at its port.
     Leave,
     /// The operation is rejected.
     Refuse,
@@ -36,6 +36,7 @@ pub enum Cell {
 pub struct HomeGraph {
     /// Number of remotes.
     pub remotes: u16,
+    /// States found so far, and the tree of first visits.
     exploration: Exploration<Configuration>,
     /// For each state, the reaction to each possible input, in the order of [`inputs`].
     pub cells: Vec<Vec<(Input, Cell)>>,
@@ -116,15 +117,21 @@ pub fn inputs(knowledge: &Knowledge, remotes: u16) -> Vec<Input> {
 
 /// State of the exploration.
 struct Explorer<'e, 'a> {
+    /// Knowledge sets, extended during the exploration.
     knowledge: &'e mut Knowledge<'a>,
+    /// The home's program.
     machine: Machine<'e>,
+    /// Content of each table of the program, by table number.
     entries: &'e [Entry],
+    /// Policy from which the program was built.
     policy: &'a Policy,
+    /// Result so far.
     graph: HomeGraph,
+    /// Requests that already have a note; each gets at most one.
     noted: Vec<MessageId>,
 }
 
-/// Explores the home for this many remotes. Returns `None` if the flag is set in the meantime.
+/// Explores the home for this many remotes. Returns `None` if `cancel` is set in the meantime.
 ///
 /// # Errors
 /// The first fault found, breadth first.
@@ -189,6 +196,8 @@ pub fn explore(
 }
 
 impl Explorer<'_, '_> {
+    /// Adds the home's reaction to an input in a state to the graph, and the next state if it is new. An input that
+    /// cannot occur, according to the sender's knowledge set, is left out.
     fn react(&mut self, state: u32, input: Input) -> Result<(), Box<Fault>> {
         let (event, sender) = input;
         if let (Event::Message(message), Some(sender)) = input {

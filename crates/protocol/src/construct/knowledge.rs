@@ -47,9 +47,13 @@ pub struct Knowledge<'a> {
     pub environment: Environment<'a>,
     /// Queues that a stalled request may block: none, then each ordered queue that carries requests.
     pub blockings: Vec<Option<usize>>,
+    /// Knowledge sets; each is a sorted list of settings.
     sets: Interner<Vec<SettingId>>,
+    /// Facts of each knowledge set, by index.
     facts: Vec<Facts>,
+    /// Knowledge after the home receives a message from the remote; `None` if the message cannot arrive.
     received: FxHashMap<(KnowledgeId, MessageId), Option<KnowledgeId>>,
+    /// Knowledge after the home sends a message to the remote.
     sent: FxHashMap<(KnowledgeId, MessageId), KnowledgeId>,
 }
 
@@ -186,6 +190,8 @@ impl<'a> Knowledge<'a> {
         Ok(KnowledgeId(self.sets.add(set).0 as u16))
     }
 
+    /// Derives the facts of a set from its settings.
+    /// Fails with [`KnowledgeError::LostCount`] if the settings disagree on whether a forward is unanswered.
     fn find_facts(&mut self, set: &[SettingId]) -> Result<Facts, KnowledgeError> {
         let policy = self.environment.policy();
         let needs_acknowledgement = |message: &MessageId| {

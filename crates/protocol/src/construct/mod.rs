@@ -85,6 +85,7 @@ pub struct Construction<'a> {
     pub drains: Vec<Drain>,
     /// Content of each table of the program.
     entries: Vec<Entry>,
+    /// Controller over knowledge that the exploration executes; `entries` describes its tables.
     program: Controller,
 }
 

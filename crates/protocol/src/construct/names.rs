@@ -21,6 +21,7 @@ use std::collections::BTreeSet;
 
 /// Name parts of a protocol, from which state names are built.
 pub struct Namer<'e, 'a> {
+    /// Settings and protocol of the remote.
     environment: &'e Environment<'a>,
     /// Remote state that represents each permission.
     permission_names: [String; 3],

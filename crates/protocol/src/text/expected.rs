@@ -67,11 +67,14 @@ const GOALS: [&str; 9] = [
 /// Context of a position: the enclosing blocks, outermost first, and the statement up to the position.
 #[derive(Default)]
 struct Context<'t> {
+    /// First word of the statement that opened each enclosing block, outermost first.
     blocks: Vec<Word<'t>>,
+    /// Tokens of the statement that contains the position.
     statement: Vec<Word<'t>>,
 }
 
 impl<'t> Context<'t> {
+    /// Finds the context at the end of a file's tokens, which need not form a correct file.
     fn from_words(words: impl Iterator<Item = Word<'t>>) -> Context<'t> {
         let mut context = Context::default();
         // Open braces of sets and loops in a row; they do not end the statement.
@@ -113,6 +116,7 @@ impl<'t> Context<'t> {
         self.statement.iter().any(|(token, ..)| *token == kind)
     }
 
+    /// Completions for the context, by the keyword of the innermost block and the first word of the statement.
     fn expected(&self) -> Expected {
         let block = self.blocks.last().map(|(_, word, _)| *word);
         let first = self.statement.first().map(|(_, word, _)| *word);
@@ -198,6 +202,8 @@ impl<'t> Context<'t> {
         count(Token::Open) > count(Token::Close)
     }
 
+    /// Completions in a `remote` or `home` block; `first` is the first word of the statement. In a row they depend on
+    /// the number of bars before the position.
     fn agent_completions(&self, first: Option<&str>) -> Completions {
         let bars = self
             .statement

@@ -153,11 +153,16 @@ pub(super) fn class_named(name: &str) -> Option<Class> {
 
 /// An error was reported; the caller recovers.
 struct ParseError;
+/// Result of a production; the error has been reported to the sink.
 type Parse<T> = Result<T, ParseError>;
 
+/// Parser of one file: a cursor over its tokens, and the context that productions depend on.
 pub(super) struct Parser<'a, 's> {
+    /// The file, in which token spans count bytes.
     text: &'a str,
+    /// Tokens of the file; the last one is [`Token::End`].
     tokens: &'a [(Token, Span)],
+    /// Index of the current token.
     position: usize,
     /// Number of open parentheses; inside them newlines are ignored.
     parentheses: u32,
@@ -169,14 +174,15 @@ pub(super) struct Parser<'a, 's> {
     outside_blocks: bool,
     /// True if the current agent reads `memory writes`.
     memory_writes: bool,
-    /// Sizes declared so far.
+    /// Sizes declared so far, with their values after overrides.
     sizes: Vec<(Name<'a>, u32)>,
-    /// Overridden sizes.
+    /// Sizes of the file with the values that replace the declared ones.
     overrides: &'s [(String, u16)],
-    /// Maximum number of homes in an override, and maximum number of elements of an array that is not indexed by
-    /// remotes.
+    /// Maximum number of homes in an override.
     pub(super) max_homes: u32,
+    /// Maximum number of elements of an array that is not indexed by remotes.
     pub(super) max_elements: u32,
+    /// Receiver of errors and mentions.
     sink: &'s mut Sink,
     /// Productions entered, for the test that compares them with the grammar.
     #[cfg(test)]
@@ -184,6 +190,7 @@ pub(super) struct Parser<'a, 's> {
 }
 
 impl<'a, 's> Parser<'a, 's> {
+    /// Creates a parser of a file with its declared sizes.
     pub(super) fn new(text: &'a str, tokens: &'a [(Token, Span)], sink: &'s mut Sink) -> Self {
         Parser::with_sizes(text, tokens, &[], sink)
     }
@@ -759,11 +766,14 @@ const COMPARISONS: [(Token, Comparison, Operator); 6] = [
     ),
 ];
 
+/// Words after `stall`.
 const STALLS: [(&str, Stall); 2] = [("proven", Stall::Proven), ("possible", Stall::Possible)];
+/// Words after `under lock`.
 const LOCK_CONFLICTS: [(&str, LockConflict); 2] = [
     ("refuse", LockConflict::Refuse),
     ("wait", LockConflict::Wait),
 ];
+/// First words after `accept local`.
 const ACCEPTANCES: [(&str, Acceptance); 3] = [
     ("always", Acceptance::Always),
     ("between", Acceptance::BetweenRequests),

@@ -59,6 +59,7 @@ impl<'a> Parser<'a, '_> {
         Ok(left)
     }
 
+    /// `not E`, or a comparison.
     fn negation(&mut self) -> Parse<Expr<'a>> {
         self.production("negation");
         let start = self.span();
@@ -74,6 +75,7 @@ impl<'a> Parser<'a, '_> {
         self.comparison()
     }
 
+    /// `SUM COMPARISON SUM`, `SUM in SUM`, or a sum alone. Comparisons do not chain.
     fn comparison(&mut self) -> Parse<Expr<'a>> {
         self.production("comparison");
         let left = self.sum()?;
@@ -96,6 +98,7 @@ impl<'a> Parser<'a, '_> {
         Ok(self.binary(operator, left, right))
     }
 
+    /// Terms joined by `+` or `-`, from the left.
     fn sum(&mut self) -> Parse<Expr<'a>> {
         self.production("sum");
         let mut left = self.term()?;
@@ -112,6 +115,7 @@ impl<'a> Parser<'a, '_> {
         }
     }
 
+    /// A number, name, array element, set, `count(SET)`, `memory writes`, or an expression in parentheses.
     fn term(&mut self) -> Parse<Expr<'a>> {
         self.production("term");
         self.count_part()?;
@@ -179,6 +183,8 @@ impl<'a> Parser<'a, '_> {
         Ok(value)
     }
 
+    /// Claim of an invariant: conjunctions joined by `or`, and optionally `implies` with a further claim, which binds
+    /// to the right.
     pub(super) fn claim(&mut self) -> Parse<Claim<'a>> {
         self.production("claim");
         let mut left = self.claim_conjunction()?;
@@ -193,6 +199,7 @@ impl<'a> Parser<'a, '_> {
         Ok(left)
     }
 
+    /// Facts joined by `and`.
     fn claim_conjunction(&mut self) -> Parse<Claim<'a>> {
         self.production("claims");
         let mut left = self.fact()?;
@@ -203,6 +210,7 @@ impl<'a> Parser<'a, '_> {
         Ok(left)
     }
 
+    /// `not FACT`, `locked`, a claim in parentheses, or a comparison of two amounts.
     fn fact(&mut self) -> Parse<Claim<'a>> {
         self.production("fact");
         self.count_part()?;
@@ -224,6 +232,7 @@ impl<'a> Parser<'a, '_> {
         Ok(Claim::Compare(left, comparison, self.amount()?))
     }
 
+    /// A number, a size, `count(STATES)` or `in_flight(MESSAGES)`.
     fn amount(&mut self) -> Parse<Amount<'a>> {
         self.production("amount");
         if self.peek() == Token::Number || self.size_value().is_some() {

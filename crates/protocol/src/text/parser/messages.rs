@@ -3,6 +3,7 @@
 use super::*;
 
 impl<'a> Parser<'a, '_> {
+    /// Parses one entry of a `channels` block: a channel, `ordered ...` or `network ...`.
     pub(super) fn channel(&mut self) -> Parse<ChannelItem<'a>> {
         if self.eat_word("ordered") {
             self.production("order");
@@ -77,6 +78,7 @@ impl<'a> Parser<'a, '_> {
         })
     }
 
+    /// Parses one end of a channel; `description` names it in errors.
     pub(super) fn end(&mut self, description: &str) -> Parse<EndItem<'a>> {
         let name = self.name(description)?;
         Ok(match name.text {
@@ -87,6 +89,7 @@ impl<'a> Parser<'a, '_> {
         })
     }
 
+    /// `CHANNEL: MESSAGE, MESSAGE, ...`.
     pub(super) fn group(&mut self) -> Parse<Group<'a>> {
         self.production("group");
         let channel = self.name("a channel")?;
@@ -101,6 +104,7 @@ impl<'a> Parser<'a, '_> {
         Ok(Group { channel, messages })
     }
 
+    /// Parses a message with its payload and fields.
     pub(super) fn message(&mut self) -> Parse<MessageItem<'a>> {
         self.production("message");
         let name = self.new_name("the name of a message")?;

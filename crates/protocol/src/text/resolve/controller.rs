@@ -18,10 +18,13 @@ use rustc_hash::FxHashSet;
 /// depth takes a small part of a thread's stack.
 const MAX_ROWS_PER_EVENT: usize = 1000;
 
-/// Declarations of an agent.
+/// Declarations of an agent; `None` for a block that the agent lacks.
 struct Declarations<'f, 'a> {
+    /// Block `states`.
     states: Option<&'f Block<StateItem<'a>>>,
+    /// Block `variables`.
     variables: Option<&'f Block<VariableItem<'a>>>,
+    /// Block `registers`.
     registers: Option<&'f Block<VariableItem<'a>>>,
 }
 

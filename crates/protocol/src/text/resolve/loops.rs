@@ -329,8 +329,11 @@ pub(super) struct VariableUses {
 
 /// Change of a variable as a whole: the operator (`None` for a plain assignment), and the operand that it reads.
 enum VariableChange<'s> {
+    /// Change of a single value.
     Value(Option<Operator>, &'s Expression),
+    /// Change of a set of remotes: adding is a union, subtracting a difference.
     Remotes(Option<Operator>, &'s Set),
+    /// Change of a set of homes.
     Homes(Option<Operator>, &'s HomeSet),
 }
 

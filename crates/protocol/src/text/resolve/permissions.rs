@@ -33,14 +33,20 @@ impl PermissionCondition {
 /// Value that the analysis assumes for a variable or field, and the number of values of its type.
 #[derive(Clone, Copy, PartialEq)]
 struct AssumedValue {
+    /// Variable or field with the value.
     source: PermissionSource,
+    /// Number of values of its type; they are 0 to one less than this number.
     values: u16,
+    /// Assumed value.
     value: u16,
 }
 
+/// Source of a value that a condition may depend on.
 #[derive(Clone, Copy, PartialEq)]
 enum PermissionSource {
+    /// Variable before the row.
     Variable(VariableId),
+    /// Field of the taken message, by position.
     Field(u8),
 }
 
@@ -219,6 +225,7 @@ fn value_count(ty: Type) -> Option<u16> {
 
 /// One of the states into which a state is split.
 struct SplitState {
+    /// Index of the state after the split.
     state: StateId,
     /// Permission of the state; `None` if it was not split.
     permission: Option<Permission>,
@@ -469,8 +476,11 @@ impl PermissionCondition {
 
 /// Split of the rows of a table: the conditional states, and the rows so far.
 struct SplitRows<'d> {
+    /// Conditions of the states that are split, one per state.
     conditions: &'d [PermissionCondition],
+    /// For each of these conditions, the states into which its state is split.
     split_states: &'d [Vec<SplitState>],
+    /// Rows after the split, in order.
     rules: Vec<Rule>,
     /// States and events for which an earlier row always takes the event, so that later rows are not copied there.
     always_taken: FxHashSet<(StateId, Event)>,
