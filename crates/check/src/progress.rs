@@ -19,7 +19,7 @@ use cohkit_protocol::protocol::Protocol;
 use cohkit_protocol::remotes::Remotes;
 use std::fmt;
 
-/// The property.
+/// Property that a violation reported by [`progress`] names.
 pub const PROGRESS: Property = Property::HigherLayer(HigherLayerProperty {
     kind: system::progress::PROGRESS,
 });
@@ -27,16 +27,18 @@ pub const PROGRESS: Property = Property::HigherLayer(HigherLayerProperty {
 /// Result of the progress check.
 #[derive(Clone, Debug)]
 pub struct Progress {
-    /// The verdict. If it is undecided, a limit ended the search.
+    /// Verdict: verified, violated ([`PROGRESS`], or a property of a searched model), exceeded, or undecided because a
+    /// limit ended a search.
     pub outcome: Outcome,
-    /// The model of the verdict's trace, if it has one.
+    /// Model that the verdict's trace belongs to; `None` if the outcome is verified or undecided.
     pub modelled: Option<Modelled>,
-    /// Accesses that the protocol file describes and that begin in no state; empty unless verified.
+    /// Names of accesses that the protocol file describes and that begin in no reachable state; empty unless verified.
     pub never: Vec<&'static str>,
-    /// Accesses that every cache supports and that the protocol file has neither row nor permission for; empty unless
-    /// verified.
+    /// Names of accesses that every cache supports (load, store, evict) and that the protocol file has neither row nor
+    /// permission for; empty unless verified.
     pub absent: Vec<&'static str>,
-    /// Notes, each on a line that a remote can never access again, with a shortest path there. Empty unless verified.
+    /// Sentences, each about a line that a remote can never access again, with a shortest path to that state. Empty
+    /// unless verified.
     pub notes: Vec<String>,
     /// The search that a limit ended, if any.
     pub unfinished: Option<Unfinished>,
@@ -45,13 +47,13 @@ pub struct Progress {
 /// A search for progress that a limit ended.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Unfinished {
-    /// The question of the search: `progress of load`.
+    /// Subject of the search, as a noun phrase: `progress of load`.
     pub question: String,
     /// Number of states visited.
     pub states: u128,
 }
 
-/// Error of the progress check.
+/// Error of the progress check. It is no verdict on the protocol.
 #[derive(Debug)]
 pub enum ProgressError {
     /// The system cannot be modelled.
@@ -71,8 +73,9 @@ impl fmt::Display for ProgressError {
 
 impl std::error::Error for ProgressError {}
 
-/// Checks the progress of a system of `remotes` remotes and `lines` lines whose other properties are verified. Each
-/// search has the limits of `options`, and keeps no checkpoints.
+/// Checks the progress of a system whose other properties are verified. `remotes` and `lines` are the size of that
+/// system; the searched models have at most as many lines (see [`lines_of`]). Each search has the limits of `options`,
+/// and keeps no checkpoints.
 ///
 /// # Errors
 /// The system cannot be modelled, or the model cannot be checked.
@@ -114,6 +117,7 @@ impl Progress {
 enum Ending {
     /// A property is violated, or a limit ended the search.
     Undecided(Box<Progress>),
+    /// The system cannot be modelled, or its model cannot be checked.
     Failed(ProgressError),
 }
 
@@ -146,11 +150,15 @@ impl From<ProgressError> for Ending {
 
 /// The searches of a progress check.
 struct Searches<'a, 'o> {
+    /// Protocol whose remotes are checked.
     protocol: &'a Protocol,
+    /// Controller of the home, hand-written or constructed.
     home: &'a Controller,
-    /// Number of remotes and lines.
+    /// Number of remotes and of lines of each searched model.
     size: (Remotes, u8),
+    /// Options of the lowering, among them the channel capacity.
     system_options: &'a system::Options,
+    /// Limits of each search.
     options: &'a Options<'o>,
 }
 
@@ -170,7 +178,8 @@ impl Searches<'_, '_> {
         })
     }
 
-    /// Checks that an access or operation can be performed whenever it is wanted.
+    /// Checks that an access or operation can be performed whenever it is wanted. Returns an [`Ending`] if it is not,
+    /// or if the search decides nothing.
     fn check_performed(&self, kind: Kind) -> Result<(), Ending> {
         let (protocol, home, size) = (self.protocol, self.home, self.size);
         let model = |system_options: &_| watching(protocol, home, size, kind, system_options);
@@ -200,7 +209,7 @@ impl Searches<'_, '_> {
         }
     }
 
-    /// Returns the accesses that the protocol file describes and that begin in no state.
+    /// Returns the names of the accesses that the protocol file describes and that begin in no reachable state.
     fn accesses_never_begun(&self) -> Result<Vec<&'static str>, Ending> {
         let (protocol, home, size) = (self.protocol, self.home, self.size);
         let mut never = Vec::new();
@@ -221,7 +230,8 @@ impl Searches<'_, '_> {
         Ok(never)
     }
 
-    /// Returns notes on lines that a remote can never access again.
+    /// Returns notes on lines that a remote can never access again: first with any access, then with each single
+    /// access.
     fn notes(&self) -> Result<Vec<String>, Ending> {
         let (protocol, home, size) = (self.protocol, self.home, self.size);
         let mut notes = Vec::new();
@@ -285,7 +295,7 @@ impl Searches<'_, '_> {
     }
 }
 
-/// The accesses as a verb.
+/// Returns the name of a single access, or `load or store` for several.
 fn access_verb(accesses: &[Access]) -> &'static str {
     match accesses {
         [access] => access.name(),
@@ -312,6 +322,8 @@ fn describe_stopped(modelled: &Modelled, accesses: &[Access], trace: &Trace) -> 
 }
 
 /// Describes the access or operation that can never be performed, at the end of a trace of the model that watches it.
+/// Returns one sentence without a full stop. `remotes` and `lines` are the size of the model, and `kind` is the access
+/// or operation that it watches.
 pub fn describe_violation(
     protocol: &Protocol,
     home: &Controller,

@@ -17,7 +17,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Its name in the protocol file.
+    /// Returns the name in the protocol file. `home` declares the local operations.
     pub fn name(self, home: &Controller) -> &str {
         match self {
             Kind::Access(access) => access.name(),
@@ -27,14 +27,15 @@ impl Kind {
     }
 }
 
-/// All accesses that some row or permission begins, and the local operations of the home.
+/// Returns all accesses that some row or permission begins, and the local operations of the home.
 pub fn kinds(protocol: &Protocol, home: &Controller) -> Vec<Kind> {
     let remote = &protocol.remote;
     let locals = (0..home.locals.len()).map(|local| Kind::Local(local as u8));
     accesses(remote).map(Kind::Access).chain(locals).collect()
 }
 
-/// The accesses and operations whose progress does not follow from quiescence.
+/// Returns the accesses and operations whose progress does not follow from quiescence: those that a row may abandon,
+/// and those that a home may refuse at rest.
 pub fn unproven_kinds(protocol: &Protocol, home: &Controller) -> Vec<Kind> {
     let mut kinds = kinds(protocol, home);
     kinds.retain(|&kind| match kind {
@@ -44,7 +45,8 @@ pub fn unproven_kinds(protocol: &Protocol, home: &Controller) -> Vec<Kind> {
     kinds
 }
 
-/// The accesses that no row or permission of the initial state begins unconditionally.
+/// Returns the accesses that no row or permission of the initial state begins unconditionally. A search has to show
+/// that they begin at all.
 pub fn conditional_accesses(protocol: &Protocol) -> Vec<Access> {
     let remote = &protocol.remote;
     let begins_unconditionally = |access: Access| {
@@ -56,8 +58,8 @@ pub fn conditional_accesses(protocol: &Protocol) -> Vec<Access> {
         .collect()
 }
 
-/// Accesses that every cache supports, and that no row or permission of this one begins. The others are optional in a
-/// protocol: write-backs that keep the copy, and accesses that bypass the cache.
+/// Returns the accesses that every cache supports, and that no row or permission of this one begins. All other
+/// accesses are optional in a protocol: write-backs that keep the copy, and accesses that bypass the cache.
 pub fn absent(protocol: &Protocol) -> Vec<Access> {
     let mut required = vec![Access::Load, Access::Store, Access::Evict];
     required.retain(|&access| accesses(&protocol.remote).all(|supported| supported != access));
@@ -79,7 +81,7 @@ fn accesses(remote: &Controller) -> impl Iterator<Item = Access> + '_ {
         })
 }
 
-/// Number of lines on which progress has to be checked: one for each home, or two if lines are coupled.
+/// Returns the number of lines on which progress has to be checked: one for each home, or two if lines are coupled.
 pub fn lines(protocol: &Protocol) -> u8 {
     let lines_per_home = match protocol.joins_lines() {
         Some(_) => 2,
@@ -88,8 +90,8 @@ pub fn lines(protocol: &Protocol) -> u8 {
     protocol.homes as u8 * lines_per_home
 }
 
-/// Number of lines on which the progress of a system of `lines` lines is checked: [`lines`], or one for each home if it
-/// has fewer.
+/// Returns the number of lines on which the progress of a system of `lines` lines is checked: [`lines`], or one for
+/// each home if the system has fewer lines.
 pub fn lines_of(protocol: &Protocol, lines: u8) -> u8 {
     match self::lines(protocol) {
         needed if needed <= lines => needed,
@@ -97,7 +99,7 @@ pub fn lines_of(protocol: &Protocol, lines: u8) -> u8 {
     }
 }
 
-/// Accesses of a core that some row or permission begins: loads, stores and their like.
+/// Returns the accesses of a core that some row or permission begins: loads, stores and their like.
 pub fn core_accesses(remote: &Controller) -> impl Iterator<Item = Access> + '_ {
     accesses(remote).filter(|access| access.needs() != Permission::None)
 }
@@ -116,7 +118,8 @@ pub fn may_stop(protocol: &Protocol, accesses: &[Access]) -> bool {
     at_rest.any(|state| !begins(state) && can_begin_any(protocol, accesses, state))
 }
 
-/// Returns true if the kind of remotes that a state belongs to has some of these accesses.
+/// Returns true if the kind of remotes that a state belongs to has some of these accesses. `state` is an index into
+/// the remote's states.
 pub(super) fn can_begin_any(protocol: &Protocol, accesses: &[Access], state: usize) -> bool {
     let remote = &protocol.remote;
     let kind = protocol.kind_of(StateId(state as u16));
@@ -144,6 +147,7 @@ pub(super) fn hits(access: Access, state: &State) -> bool {
     access.is_performed_in_place() && access.is_permitted_by(state.permission)
 }
 
+/// Returns true if statements contain `done`, also inside loops and conditions.
 pub(super) fn has_done(body: &[Statement]) -> bool {
     let mut found = false;
     Statement::visit(body, &mut |s| found |= *s == Statement::Done);
@@ -195,9 +199,10 @@ fn is_idle(home: &Controller, row: &Row) -> bool {
     !is_external && !begins && !home.rules.iter().any(|row| row.has_statement(&assigns))
 }
 
-/// Says whether an access is performed by reaching a state.
+/// Condition under which an access is performed by reaching a state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Goal {
+    /// Reaching the state does not perform the access.
     Not,
     /// If it is outstanding there.
     Outstanding,
@@ -207,20 +212,26 @@ pub(super) enum Goal {
 
 /// Result of a row for an outstanding access.
 enum End {
+    /// The row performs the access.
     Performed,
+    /// The access is still outstanding in the next state: index into the remote's states.
     Outstanding(usize),
+    /// The row ends in a stable state without performing the access, for instance after a Nack.
     GivenUp,
 }
 
 /// Control flow of one kind of access through the rows.
 pub(super) struct AccessFlow<'p> {
+    /// Protocol whose remotes have the access.
     protocol: &'p Protocol,
+    /// Access that is followed through the rows.
     access: Access,
     /// True if a write-back is complete wherever it comes to rest, because no row leads it to a clean state.
     never_clean: bool,
 }
 
 impl<'p> AccessFlow<'p> {
+    /// Creates the flow of an access.
     pub fn new(protocol: &'p Protocol, access: Access) -> AccessFlow<'p> {
         let mut flow = AccessFlow {
             protocol,
@@ -232,6 +243,8 @@ impl<'p> AccessFlow<'p> {
         flow
     }
 
+    /// Returns the condition under which reaching a state performs the access. `state` is an index into the remote's
+    /// states.
     pub fn goal(&self, state: usize) -> Goal {
         let remote = &self.protocol.remote;
         let definition = &remote.states[state];
@@ -268,6 +281,7 @@ impl<'p> AccessFlow<'p> {
         found && !body.contains(&Statement::Retry)
     }
 
+    /// Returns the result of a row for the access; `None` if the row stalls, refuses or never occurs.
     fn end(&self, row: &Row) -> Option<End> {
         let Effect::Take { body, next } = &row.effect else {
             return None;

@@ -15,7 +15,10 @@ use super::prior_values::{chosen_from, NotFollowed};
 /// A row without its state and next state.
 #[derive(PartialEq, Clone, Debug)]
 pub(super) struct Case<'c> {
+    /// Condition of the row; `None` if it always holds. The rows of a state apply in order, so earlier guards are
+    /// false.
     pub guard: Option<&'c Expression>,
+    /// Reaction of the row to the event.
     pub row_effect: RowEffect<'c>,
     /// True if the agent holds the line before and after the row.
     pub holds: (bool, bool),
@@ -31,6 +34,7 @@ pub(super) struct Case<'c> {
     pub opens: Option<Access>,
     /// True if an atomic access that the home performs may be outstanding after the row.
     pub atomic: bool,
+    /// Access that `done` completes in the row, if any. Never [`CompletionEffect::Unclear`].
     pub done: CompletionEffect,
     /// True if the write that `done` performs may cover only a part of the line.
     pub is_partial_write: bool,
@@ -39,7 +43,8 @@ pub(super) struct Case<'c> {
 }
 
 impl Case<'_> {
-    /// The set that the case chooses a member of, in terms of the values before the row.
+    /// Returns the set from which the row chooses a member, in terms of the values before the row. `None` if the row
+    /// does not choose.
     pub fn chosen_from(&self) -> Option<Result<Set, NotFollowed>> {
         match self.row_effect {
             RowEffect::Take(body) => chosen_from(body),
@@ -48,24 +53,35 @@ impl Case<'_> {
     }
 }
 
-/// Effect of a row.
+/// Reaction of a row to its event, as in [`Effect`] without the next state.
 #[derive(PartialEq, Clone, Debug)]
 pub(super) enum RowEffect<'c> {
+    /// Consume the event and execute these statements.
     Take(&'c [Statement]),
+    /// Stall: the event stays in place.
     Leave,
+    /// Refuse a local operation or an unlock.
     Refuse,
+    /// The protocol file declares that the event never occurs here.
     Never,
 }
 
 /// States with the same cases for an event.
 pub(super) struct Class<'c> {
+    /// Indices into the states of the controller.
     pub states: Vec<usize>,
+    /// Cases in the order of their rows. Empty if the states have no row for the event; no case follows one without
+    /// a guard.
     pub cases: Vec<Case<'c>>,
-    /// Per case, the next state of each of the states.
+    /// Next states, indexed by case and then by position in `states`; `None` if the row names no next state.
     pub next: Vec<Vec<Option<usize>>>,
 }
 
-/// Classes of the states by their cases for an event. States without a row form a class too.
+/// Returns the classes of a controller's states by their cases for an event. States without a row form a class too.
+/// `home` is true for the home's controller.
+///
+/// # Errors
+/// `done` in some row is ambiguous.
 pub(super) fn classes<'c>(
     facts: &ProtocolFacts,
     controller: &'c Controller,
@@ -106,6 +122,10 @@ pub(super) fn classes<'c>(
     Ok(classes)
 }
 
+/// Returns the case of a row, and its next state as an index; `None` if the row names no next state.
+///
+/// # Errors
+/// `done` in the row is ambiguous.
 fn case<'c>(
     facts: &ProtocolFacts,
     controller: &'c Controller,

@@ -8,7 +8,9 @@ use cohkit_protocol::protocol::{MessageId, VariableId};
 /// so.
 #[derive(Default)]
 struct PriorValues {
+    /// Assignments to variables that hold a single value, in order; the last one to a variable counts.
     singles: Vec<(VariableId, Option<Expression>)>,
+    /// Assignments to sets, in order; the last one to a variable counts.
     sets: Vec<(VariableId, Option<Set>)>,
 }
 
@@ -25,7 +27,8 @@ pub(super) enum Sent {
 /// An earlier assignment of the row that cannot be expressed in the values before the row.
 pub(super) struct NotFollowed;
 
-/// The set that a row chooses from. `None` if it does not choose.
+/// Returns the set that a row chooses from, or an error if its value before the row is not known. `None` if the row
+/// does not choose.
 pub(super) fn chosen_from(body: &[Statement]) -> Option<Result<Set, NotFollowed>> {
     let mut values = PriorValues::default();
     for statement in body {
@@ -37,8 +40,11 @@ pub(super) fn chosen_from(body: &[Statement]) -> Option<Result<Set, NotFollowed>
     None
 }
 
-/// The messages that a row sends, with their receivers. [`Expression::Each`] is the member that the row chooses; `selects`
-/// selects the messages.
+/// Returns the messages that a row sends, with their receivers, in order. [`Expression::Each`] is the member that the
+/// row chooses. Only messages for which `selects` returns true are included.
+///
+/// # Errors
+/// A receiver cannot be expressed in the values before the row.
 pub(super) fn sent(
     body: &[Statement],
     selects: &dyn Fn(MessageId) -> bool,
@@ -107,6 +113,8 @@ impl PriorValues {
         }
     }
 
+    /// Returns an expression in terms of the values before the row; `None` for expressions other than variables,
+    /// fields and remotes.
     fn single(&self, expression: &Expression) -> Option<Expression> {
         match expression {
             Expression::Variable(variable) => {
@@ -123,6 +131,7 @@ impl PriorValues {
         }
     }
 
+    /// Returns a set in terms of the values before the row, or `None` if that is impossible.
     fn set(&self, set: &Set) -> Option<Set> {
         Some(match set {
             Set::Empty | Set::All(_) | Set::Field(_) => set.clone(),

@@ -12,8 +12,9 @@ use super::flows::{ends, Direction, Flow, Storage};
 pub(super) struct OutgoingMessage {
     /// Line of the message, or the number of a home in its place.
     pub line: Expr,
-    /// Sender and receiver; `None` for a home.
+    /// Index of the sending remote; `None` for a home.
     pub from: Option<Expr>,
+    /// Index of the receiving remote; `None` for a home.
     pub to: Option<Expr>,
     /// Number of the sending home, between homes.
     pub sending_home: Expr,
@@ -27,14 +28,19 @@ pub(super) struct OutgoingMessage {
 
 /// Expressions and statements that take a message out of its channel.
 pub(super) struct Arrival {
+    /// Parameters of the rule that identify the message: its stored values if unordered, the sending home between
+    /// homes.
     pub parameters: Vec<VariableId>,
+    /// Condition under which the message may leave its channel next.
     pub present: Expr,
-    /// Saves the fields of the message.
+    /// Statements that save the fields of the message in temporaries, before `removal`. Empty for an unordered
+    /// channel.
     pub field_saves: Vec<Stmt>,
-    /// Removes the message.
+    /// Statements that remove the message from its channel.
     pub removal: Vec<Stmt>,
-    /// Stored fields, in guards and after `field_saves`.
+    /// Stored fields as guards read them, in the channel.
     pub before: Vec<Expr>,
+    /// Stored fields as bodies read them, after `field_saves` and `removal`.
     pub after: Vec<Expr>,
     /// Ticket of the message's store, if it is stored.
     pub ticket: Option<Expr>,
@@ -43,7 +49,8 @@ pub(super) struct Arrival {
 }
 
 impl Channels<'_> {
-    /// Puts a message of a flow into its channel.
+    /// Puts a message of a flow into its channel, and asserts that the capacity is not exceeded. Adds the statements
+    /// to `out`.
     pub fn insert(&self, flow: usize, outgoing: OutgoingMessage, out: &mut Vec<Stmt>) {
         let (message, direction) = (self.flows[flow].message, self.flows[flow].direction);
         let ends = (outgoing.from.as_ref(), outgoing.to.as_ref());
@@ -62,7 +69,7 @@ impl Channels<'_> {
         }
     }
 
-    /// Increments the counter of equal messages.
+    /// Increments the counter of equal messages, and asserts that the flow has capacity left.
     fn increment_counter(
         &self,
         flow: usize,
@@ -120,7 +127,7 @@ impl Channels<'_> {
         out.push(place.clone().set(place + 1));
     }
 
-    /// Appends a message to its queue.
+    /// Appends a message to its queue, and asserts that the queue has capacity left.
     fn append_message(
         &self,
         flow: &Flow,
@@ -155,7 +162,7 @@ impl Channels<'_> {
         out.push(length.clone().set(length + 1));
     }
 
-    /// Marks the messages in flight that a new message stays behind.
+    /// Marks the messages in flight that a new message stays behind: sets their follower bit.
     fn mark_followers(
         &self,
         message: MessageId,
@@ -187,7 +194,8 @@ impl Channels<'_> {
         out
     }
 
-    /// The message of a flow that may arrive next, from a sender at a receiver.
+    /// Returns the message of a flow that may arrive next, from a sender at a receiver (`None` for a home). `flow`
+    /// is an index into `flows`; `l` is the rule parameter of the line, also given as an expression.
     pub fn arrival(
         &self,
         flow: usize,
@@ -216,7 +224,8 @@ impl Channels<'_> {
         }
     }
 
-    /// Any message of an unordered flow may be next: its fields are parameters of the rule.
+    /// Returns the arrival at an unordered channel: any message may be next, so its stored values are parameters of
+    /// the rule.
     fn counted_arrival(&self, flow: usize, mut place: Place) -> Arrival {
         let carries = self.carries_line(flow);
         let flow = &self.flows[flow];
@@ -256,7 +265,7 @@ impl Channels<'_> {
         }
     }
 
-    /// Only the head of a queue may be next: its fields are read before it is removed.
+    /// Returns the arrival at a queue: only the head may be next, and its fields are read before it is removed.
     fn queued_arrival(
         &self,
         flow: usize,
