@@ -29,7 +29,7 @@ pub struct Sending<Copy> {
     pub message: MessageId,
     /// Destination.
     pub to: Receiver,
-    /// Field values.
+    /// Field values, in the order of their declaration; a set is one value.
     pub fields: Vec<u16>,
     /// Data.
     pub bytes: Bytes<Copy>,
@@ -76,8 +76,8 @@ pub trait RemoteContext {
 
 /// Applies the acts of a remote's row. Returns the remote's new copy.
 ///
-/// `old_copy` is the remote's copy, or the default if it has none. `carried_copy` is the copy in the current message,
-/// if any.
+/// `plan` is that of the row. `old_copy` is the remote's copy, or the default if it has none. `carried_copy` is the
+/// copy in the current message, if any.
 ///
 /// # Errors
 /// The first violated property.
@@ -169,14 +169,14 @@ pub fn stores(facts: &ProtocolFacts) -> &'static str {
     }
 }
 
-/// A partial write is performed in a stale copy, so the rest of the line loses an earlier write.
+/// Violation: a partial write is performed in a stale copy, so the rest of the line loses an earlier write.
 pub const PARTIAL_WRITE_TO_STALE_COPY: &str = "a partial store is performed on a stale copy";
 
-/// A read begins while a response that may complete it, with stale data, is already in flight.
+/// Violation: a read begins while a response that may complete it, with stale data, is already in flight.
 pub const STALE_RESPONSE_IN_FLIGHT: &str =
     "a read starts while a stale response that could complete it is in flight";
 
-/// A message carries a stale copy to an access that uses it without caching it.
+/// Returns the violation of a message that carries a stale copy to an access that uses it without caching it.
 fn stale_single_use(protocol: &Protocol, message: MessageId) -> Violation {
     let name = &protocol.message(message).name;
     Violation::data_value(format!(
@@ -221,17 +221,18 @@ pub trait HomeContext {
     /// # Errors
     /// Memory is split in this executor; see [`HomeContext::start`].
     fn set_memory(&mut self, copy: &Self::Copy) -> Result<(), Self::Error>;
-    /// Permission that the device's lock gives to the device.
+    /// Permission that the device's lock gives to the device; none if the line is not locked.
     fn lock(&self) -> Permission;
-    /// Performs a remote's write in memory. `from` is the remote that sent it.
+    /// Performs a remote's write in memory. `from` is the number of the remote that sent it.
     ///
     /// # Errors
     /// The write must not be performed in this state.
     fn store(&mut self, from: Option<u8>, whole_line: bool) -> Result<(), Self::Error>;
-    /// Defers the write of the current message: keeps its bytes until [`HomeContext::take_deferred_write`].
+    /// Defers the write of the current message: keeps its bytes until [`HomeContext::take_deferred_write`]. `from` is
+    /// the number of the remote that sent it.
     ///
     /// # Errors
-    /// Another write to the line is already deferred.
+    /// Another write to the line is already deferred, or no remote has sent this one.
     fn defer_write(&mut self, from: Option<u8>, whole_line: bool) -> Result<(), Self::Error>;
     /// Removes the deferred write. Returns its sender, and true if it covers the whole line.
     ///
@@ -243,7 +244,7 @@ pub trait HomeContext {
     /// # Errors
     /// Another operation on the line is in progress.
     fn start(&mut self, wish: MemoryOp<Self::Copy>) -> Result<(), Self::Error>;
-    /// Acknowledges a local operation of the device.
+    /// Acknowledges a local operation of the device, an index into the home's local operations.
     ///
     /// # Errors
     /// The operation was not accepted, or the state that it promises does not hold.
@@ -257,7 +258,7 @@ pub trait HomeContext {
 pub struct HomeInput<'t, Copy> {
     /// Message type; `None` for a memory completion or a request of the device.
     pub message: Option<MessageId>,
-    /// Sender of the message.
+    /// Number of the remote that sent the message; `None` if another home sent it.
     pub sender: Option<u8>,
     /// Copy of the line, from the message or from memory.
     pub brought: Option<&'t Copy>,
@@ -355,13 +356,13 @@ pub fn home<A: HomeContext>(
     Ok(())
 }
 
-/// Memory is read for a remote while the device, under its lock, may write it.
+/// Violation: memory is read for a remote while the device, under its lock, may write it.
 pub fn read_under_lock() -> Violation {
     let description = "memory is read for a remote while the device may write it under its lock";
     Violation::new("single writer", description)
 }
 
-/// A remote's write is performed in memory while the device holds a lock.
+/// Violation: a remote's write is performed in memory while the device holds a lock.
 pub fn store_under_lock() -> Violation {
     let description = "a store reaches memory while the device holds the lock";
     Violation::new("single writer", description)

@@ -24,8 +24,8 @@ pub trait Data: Clone + Ord + Hash + Debug {
     /// True if the values of writes matter, so that homes must keep them until the writes are performed.
     const KEEPS_VALUES: bool;
 
-    /// True if a write changes the abstract value of other copies, so that [`Data::mark_stale`] must be applied to each of
-    /// them.
+    /// True if a write changes the abstract value of other copies, so that [`Data::mark_stale`] must be applied to
+    /// each of them.
     const TRACKS_STALENESS: bool;
 
     /// The data of `lines` lines before any write.
@@ -59,6 +59,7 @@ pub trait Data: Clone + Ord + Hash + Debug {
 pub struct Current;
 
 impl Data for Current {
+    /// True if the copy is current.
     type Copy = bool;
     type Write = ();
     const KEEPS_VALUES: bool = false;

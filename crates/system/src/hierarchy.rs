@@ -22,7 +22,7 @@ pub fn needs(inner: &Protocol, message: MessageId) -> Permission {
     permissions.max().unwrap_or(Permission::None)
 }
 
-/// The outer access that acquires a permission.
+/// The outer access that acquires a permission: a store for write permission, otherwise a load.
 pub fn brings(permission: Permission) -> Access {
     match permission {
         Permission::Write => Access::Store,
@@ -44,12 +44,14 @@ pub fn lowered_permission(
     (remaining < before).then_some(remaining)
 }
 
-/// True if a lock that leaves the inner caches the permission `locked` allows the outer permission to fall to `remaining`.
+/// True if a lock that leaves the inner caches the permission `locked` allows the outer permission to fall to
+/// `remaining`.
 pub fn lock_permits(locked: Permission, remaining: Permission) -> bool {
     remaining >= locked
 }
 
-/// The locking local operation of the inner home that must run before the outer permission falls to `remaining`.
+/// Index of the locking local operation of the inner home that must run before the outer permission falls to
+/// `remaining`; `None` if no local operation does this.
 pub fn recalls(locals: &[Local], remaining: Permission) -> Option<u8> {
     let index = locals
         .iter()

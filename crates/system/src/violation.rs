@@ -5,7 +5,7 @@ use std::borrow::Cow;
 /// A violated property, before the executor formats it for its report.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Violation {
-    /// Name of the property.
+    /// Name of the property, as reports show it.
     pub property: Cow<'static, str>,
     /// Description, one sentence.
     pub what: String,

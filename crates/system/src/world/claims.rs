@@ -18,6 +18,8 @@ impl<D: Data> World<D> {
         Ok(())
     }
 
+    /// Checks coherence, inclusion, the invariants of the file and the bound of messages in
+    /// flight for the line `number`.
     fn check_line(&self, system: &System, number: u8, line: &Line<D>) -> Result<(), Violation> {
         if system.facts.coherent {
             self.coherent(system, number, line)?;
@@ -88,6 +90,7 @@ impl<D: Data> World<D> {
         Ok(())
     }
 
+    /// Evaluates a claim of an invariant for a line.
     fn claim(&self, claim: &Claim, line: u8) -> bool {
         match claim {
             Claim::Compare(a, comparison, b) => {
@@ -109,6 +112,7 @@ impl<D: Data> World<D> {
         }
     }
 
+    /// Value of an amount for a line.
     fn amount(&self, amount: &Amount, line: u8) -> usize {
         match amount {
             Amount::Constant(c) => usize::from(*c),

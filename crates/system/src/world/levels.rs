@@ -30,6 +30,7 @@ use crate::hierarchy;
 /// are stale then.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Shared {
+    /// True if a write has been performed since the last [`Data::clear_last_write`].
     wrote: bool,
 }
 
@@ -233,6 +234,8 @@ impl<D: Data> Clusters<D> {
         Ok(is_taken)
     }
 
+    /// Applies a step of the outer system. Returns false if it is blocked, for example because it lowers a permission
+    /// and the inner home holds no lock that allows this.
     pub(super) fn take_outer(&mut self, levels: &Levels, step: Step) -> Result<bool, StepError> {
         let Some((number, line)) = self.cache_and_line(step) else {
             return self.outer_step(levels, step);
@@ -328,6 +331,7 @@ impl<D: Data> Clusters<D> {
         step: Step,
         completed: &mut Vec<CompletedAccess<D>>,
     ) -> Result<(bool, Option<u8>), StepError> {
+        /// Result for a step that is blocked and writes nothing.
         const BLOCKED: (bool, Option<u8>) = (false, None);
         let inner = &self.inner[usize::from(number)];
         match step {
@@ -591,6 +595,7 @@ pub(super) struct LevelPermissions {
 }
 
 impl LevelPermissions {
+    /// Summary of the permissions and copies of all remotes of one system for a line.
     pub(super) fn of<D: Data>(world: &World<D>, system: &System, line: u8) -> LevelPermissions {
         let permissions = permissions(world, system, line);
         let remotes = world.lines[usize::from(line)]
@@ -614,8 +619,8 @@ impl LevelPermissions {
     }
 }
 
-/// Checks the properties of a line. `above` holds the permissions of the outer caches, `apply_inner` the combined permissions
-/// below each of them.
+/// Checks the properties of a line. `above` holds the permissions of the outer caches, `below` the summary of the
+/// inner system below each of them.
 pub(super) fn judge(
     above: &[Permission],
     below: impl Iterator<Item = LevelPermissions> + Clone,

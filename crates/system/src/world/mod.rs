@@ -55,9 +55,11 @@ pub struct System<'p> {
     pub overlaps_requests: bool,
     /// Per message, the permission that the home needs before it consumes it. `None` if the memory has no outer level.
     backing_needs: Option<Vec<Permission>>,
+    /// Static analysis of the protocol and its home.
     facts: ProtocolFacts,
     /// Static analysis of the rows of remotes, and of those of the home.
     plans: [Vec<Plan>; 2],
+    /// Rows of the remotes, and those of the home, laid out for the number of remotes.
     machines: [Machine<'p>; 2],
     /// True if rows of remotes, and of the home, choose a member of a set.
     chooses: [bool; 2],

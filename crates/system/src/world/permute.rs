@@ -91,6 +91,7 @@ impl<D: Data> World<D> {
     }
 }
 
+/// The same message with permuted sender, receiver and fields.
 fn flight_of<D: Data>(
     protocol: &Protocol,
     flight: &InFlightMessage<D>,

@@ -51,7 +51,9 @@ type VisitSuccessor<'v, Search> = &'v mut dyn FnMut(&mut Search, LevelStep, Resu
 
 /// Interned states of one sort, each with properties that are computed once.
 struct Parts<A> {
+    /// States by index; equal states have one index.
     worlds: Interner<Rc<World<Shared>>>,
+    /// Properties of each state.
     properties: Vec<A>,
 }
 
@@ -74,6 +76,7 @@ impl<A> Parts<A> {
 
 /// Properties of an outer state.
 struct UpperLevel {
+    /// True if the outer system is quiescent.
     quiescent: bool,
     /// Per line, the permissions of the caches.
     permissions: Vec<Vec<Permission>>,
@@ -83,6 +86,7 @@ struct UpperLevel {
 
 /// Properties of an inner state.
 struct LowerLevel {
+    /// True if the inner system is quiescent.
     quiescent: bool,
     /// Combined permissions per line.
     held: Vec<LevelPermissions>,
@@ -90,24 +94,33 @@ struct LowerLevel {
 
 /// A step at an outer cache or below it, with its successors.
 struct Move {
+    /// Step that leads to the successor.
     step: LevelStep,
+    /// Index of the outer state after the step.
     outer: u32,
+    /// Index of the inner state after the step, at the cache of the step.
     inner: u32,
-    /// The line that the step writes.
+    /// Line that a cache has written in the step, if any. Copies of it in the other inner systems become stale.
     wrote: Option<u8>,
 }
 
 /// All steps at an outer cache and below it, and their violations.
 struct Moves {
+    /// Steps that are possible, with their successors.
     steps: Vec<Move>,
+    /// Steps that violate a property or exceed a capacity.
     violations: Vec<(LevelStep, StepError)>,
 }
 
 /// The product of the outer system and the inner systems. Its states are rows.
 struct Product<'l, 'p> {
+    /// Outer and inner system.
     levels: &'l Levels<'p>,
+    /// Number of outer caches, each with an inner system below it.
     clusters: u8,
+    /// Outer states.
     outer: Parts<UpperLevel>,
+    /// Inner states of all clusters.
     inner: Parts<LowerLevel>,
     /// Steps of an outer state that run no row of a cache.
     at_home: FxHashMap<u32, Rc<Moves>>,
@@ -250,6 +263,8 @@ impl<'l, 'p> Product<'l, 'p> {
         moves
     }
 
+    /// Tries these steps in a state of both levels, of which only the outer state and the inner state below cache
+    /// `number` are used.
     fn moves(&mut self, clusters: &Clusters, number: u8, steps: Vec<LevelStep>) -> Moves {
         let mut moves = Moves {
             steps: Vec::new(),
@@ -374,6 +389,7 @@ impl<'l, 'p> Product<'l, 'p> {
         smallest
     }
 
+    /// Smallest index among the permutations of an inner state. All of them are interned.
     fn inner_representative(&mut self, inner: u32) -> u32 {
         if let Some(&known) = self.representatives.get(&inner) {
             return known;
@@ -392,6 +408,7 @@ impl<'l, 'p> Product<'l, 'p> {
         representative
     }
 
+    /// Outer state with the outer caches permuted by the order with this index.
     fn permuted_outer(&mut self, outer: u32, order: usize) -> u32 {
         let key = (outer, order as u8);
         if let Some(&known) = self.permuted.get(&key) {

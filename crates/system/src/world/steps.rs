@@ -18,7 +18,7 @@ use super::{Line, Operation, StepError, System, World};
 use crate::data::Data;
 use network_room::blocked_without_room;
 
-/// A step.
+/// A step. The first number is a line, where no other is named.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Step {
     /// A remote starts an access: line, remote, access.
@@ -32,23 +32,23 @@ pub enum Step {
     Chooses(Arrival, u8),
     /// The first message of an order becomes the head of the input queue of its network, and stalls there.
     Blocks(Order),
-    /// Memory performs the requested operation.
+    /// Memory performs the operation in progress for a line.
     Memory(u8),
-    /// The home consumes the data of a memory read: line, and the index of the alternative event that follows.
+    /// The home consumes the data of a memory read: line, and the number of the grant alternative, from 0.
     Read(u8, u8),
-    /// The home consumes the completion of a memory write.
+    /// The home consumes the completion of a memory write to a line.
     Written(u8),
-    /// The device requests a local operation: line, operation.
+    /// The device requests a local operation: line, and an index into the home's local operations.
     Asks(u8, u8),
-    /// The home consumes the requested local operation.
+    /// The home consumes the requested local operation of a line.
     Local(u8),
-    /// The home consumes an unlock.
+    /// The home consumes an unlock of a line.
     Unlock(u8),
     /// The device writes a line that it has locked.
     Writes(u8),
-    /// The backing permission rises to this.
+    /// The backing permission of a line rises to this.
     Lends(u8, Permission),
-    /// The backing permission falls to this.
+    /// The backing permission of a line falls to this.
     TakesBack(u8, Permission),
     /// Others write a line without backing permission.
     OthersWrite(u8),
@@ -108,6 +108,7 @@ impl<D: Data> World<D> {
         result
     }
 
+    /// Applies a step like [`World::take_recording`]; a row without room for its messages is an error here.
     fn apply_step(
         &mut self,
         system: &System,
@@ -157,6 +158,7 @@ impl<D: Data> World<D> {
         }
     }
 
+    /// State of a line, to be changed. It is cloned if another state shares it.
     pub(super) fn line(&mut self, line: u8) -> &mut Line<D> {
         &mut self.lines[usize::from(line)]
     }

@@ -17,16 +17,19 @@ fn read(text: &str) -> Protocol {
     text::parse(text).unwrap_or_else(|errors| panic!("{}", errors[0].render("text", text, false)))
 }
 
-/// Projection of an inner state. It leaves out the value of `memory writes` when the home's guards last read it, and
-/// bytes that no agent may use.
+/// Projection of an inner state: slots of the home, then its state; state, slots and currency of each remote; messages,
+/// sorted; and (permission to memory, currency of memory, requested and accepted local operation, lock). It leaves out
+/// the value of `memory writes` when the home's guards last read it, and bytes that no agent may use.
 type Below = (
     Vec<u16>,
     Vec<(u16, Vec<u16>, bool)>,
     Vec<Message>,
     (Permission, bool, Option<u8>, Option<u8>, u8),
 );
+/// Sender, receiver, message type, and whether its copy is current, if it carries one.
 type Message = (Option<u8>, Option<u8>, u16, Option<bool>);
 
+/// Projects the first line of an inner state whose home has `permission` to its memory.
 fn below<D: Data<Copy = bool>>(world: &World<D>, system: &System, permission: Permission) -> Below {
     let line = &world.lines[0];
     let mut home = line.home.clone();
@@ -65,6 +68,7 @@ fn below<D: Data<Copy = bool>>(world: &World<D>, system: &System, permission: Pe
     (home.slots, remotes.collect(), messages, rest)
 }
 
+/// Explores one or two inner caches below an abstract lender, and below real outer caches, and compares the projections.
 #[test]
 fn backing_permission_covers_every_l2_behaviour() {
     let inner = read(INNER);

@@ -32,7 +32,7 @@ fn with_levels<T>(
     ))
 }
 
-/// Explores such a system state by state.
+/// Explores a system of `l2s` outer caches with `l1s` inner caches below each, state by state.
 fn explore_states(
     outer: &str,
     inner: &str,
@@ -78,7 +78,8 @@ fn size<W: std::fmt::Debug, S: std::fmt::Debug>(found: Found<W, S>) -> (usize, u
     }
 }
 
-/// The property that a changed protocol file violates at the shortest distance.
+/// The property that changed protocol files violate at the shortest distance; `drain` if quiescence is unreachable. A
+/// change replaces the first text, which occurs once, by the second; an empty text changes nothing.
 fn violated_property(outer: (&str, &str), inner: (&str, &str)) -> String {
     let change = |text: &str, (from, to): (&str, &str)| {
         assert!(from.is_empty() || text.matches(from).count() == 1, "{from}");
@@ -149,6 +150,7 @@ fn violated_property(outer: (&str, &str), inner: (&str, &str)) -> String {
     }
 }
 
+/// The inner protocol over memory with all permissions, without an outer level.
 #[test]
 fn lower_level_is_coherent_on_its_own() {
     let protocol = read(INNER);
@@ -157,6 +159,7 @@ fn lower_level_is_coherent_on_its_own() {
     size(explore(&system, World::<Current>::new(&system), 100_000));
 }
 
+/// Both searches, by states and by rows, find the same numbers of states and transitions and the same depth.
 #[test]
 fn two_levels_are_coherent_together() {
     let expected = (65_463, 282_586, 54);
@@ -212,6 +215,7 @@ fn faults_of_either_level_are_detected_jointly() {
             ),
             "inclusion",
         ),
+        // An inner cache answers a recall as if its modified line were clean, and the write is lost.
         (
             unchanged,
             (
@@ -220,7 +224,7 @@ fn faults_of_either_level_are_detected_jointly() {
             ),
             "data value",
         ),
-        // A store of the inner level is not recorded.
+        // A store of the inner level does not make the outer copy dirty, so the outer cache later drops it.
         (
             (
                 "  E              | store                   |                                                | M        # silent\n",
@@ -229,6 +233,7 @@ fn faults_of_either_level_are_detected_jointly() {
             unchanged,
             "data value",
         ),
+        // An outer cache acknowledges an invalidation and keeps its read permission.
         (
             (
                 "  S              | Inv                     | send InvAck to requestor                       | I\n",

@@ -14,6 +14,7 @@ use std::path::Path;
 struct Random(u64);
 
 impl Random {
+    /// Returns a number below `bound`.
     fn below(&mut self, bound: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
@@ -31,7 +32,7 @@ fn read(path: &Path) -> Protocol {
     })
 }
 
-/// For each copy of a remote, memory, operation or message, true if it is current.
+/// For each copy of a remote, memory, operation or message, true if it is current; copies of messages last, sorted.
 fn copies<D: Data>(world: &World<D>) -> Vec<bool> {
     let lines = (0..).zip(&world.lines);
     let mut copies: Vec<bool> = lines
@@ -58,7 +59,7 @@ fn copies<D: Data>(world: &World<D>) -> Vec<bool> {
     copies
 }
 
-/// Walks `steps` random steps. Returns false if the walk ended early at a violation in both states.
+/// Takes up to `steps` random steps in both states, and compares the results, properties and copies after each. Returns false if the walk ended early at a violation in both states.
 fn walk(protocol: &Protocol, system: &System, seed: u64, steps: usize) -> bool {
     let mut random = Random(seed);
     let mut bits = World::<Current>::new(system);
@@ -119,6 +120,7 @@ fn walk(protocol: &Protocol, system: &System, seed: u64, steps: usize) -> bool {
     true
 }
 
+/// Walks in every shipped protocol that guarantees coherence.
 #[test]
 fn data_bit_equals_comparison_of_words() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../protocols");

@@ -68,6 +68,8 @@ impl<D: Data> World<D> {
         new_copy
     }
 
+    /// Begins an access by the row of the remote for it. `value` is the value of a write. Returns false if no row
+    /// takes the access, or if the step would change nothing.
     pub(super) fn access(
         &mut self,
         system: &System,

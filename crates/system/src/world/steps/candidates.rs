@@ -48,6 +48,7 @@ impl<D: Data> World<D> {
         steps
     }
 
+    /// Adds the steps of memory, of the device, and of the outer level for the line `number`.
     fn push_home_steps(&self, system: &System, number: u8, steps: &mut Vec<Step>) {
         let line = &self.lines[usize::from(number)];
         match line.operation {

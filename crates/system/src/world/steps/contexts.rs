@@ -10,10 +10,15 @@ use crate::world::{DeferredStore, Line, Lock, Operation, StepError, System, Worl
 
 /// Environment of a remote.
 pub(super) struct WorldRemoteContext<'w, 's, 'p, D: Data> {
+    /// State before the row, changed while the row is executed.
     pub(super) world: &'w mut World<D>,
+    /// Fixed part of the system.
     pub(super) system: &'s System<'p>,
+    /// Line of the row.
     pub(super) line: u8,
+    /// Number of the executing remote.
     pub(super) remote: u8,
+    /// Part of the line that the outstanding write covers.
     pub(super) extent: Extent,
     /// Relation of the next message with the remote's store to that store.
     pub(super) send: StoreSend,
@@ -21,6 +26,7 @@ pub(super) struct WorldRemoteContext<'w, 's, 'p, D: Data> {
     pub(super) in_place: bool,
     /// True if the current message carries a copy.
     pub(super) carries_copy: bool,
+    /// Receives the accesses that the row completes.
     pub(super) completed: &'w mut Vec<CompletedAccess<D>>,
     /// Transitions of all lines of the remote, applied after the row.
     pub(super) bulk_transitions: Vec<(StateId, StateId)>,
@@ -59,6 +65,7 @@ impl<D: Data> WorldRemoteContext<'_, '_, '_, D> {
         )
     }
 
+    /// Records the completion of the access with the value before it.
     fn complete(&mut self, old_copy: Option<D::Copy>) {
         self.completed.push(CompletedAccess {
             line: self.line,
@@ -136,10 +143,13 @@ impl<D: Data> RemoteContext for WorldRemoteContext<'_, '_, '_, D> {
 
 /// Environment of a home.
 pub(super) struct WorldHomeContext<'w, 's, 'p, D: Data> {
+    /// State before the row, changed while the row is executed.
     pub(super) world: &'w mut World<D>,
+    /// Fixed part of the system.
     pub(super) system: &'s System<'p>,
+    /// Line of the row.
     pub(super) line: u8,
-    /// The store of the current message.
+    /// Store of the current message; `None` if it carries none, or for an event without a message.
     pub(super) consumed_store: Option<ConsumedStore>,
     /// Ticket of the deferred store that is about to be performed.
     pub(super) deferred: Option<Ticket>,
@@ -148,12 +158,14 @@ pub(super) struct WorldHomeContext<'w, 's, 'p, D: Data> {
 /// A store whose message a home consumes.
 #[derive(Clone, Copy)]
 pub(super) struct ConsumedStore {
+    /// State of the store; void once it has been performed.
     ticket: Ticket,
     /// True if its bytes have been deferred.
     deferred: bool,
 }
 
 impl ConsumedStore {
+    /// A store that the row has neither deferred nor performed yet.
     pub(super) fn new(ticket: Ticket) -> ConsumedStore {
         ConsumedStore {
             ticket,

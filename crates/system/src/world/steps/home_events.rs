@@ -73,6 +73,8 @@ impl<D: Data> World<D> {
         Ok(())
     }
 
+    /// Lets the home take the data of a memory read, with the grant alternative `choice`. Only alternative 0
+    /// must have a row.
     pub(super) fn consume_read_data(
         &mut self,
         system: &System,
@@ -126,6 +128,7 @@ impl<D: Data> World<D> {
         }
     }
 
+    /// Lets the home take, refuse or stall the requested local operation. Returns false if it stalls.
     pub(super) fn consume_local_operation(
         &mut self,
         system: &System,
@@ -153,6 +156,8 @@ impl<D: Data> World<D> {
         }
     }
 
+    /// Lets the home take an unlock by the device. Returns false if the unlock stalls, or if the line is not
+    /// locked and the home refuses it.
     pub(super) fn unlock(&mut self, system: &System, line: u8) -> Result<bool, StepError> {
         let line_state = self.line(line);
         let was_locked = matches!(line_state.lock, Lock::Held(_));
@@ -179,6 +184,8 @@ impl<D: Data> World<D> {
         }
     }
 
+    /// Writes a part of a locked line in memory, as the device. Returns false if the write would make no copy
+    /// stale.
     pub(super) fn device_writes(&mut self, system: &System, line: u8) -> bool {
         if !self.has_other_current_copy(system, line, None) {
             return false;
@@ -246,10 +253,13 @@ impl<D: Data> World<D> {
 /// Reaction of a home to an event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Answer {
+    /// A row has taken the event.
     Taken,
     /// The event stalls.
     Waits,
+    /// The home rejects the event.
     Refused,
+    /// No row applies, or the row is `unreachable`.
     None,
 }
 

@@ -15,6 +15,8 @@ use crate::world::network::{order_of, Arrival, Endpoint, InFlightMessage, Payloa
 use crate::world::{StepError, System, World};
 
 impl<D: Data> World<D> {
+    /// Delivers a message to its receiver. `choice` is the index of the member that a choosing row takes. Returns
+    /// false if the message is absent or stalls.
     pub(super) fn receive(
         &mut self,
         system: &System,

@@ -21,7 +21,9 @@ pub(super) fn trigger(event: Event, remote: Option<u8>, home: u16) -> Trigger<'s
 /// The agent whose row executes.
 #[derive(Clone, Copy)]
 pub(super) enum RowOwner {
+    /// The remote with this number.
     Remote(u8),
+    /// The home of the line.
     Home,
 }
 
@@ -37,7 +39,7 @@ impl RowOwner {
         }
     }
 
-    /// The controller has no row for the event.
+    /// Returns the violation of a controller without a row for the event.
     pub(super) fn unexpected(self, system: &System, event: Event) -> StepError {
         let (name, controller) = self.name_and_controller(system);
         let event = event_words(system.protocol, controller, event);
@@ -53,7 +55,7 @@ impl RowOwner {
         }
     }
 
-    /// The row cannot be executed.
+    /// Returns the violation of a row that cannot be executed.
     pub(super) fn row_fault(self, system: &System, interrupted: &RowError) -> StepError {
         let (name, controller) = self.name_and_controller(system);
         let messages = &system.protocol.messages;
