@@ -5,6 +5,7 @@ use super::*;
 /// Snapshot of the check: everything that a row can change.
 #[derive(Clone)]
 struct Snapshot {
+    /// Index of the next step of the trace.
     position: usize,
     summary: Summary,
     line: Line,
@@ -13,7 +14,7 @@ struct Snapshot {
 }
 
 impl TraceChecker<'_> {
-    /// Processes a local action of the home.
+    /// Processes a local action of the home: an event that it takes, or an eviction by the directory.
     pub(super) fn apply_home_action(&mut self, line: &mut Line, report: &str) -> CheckResult {
         let locals = &self.home.controller.locals;
         let local = |name: &str| locals.iter().position(|local| local.name == name);
@@ -42,7 +43,8 @@ impl TraceChecker<'_> {
         self.apply_best_row(line, events)
     }
 
-    /// Processes an action of memory or the device.
+    /// Processes an action of memory or the device: a request, a memory operation, a write under the lock, or the
+    /// arrival of an answer.
     pub(super) fn apply_environment_action(
         &mut self,
         line: &mut Line,
@@ -170,7 +172,7 @@ impl TraceChecker<'_> {
         Ok(None)
     }
 
-    /// Applies a row of the home.
+    /// Applies a row of the home, whose `effects` are those of its table, in order.
     pub(super) fn apply_home_row(
         &mut self,
         line: &mut Line,
@@ -251,6 +253,7 @@ impl TraceChecker<'_> {
         self.check_next_state(line, None, next_agent)
     }
 
+    /// Starts a memory operation; fails if another one is in progress on the line.
     pub(super) fn start_memory_operation(
         &self,
         line: &mut Line,
@@ -265,11 +268,14 @@ impl TraceChecker<'_> {
         }
     }
 
+    /// Performs a remote's write in memory, and consumes the report of it.
     pub(super) fn perform_home_write(&mut self, line: &mut Line, write: Write) -> CheckResult {
         self.check_report(None, WRITES)?;
         line.bytes.store(write)
     }
 
+    /// Processes the acknowledgement of a local operation. The operation must be the accepted one, memory must be
+    /// current, and no remote may have a permission that the operation excludes.
     pub(super) fn acknowledge_local(&mut self, line: &mut Line, local: usize) -> CheckResult {
         let operation = &self.home.controller.locals[local];
         let report = format!("acknowledges {}", operation.name);
