@@ -13,6 +13,7 @@ use std::process::{Command, Output};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+/// Files of the C++ program around the Verilated home, by name.
 const DRIVER: &[(&str, &str)] = &[
     (
         "lockstep.cpp",
@@ -31,7 +32,7 @@ pub enum BuildError {
     Missing(String),
     /// A tool is installed but does not run, with the symptom.
     Unusable(String),
-    /// The folder cannot be written.
+    /// The folder cannot be written, with the reason.
     Folder(PathBuf, String),
     /// Verilator or the compiler failed, with their output.
     Failed(String),
@@ -90,7 +91,8 @@ pub struct Printed<'a> {
 }
 
 /// Builds a home of this shape in a folder of its own below `cache`, unless it exists there. Returns the path of the
-/// library. The build ends soon after `stop` is set.
+/// library. With `waveforms`, the library can record them, but runs more slowly. The build ends soon after `stop` is
+/// set.
 ///
 /// # Errors
 /// [`BuildError`].
@@ -104,7 +106,7 @@ pub fn build(
     build_from(SOURCES, cache, printed, shape, waveforms, stop)
 }
 
-/// Builds from other sources than [`SOURCES`], for example with a seeded fault.
+/// Builds from other sources than [`SOURCES`], for example with a seeded fault. See [`build`].
 ///
 /// # Errors
 /// [`BuildError`].
@@ -156,8 +158,9 @@ pub fn build_from(
 /// Maximum number of units per slice for which the C++ code of the home is compiled as one piece.
 const MAX_UNSPLIT_UNITS: usize = 8;
 
-/// Name of the library, and of the file beside it with the checksum.
+/// Name of the library.
 const LIBRARY: &str = "lockstep.so";
+/// Name of the file beside the library with its checksum.
 const SEAL: &str = "lockstep.sum";
 
 /// Returns a checksum of the library. Loading a damaged library can crash the process.
@@ -167,6 +170,7 @@ fn checksum(library: &Path) -> io::Result<String> {
     Ok(format!("{:016x}", hasher.finish()))
 }
 
+/// Writes the checksum of a library beside it.
 fn seal(library: &Path) -> io::Result<()> {
     fs::write(library.with_file_name(SEAL), checksum(library)?)
 }

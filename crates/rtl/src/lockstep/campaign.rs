@@ -48,7 +48,8 @@ impl Setup<'_> {
         result.map_err(|error| bench.to_failure(error))
     }
 
-    /// Lets the invalidation engine take all lines, half of them dirty, while the remote is idle or not. Returns the
+    /// Lets the invalidation engine take all lines, half of them dirty. `rests` is true if the remote is idle
+    /// meanwhile.
     /// duration in cycles.
     ///
     /// # Errors
@@ -57,7 +58,7 @@ impl Setup<'_> {
         self.run_bench(run, |bench| sweep(bench, rests))
     }
 
-    /// Performs remote procedure calls in both slices and returns the total duration in cycles.
+    /// Performs `number` remote procedure calls in each slice and returns the total duration in cycles.
     ///
     /// # Errors
     /// [`Failed`], also if a result is wrong.
@@ -65,6 +66,7 @@ impl Setup<'_> {
         self.run_bench(run, |bench| calls(bench, number))
     }
 
+    /// Runs `body` on a reset home with the unmodified ROM.
     fn run_bench<T>(
         &self,
         run: Run,
@@ -131,6 +133,7 @@ impl Setup<'_> {
         self.run_with(&image, run, None)
     }
 
+    /// Performs one run with this image of the ROM.
     fn run_with(
         &self,
         image: &Path,
@@ -147,12 +150,14 @@ impl Setup<'_> {
         self.bench_with(&image, run)
     }
 
+    /// Creates a home before reset, with this image of the ROM.
     fn bench_with(&self, image: &Path, run: Run) -> Result<Bench<'_>, Failed> {
         let model = Model::open(self.library, image, self.argument).map_err(Failed::Tool)?;
         Ok(Bench::new(self, model, run))
     }
 
-    /// Writes the image of the ROM, optionally with a replaced word at one address.
+    /// Writes the image of the ROM to the setup's folder, optionally with a replaced word at one address. Returns its
+    /// path.
     fn image(&self, replacement: Option<(usize, u64)>) -> Result<PathBuf, Failed> {
         let mut text = String::new();
         for (state, event) in self.rom.used() {

@@ -162,7 +162,7 @@ pub fn parts(setup: &Setup) -> Result<Parts, Failed> {
     parts.ok_or_else(|| Failed::Tool("the latency of a part of the home cannot be derived".into()))
 }
 
-/// Number of lines that are read back to back from one unit.
+/// Number of lines that are read back to back from one unit, to measure its occupancy.
 const BURST: usize = 16;
 
 /// Derives the latencies from the port events of a read, a recall and a burst of reads, each with its cycle. Returns

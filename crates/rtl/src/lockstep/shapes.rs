@@ -1,7 +1,7 @@
 //! Parameters of homes, over which seeds are distributed: the one that ships, and others that are small enough to be
 //! full most of the time.
 
-/// Parameters of the home to build. Small directories are intended to overflow.
+/// Parameters of the home to build: the generics of `home.sv`. Small directories are intended to overflow.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[allow(missing_docs)]
 pub struct Shape {
@@ -15,11 +15,15 @@ pub struct Shape {
     pub ways: usize,
     /// Ways compared per cycle, a power of two up to all of them.
     pub ways_per_step: usize,
+    /// Reads of memory in flight per unit.
     pub reads: usize,
+    /// Writes of memory in flight per unit.
     pub writes: usize,
+    /// Local operations in progress per unit.
     pub locals: usize,
-    /// Maximum number of requests that a unit defers.
+    /// Maximum number of requests that a unit defers, and of lines of a unit that the device locks.
     pub waiting: usize,
+    /// Payload slots of requests per unit.
     pub store_slots: usize,
     /// Permission changes that a slice queues for the listener, a power of two.
     pub change_depth: usize,

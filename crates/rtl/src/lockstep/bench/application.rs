@@ -18,8 +18,9 @@ pub enum DelayedResponse {
     Reads,
 }
 
-/// Indices of the control lines, and of the third line.
+/// Lines that the application uses as control registers.
 const CONTROL: [usize; 2] = [0, 1];
+/// Line of the same unit that is used meanwhile.
 const THIRD: usize = 2;
 /// Number of lines of the scenario; the last two are locked if the control lines are not.
 pub const LINES: usize = 5;

@@ -21,16 +21,24 @@ const HISTORY: usize = 60;
 
 /// Time, random numbers, the lines, and the report of a run.
 pub(super) struct Context<'a> {
+    /// Controllers, ROM and parameters of the home.
     pub reference: Rc<Reference<'a>>,
+    /// Parameters of the run.
     pub run: Run,
+    /// Random numbers, all derived from the run's seed.
     pub random: RandomGenerator,
+    /// Current cycle, counted from the start of the reset.
     pub cycle: u64,
-    /// Cycle of the last activity, and of the last advance. Without an advance, messages or operations of the device
-    /// may repeat forever while the remote starves.
+    /// Cycle of the last activity at any port or unit.
     pub last_activity: u64,
+    /// Cycle in which a transaction last advanced. Without an advance, messages or operations of the device may
+    /// repeat forever while the remote starves.
     pub last_advance: u64,
+    /// Lines of the run. Other parts refer to a line by its index here.
     pub lines: Vec<Line>,
+    /// Index of each line, by its number at the home's ports.
     by_number: FxHashMap<u64, usize>,
+    /// Results so far.
     pub report: Report,
     /// Recorded port crossings, during measurements.
     pub port_events: Option<Vec<(u64, PortEvent)>>,
@@ -38,6 +46,7 @@ pub(super) struct Context<'a> {
     flight: u32,
     /// True if the complete history is recorded, with the values of words.
     pub is_recording_history: bool,
+    /// Cancels the run when it is set.
     stop: &'a AtomicBool,
 }
 
@@ -129,7 +138,7 @@ impl<'a> Context<'a> {
         self.random.below(self.lines.len() as u64) as usize
     }
 
-    /// Returns the line of a number that the home reports.
+    /// Returns the index of the line with a number that the home reports. `subject` names the report in the failure.
     pub fn line_of(&self, number: u64, subject: &str) -> Checked<usize> {
         match self.by_number.get(&number) {
             Some(&line_index) => Ok(line_index),
@@ -145,7 +154,7 @@ impl<'a> Context<'a> {
         self.by_number.contains_key(&number)
     }
 
-    /// Returns the slice of a line.
+    /// Returns the slice of a line, 0 or 1.
     pub fn slice(&self, line_index: usize) -> usize {
         self.lines[line_index].number as usize % SLICES
     }
@@ -155,7 +164,7 @@ impl<'a> Context<'a> {
         self.reference.unit(self.lines[line_index].number)
     }
 
-    /// The remote's permission to a line.
+    /// Returns the remote's permission for a line.
     pub fn permission(&self, line_index: usize) -> Permission {
         self.reference.permission(&self.lines[line_index])
     }
@@ -218,7 +227,8 @@ impl<'a> Context<'a> {
         self.note(line_index, to, receives);
     }
 
-    /// Notes an act of an agent in the line's history.
+    /// Appends an action of an agent to the line's history. Without a complete history, only the last steps are
+    /// kept.
     pub fn note(&mut self, line_index: usize, agent: usize, action: Action) {
         let history = &mut self.lines[line_index].history;
         if history.len() == HISTORY && !self.is_recording_history {

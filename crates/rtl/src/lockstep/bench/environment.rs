@@ -18,11 +18,17 @@ use super::run::Run;
 
 /// The agents around the home.
 pub(super) struct Environment<'a> {
+    /// Time, lines and report of the run.
     pub context: Context<'a>,
+    /// Messages in flight between remote and home.
     pub link: Link,
+    /// Resources of the home's units.
     pub units: Units,
+    /// Message ports of each slice.
     pub link_ports: [LinkPorts; SLICES],
+    /// Device, with its ports of both slices.
     pub device: Device,
+    /// Memory ports of each slice.
     pub memory: [MemoryPorts; SLICES],
 }
 

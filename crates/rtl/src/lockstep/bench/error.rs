@@ -6,8 +6,11 @@ use cohkit_system::agent::Violation;
 /// A failure without the line's history.
 #[derive(Debug)]
 pub(in crate::lockstep) struct BenchError {
+    /// Kind of the check that failed.
     pub(super) check: Check,
+    /// Description of the failure, one sentence.
     pub(super) what: String,
+    /// Line that the failure concerns, as an index into the context's lines.
     pub(super) line: Option<usize>,
 }
 

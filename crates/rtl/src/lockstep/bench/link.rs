@@ -6,14 +6,15 @@ use crate::lockstep::model::CIRCUITS;
 use cohkit_protocol::protocol::{ChannelId, MessageId};
 use std::collections::BTreeMap;
 
-/// A message in flight: line, direction (true: to the home) and message.
+/// A message in flight: index of the line, direction (true: to the home) and message.
 type Flying = (usize, bool, Message);
 
 /// The messages in flight between remote and home.
 #[derive(Default)]
 pub(super) struct Link {
-    /// By arrival cycle and sequence number.
+    /// Messages by arrival cycle and sequence number.
     messages: BTreeMap<(u64, u64), Flying>,
+    /// Number of messages sent so far.
     sequence: u64,
 }
 
@@ -58,7 +59,7 @@ impl Link {
         self.messages.insert((arrival_cycle, self.sequence), flying);
     }
 
-    /// Removes a message that arrives in this cycle.
+    /// Removes a message that arrives in this cycle, if any is left.
     pub fn next_arrival(&mut self, context: &mut Context) -> Option<Flying> {
         let entry = self.messages.first_entry()?;
         if entry.key().0 > context.cycle {
@@ -80,7 +81,10 @@ impl Link {
     }
 }
 
-/// Removes the oldest held message of a kind.
+/// Removes the oldest held message of a kind and direction.
+///
+/// # Panics
+/// The line holds no such message.
 pub(super) fn take_held_message(
     context: &mut Context,
     line_index: usize,

@@ -12,8 +12,11 @@ use std::collections::VecDeque;
 /// Messages to the home that wait at the port of a circuit.
 #[derive(Default)]
 pub(super) struct PortQueue {
+    /// Messages in order of arrival, each with the index of its line.
     pub queue: VecDeque<(usize, Message)>,
+    /// True while a beat is offered to the home, which must not be withdrawn.
     valid: bool,
+    /// Number of beats of the first message that have entered.
     pub beat: usize,
     /// For the last beat that entered: true if it was the first one of a message with bytes; true if it was the last
     /// one.
@@ -29,16 +32,23 @@ impl PortQueue {
 
 /// A message of which some beats have left the home.
 struct DepartingMessage {
+    /// Index of the line.
     line: usize,
+    /// Number of the message, as an index into the ROM's `sends`.
     number: usize,
+    /// Contents of the line, as far as they have left.
     bytes: Bytes,
+    /// Number of beats that have left.
     beat: usize,
 }
 
 /// Ports of a slice for messages, by circuit.
 pub(super) struct LinkPorts {
+    /// Number of the slice.
     slice: usize,
+    /// Messages to the home, by circuit.
     pub queues: [PortQueue; CIRCUITS],
+    /// Messages to the remote, by circuit.
     departing: [Option<DepartingMessage>; CIRCUITS],
 }
 

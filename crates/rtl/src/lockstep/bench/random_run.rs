@@ -40,6 +40,8 @@ impl Bench<'_> {
         Ok(lines.iter().map(Line::sequence).collect())
     }
 
+    /// Runs until quiescence, then checks the final state and the registers. Fails if no
+    /// transaction advances for 20000 cycles and 200 times the latencies.
     fn run_to_quiescence(&mut self, waveform: Option<Waveform>) -> Checked {
         self.reset()?;
         let run = self.context().run;

@@ -22,15 +22,21 @@ const ACCESSES: u64 = 8;
 
 /// The remote, with the link on which it sends and the limits of its requests.
 pub(super) struct Remote<'b, 'a> {
+    /// Time, lines and report of the run.
     pub context: &'b mut Context<'a>,
+    /// Circuits on which the remote sends.
     pub link: &'b mut Link,
+    /// Resources of the home's units, which limit the outstanding requests.
     pub units: &'b mut Units,
 }
 
 /// Execution context of the remote's rows.
 struct RemoteRow<'b, 'a> {
+    /// Time, lines and report of the run.
     context: &'b mut Context<'a>,
+    /// Circuits on which the remote sends.
     link: &'b mut Link,
+    /// Line of the row, as an index into the context's lines.
     line_index: usize,
     /// Extent of the current write within the line.
     extent: Extent,
@@ -132,7 +138,8 @@ impl<'a> Remote<'_, 'a> {
         Ok(())
     }
 
-    /// Starts an access, if it is possible now.
+    /// Starts an access, if it is possible now: it must not stall, exceed a bound of the protocol, or exceed the limit
+    /// of a unit's outstanding requests.
     pub fn start_access(&mut self, line_index: usize, access: Access) -> Checked {
         let reference = self.context.reference.clone();
         let permission = self.context.permission(line_index);
@@ -227,7 +234,8 @@ impl<'a> Remote<'_, 'a> {
         stepped.or_else(|stopped| line_failure(line_index, format!("{:?}", stopped.fault)))
     }
 
-    /// Applies a row of the remote.
+    /// Applies a row of the remote, given by its rule and its actions. `received_bytes` is the copy in the current
+    /// message, `access` the access that starts the row.
     fn apply_row(
         &mut self,
         line_index: usize,

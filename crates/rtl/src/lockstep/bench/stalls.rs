@@ -6,15 +6,19 @@ use crate::lockstep::model::{CIRCUITS, SLICES};
 
 /// The port of memory's write data, after those of the circuits to the remote.
 pub(super) const MEMORY: usize = CIRCUITS;
+/// Number of ports of a slice that may stall.
 const PORTS: usize = CIRCUITS + 1;
 
-/// Mean number of beats between two stalls, and the bounds of a stall's length, in cycles.
+/// Mean number of beats between two stalls of a port.
 const BEATS: u64 = 32;
+/// Minimum length of a stall, in cycles.
 const SHORTEST: u64 = 20;
+/// Maximum length of a stall, in cycles.
 const LONGEST: u64 = 64;
 
 /// The stalled ports of both slices.
 pub(super) struct Stalls {
+    /// Random numbers of the stalls alone.
     random: RandomGenerator,
     /// Measurements run without stalls.
     is_disabled: bool,

@@ -25,11 +25,17 @@ const TIMEOUT_CYCLES: u64 = 20_000;
 
 /// A home and its environment.
 pub(in crate::lockstep) struct Bench<'a> {
+    /// Agents around the home, and the reference state of all lines.
     pub(super) environment: Environment<'a>,
+    /// The Verilated home.
     pub(super) model: Model,
+    /// Input pins of the current cycle.
     pub(super) inputs: Inputs,
+    /// Output pins of the last cycle.
     pub(super) outputs: Outputs,
+    /// Long stalls of single ports.
     stalls: Stalls,
+    /// Illegal inputs at the ports, and their expected effects.
     pub(super) illegal_traffic: IllegalTraffic,
     /// Expected counter values of each slice.
     pub(super) counts: [Counts; SLICES],
@@ -39,8 +45,9 @@ pub(in crate::lockstep) struct Bench<'a> {
     pub(super) is_listening: bool,
     /// Reference model of the endpoint.
     pub(super) endpoint: EndpointModel,
+    /// Directed lines of the run.
     pub(super) director: Director<'a>,
-    /// Transfers at the ports.
+    /// Number of transfers at the ports.
     pub(super) ports: Ports,
     /// File of a waveform that could not be opened.
     pub(super) unopened_waveform: Option<PathBuf>,
@@ -92,7 +99,7 @@ impl<'a> Bench<'a> {
         }))
     }
 
-    /// Resets the home.
+    /// Resets the home for four cycles.
     pub(super) fn reset(&mut self) -> Checked {
         self.inputs.reset = 1;
         for _ in 0..4 {
@@ -102,6 +109,7 @@ impl<'a> Bench<'a> {
         Ok(())
     }
 
+    /// Executes a cycle of the RTL. Failed assertions that illegal traffic causes are ignored.
     fn step_model(&mut self) -> Checked {
         let context = &mut self.environment.context;
         if context.is_stopped() {
@@ -140,6 +148,7 @@ impl<'a> Bench<'a> {
         self.observe()
     }
 
+    /// Sets the input pins of a cycle.
     fn drive_inputs(&mut self) {
         let Environment {
             context,
@@ -409,7 +418,7 @@ impl<'a> Bench<'a> {
         self.environment.context.permission(line_index)
     }
 
-    /// Resets the home and waits until its directory is cleared.
+    /// Resets the home and runs `settle` cycles, in which its directory is cleared.
     pub(in crate::lockstep) fn reset_and_settle(&mut self, settle: u64) -> Checked {
         self.reset()?;
         for _ in 0..settle {
@@ -419,7 +428,7 @@ impl<'a> Bench<'a> {
         Ok(())
     }
 
-    /// Runs until quiescence.
+    /// Runs until quiescence; fails if no agent makes progress.
     pub(super) fn settle(&mut self) -> Checked {
         while !self.is_quiescent() {
             self.run_cycle()?;
@@ -428,7 +437,7 @@ impl<'a> Bench<'a> {
         Ok(())
     }
 
-    /// Runs until a condition holds.
+    /// Runs until a condition holds; fails if no agent makes progress.
     pub(super) fn run_until(&mut self, is_done: impl Fn(&Self) -> bool) -> Checked {
         self.context().record_activity();
         while !is_done(self) {
