@@ -15,7 +15,7 @@ use cohkit_protocol::composition::JointSystem;
 use std::path::Path;
 use std::time::Duration;
 
-/// Returns the request that the options describe.
+/// Returns the request that the options describe. Setting the console's interrupt flag cancels the check.
 pub(crate) fn request<'a>(options: &Check, console: &Console<'a>) -> Request<'a> {
     Request {
         systems: systems(options),

@@ -19,10 +19,15 @@ pub struct Terminal {
 
 /// Environment of a command: output streams, terminal and interrupt flag.
 pub struct Console<'a> {
+    /// Standard output of the command.
     out: &'a mut dyn Write,
+    /// Standard error of the command.
     err: &'a mut dyn Write,
+    /// Capabilities of the terminal on both streams.
     pub(crate) terminal: Terminal,
+    /// Flag that stops long work. Another thread sets it, such as the handler of [`crate::interrupt::watch`].
     pub(crate) interrupted: &'a AtomicBool,
+    /// True once the reader of `out` has closed it; later output is discarded.
     closed: bool,
     /// The command line as a shell would take it, for results.
     pub(crate) command: String,

@@ -41,6 +41,8 @@ print(json.dumps(versions))";
 /// Versions of the parts of a tool, and the reason why it is unusable, if it is.
 type ToolStatus = (Vec<(String, String)>, Option<String>);
 
+/// Lists the optional tools with their versions. The outcome is always [`ExitStatus::Success`]; missing tools are
+/// part of the result.
 pub(crate) fn run(options: &Doctor, console: &mut Console) -> Result<ExitStatus, Failure> {
     let path = tool::search_path();
     // Concurrently: a program that does not answer delays no other.
@@ -87,6 +89,7 @@ pub(crate) fn run(options: &Doctor, console: &mut Console) -> Result<ExitStatus,
     Ok(ExitStatus::Success)
 }
 
+/// JSON entry of a tool; its status is machine-dependent, and therefore under the key `run`.
 fn json(tool: &Tool, (versions, problem): &ToolStatus) -> Value {
     let programs = tool
         .programs
@@ -107,6 +110,7 @@ fn json(tool: &Tool, (versions, problem): &ToolStatus) -> Value {
     })
 }
 
+/// Lines of a tool: name, availability and purpose, then its versions or its problem.
 fn text(tool: &Tool, (versions, problem): &ToolStatus) -> String {
     let last_line = match problem {
         Some(problem) => format!("{problem}; install {}", tool.installed_by),
@@ -141,6 +145,8 @@ fn wrap_words(words: &str) -> String {
     text + "\n"
 }
 
+/// Combines the answers of a tool's programs with the versions of its Python modules. A tool is usable only if
+/// all of its programs and modules are.
 fn inspect_tool(
     tool: &Tool,
     programs: Vec<Result<(String, String), String>>,
@@ -172,7 +178,8 @@ fn inspect_tool(
     )
 }
 
-/// Installed name of a program and its version, or the reason why it is unusable.
+/// Installed name of a program and its version, or the reason why it is unusable. The first of its names that is
+/// installed counts. `path` is the value of `PATH`.
 fn find_program(program: &Program, path: &OsStr) -> Result<(String, String), String> {
     let mut problem = None;
     for name in program.names {

@@ -55,9 +55,14 @@ impl Visitor for SizeCheck<'_> {
 
 /// Explores an application.
 struct ApplicationExplorer<'a> {
+    /// Validated application, with the setup of its machine.
     play: &'a Play,
+    /// Highest permission of remotes that the constructed home's knowledge allows, in each configuration of its
+    /// controller.
     permissions: &'a KnownPermissions,
+    /// Maximum number of states; beyond it, the exploration has no verdict.
     max_states: usize,
+    /// Callback that is polled during the exploration, which ends soon after it returns false.
     should_continue: &'a mut dyn FnMut() -> bool,
 }
 

@@ -16,8 +16,9 @@ use std::path::{Path, PathBuf};
 /// Maximum bytes of an unfinished output line before it is printed.
 const MAX_LINE_BYTES: usize = 1 << 13;
 
-/// Position of a core: the address, the instruction if it is readable, and the function and source line if they are
-/// known. For inlined code, the calling lines follow.
+/// Position of a core: the address `pc`, the instruction if it is readable, and the function and source line if they
+/// are known. For inlined code, the calling lines follow. `file` is the program's ELF file, and `image` its parsed
+/// form.
 pub(crate) fn describe_place(file: &[u8], image: &Image, pc: u64, instruction: &str) -> String {
     let mut place = format!("{pc:#x}");
     if !instruction.is_empty() {
@@ -48,7 +49,8 @@ pub(crate) fn jump_origin(
     }
 }
 
-/// Size of the stack that overflowed, with the remedy; empty for other exceptions.
+/// Size of the stack that overflowed, with the remedy; empty for other exceptions. `memory` is the size of memory in
+/// MiB.
 pub(crate) fn stack_size(exception: &Exception, memory: u64) -> String {
     match exception {
         Exception::StackOverflow(_) => {
@@ -88,7 +90,9 @@ pub(crate) fn canonical_path(folder: &Path) -> Result<PathBuf, Failure> {
 /// Host I/O of a guest program: stdio and an optional folder.
 pub(crate) struct GuestIo<'a, 'b> {
     pub(crate) console: &'a mut Console<'b>,
+    /// Canonical path of the folder whose files the guest may access; `None` denies all file access.
     folder: Option<PathBuf>,
+    /// Open files by their descriptor, 3 to 63.
     open: BTreeMap<u32, File>,
     /// Bytes for standard output that are not printed yet.
     output: Vec<u8>,
@@ -153,6 +157,7 @@ impl GuestIo<'_, '_> {
         }
     }
 
+    /// Returns the open file with this descriptor.
     fn file(&mut self, number: u32) -> Result<&mut File, Errno> {
         self.open.get_mut(&number).ok_or(Errno::BadFile)
     }

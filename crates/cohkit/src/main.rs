@@ -28,6 +28,7 @@ unsafe impl GlobalAlloc for ExitingAllocator {
     }
 }
 
+/// Ends the process if an allocation failed, unless the failure is handled where the memory is requested.
 #[inline(always)]
 fn exit_if_null(memory: *mut u8) -> *mut u8 {
     if memory.is_null() && !cohkit_engine::memory::is_attempt() {

@@ -5,7 +5,8 @@ use cohkit_engine::search::{Phase, Progress};
 use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::time::Duration;
 
-/// Progress bar on standard error; hidden without a terminal.
+/// Progress bar on standard error; hidden without a terminal. `length` is the amount of work, if known, and
+/// `template` is in the syntax of the crate `indicatif`.
 fn progress_bar(length: Option<u64>, template: &str, terminal: &Terminal) -> ProgressBar {
     let target = if terminal.progress {
         ProgressDrawTarget::stderr()
@@ -71,7 +72,9 @@ impl Drop for StatusLine {
 
 /// Status line of a search; cleared when dropped.
 pub(crate) struct SearchStatusLine {
+    /// Bar that shows the line.
     bar: ProgressBar,
+    /// Name of the searched system, which begins the line.
     name: String,
 }
 

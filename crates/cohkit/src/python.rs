@@ -18,7 +18,9 @@ const PROBE_TIMEOUT: Duration = Duration::from_secs(60);
 /// Answer of a Python to [`PROBE_SCRIPT`].
 #[derive(PartialEq, Eq, Debug)]
 enum PackageStatus {
+    /// The package is installed.
     Installed,
+    /// Python runs, but does not have the package.
     NotInstalled,
     /// No program has this name.
     NoPython,
@@ -26,7 +28,11 @@ enum PackageStatus {
     Failed(String),
 }
 
-/// Runs a command of the Python package with these arguments. On Unix, Python replaces this process.
+/// Runs a command of the Python package with these arguments. On Unix, Python replaces this process, so the
+/// function returns only on an error.
+///
+/// # Errors
+/// No Python has the package, or Python cannot be run; the message lists the answer of each candidate.
 pub(crate) fn run_in_python(command: &str, arguments: &[OsString]) -> Result<ExitStatus, Failure> {
     let mut answers = String::new();
     let mut found_python = None;
@@ -118,6 +124,7 @@ fn candidates() -> Vec<PathBuf> {
     paths
 }
 
+/// Runs [`PROBE_SCRIPT`] with a Python, for at most `limit`.
 fn probe_python(python: &Path, limit: Duration) -> PackageStatus {
     let mut command = Command::new(python);
     let output = match tool::within(command.args(["-P", "-c", PROBE_SCRIPT]), limit) {

@@ -63,16 +63,22 @@ pub(crate) fn run(
 
 /// Results of the replays so far.
 struct Replay<'a> {
+    /// File of the counterexamples.
     file: &'a Path,
     /// Protocol file or model for the replay.
     text: &'a Path,
+    /// Form of charts in the text.
     charts: Text,
+    /// Worst outcome of the replays so far.
     outcome: ExitStatus,
+    /// JSON entry of each replay.
     values: Vec<Value>,
+    /// Text of all replays.
     text_output: String,
 }
 
 impl Replay<'_> {
+    /// Replays the counterexamples of a protocol, each on the system that the file or the options name.
     fn replay_on_protocol(
         &mut self,
         recordings: &[Recording],
@@ -133,6 +139,7 @@ impl Replay<'_> {
         Ok(())
     }
 
+    /// Replays the counterexamples of a Murphi model.
     fn replay_on_model(
         &mut self,
         recordings: &[Recording],
@@ -183,6 +190,7 @@ impl Replay<'_> {
         ))
     }
 
+    /// Failure for a counterexample whose steps the model does not allow. `title` names the model.
     fn mismatch_failure(&self, title: &str, reason: &str) -> Failure {
         input_error(
             self.file,
@@ -324,6 +332,7 @@ impl Replay<'_> {
 
 /// A model that a counterexample may belong to.
 struct Candidate {
+    /// Model of the system, without a trial capacity.
     modelled: Modelled,
     /// Kind of accesses whose progress is checked on this model, with the home and the size of the system; `None`
     /// otherwise.
@@ -370,6 +379,7 @@ impl Candidate {
 enum Subject {
     /// Names of a protocol and of its system.
     System(String, String),
+    /// Name of a Murphi model.
     Model(String),
 }
 
@@ -381,6 +391,7 @@ struct Recording {
     size: Option<(u8, u8)>,
     /// Property that the counterexample claims to violate.
     claim: Option<Property>,
+    /// States and steps of the counterexample.
     trace: Trace,
 }
 
@@ -401,6 +412,7 @@ impl Recording {
     }
 }
 
+/// Failure that names the file of the counterexamples, with a remedy.
 fn input_error(file: &Path, reason: impl AsRef<str>, help: &str) -> Failure {
     let (file, reason) = (file.display(), reason.as_ref());
     Failure::new(

@@ -31,6 +31,8 @@ use std::time::Instant;
 /// Width of text that does not go to a terminal, in columns.
 pub(crate) const WIDTH: usize = 100;
 
+/// Runs a workload, and prints its statistics or its failure. The outcome is [`ExitStatus::Undecided`]
+/// without progress, and [`ExitStatus::Violated`] after any other failure.
 pub(crate) fn run(options: &Sim, console: &mut Console) -> Result<ExitStatus, Failure> {
     // Reject unusable output paths before a long run.
     let files = options.output.out.iter().chain(&options.trace);
@@ -187,6 +189,7 @@ fn reject_missing_line(setup: &Setup, (side, line): (Side, u32)) -> Result<(), F
     Ok(())
 }
 
+/// Runs the simulation, with a progress bar, until it ends or is interrupted.
 fn simulate(simulation: &Simulation, console: &Console) -> Result<RunResult, StartError> {
     let setup = &simulation.setup;
     let name = format!("{} on {}", setup.protocol.name, setup.platform.name);
@@ -391,6 +394,7 @@ pub(crate) fn number_text(value: f64) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_string()
 }
 
+/// Number of accesses as text.
 fn accesses(count: u64) -> String {
     match count {
         1 => "1 access".to_string(),

@@ -27,6 +27,7 @@ pub(crate) use run::Run;
 pub(crate) use simulated::{ExecutorOptions, HomeKind, Play, ReportOptions, Sim, TimelineOptions};
 pub(crate) use workload::WorkParser;
 
+/// Table of exit codes below the help of each command; it must agree with [`crate::exit_code`].
 const EXIT_CODES: &str = "\
 Exit codes:
     0  success: verified, or completed
@@ -104,6 +105,7 @@ pub(crate) enum Shell {
     Fish,
 }
 
+/// Folders of completion scripts, below the help of `completions`.
 const COMPLETIONS: &str = "\
 Where shells look for the script:
   bash  ~/.local/share/bash-completion/completions/cohkit

@@ -16,8 +16,11 @@ use cohkit_sim::platform::Platform;
 use cohkit_sim::simulation::ClockedHomeFactory;
 use std::sync::Arc;
 
-/// Returns the RTL home that replaces the simulator's home, if the options ask for it. Builds it in the platform's size
-/// if it is missing.
+/// Returns the RTL home that replaces the simulator's home; `None` if the options ask for the simulator's. Builds the
+/// home in the platform's size if it is missing.
+///
+/// # Errors
+/// The home has no RTL, does not fit the platform, or cannot be built.
 pub(crate) fn build_rtl_home(
     options: &ExecutorOptions,
     source: &Source,

@@ -29,12 +29,17 @@ const WAVEFORM_CYCLES: u64 = 2000;
 /// Results of all runs.
 #[derive(Default)]
 struct Totals {
-    /// Numbers of seeds and of messages for each shape so far.
+    /// Numbers of seeds and of messages by shape, in the order of [`SHAPES`].
     shapes: [(u64, u64); SHAPES.len()],
+    /// Number of messages that remote and home exchanged.
     messages: u64,
+    /// Number of responses to local operations of the device.
     local_responses: u64,
+    /// Number of lines that the directory evicted.
     evictions: u64,
+    /// Number of illegal messages, local operations and unlocks that the home dropped or rejected.
     illegal_inputs: u64,
+    /// Number of simulated clock cycles.
     cycles: u64,
     /// True for each state and event whose row a run has used.
     covered: Vec<Vec<bool>>,
@@ -42,12 +47,14 @@ struct Totals {
     mismatch: Option<(u64, Box<Mismatch>)>,
     /// Reason why the requested waveform of the mismatch is missing.
     waveform_error: Option<String>,
-    /// Mutated ROM rows: number of those that were detected, and list of those that were not.
+    /// Number of mutated ROM rows whose mutation lockstep detected.
     detected: u64,
+    /// State and event of each mutated ROM row whose mutation lockstep did not detect.
     undetected: Vec<(usize, usize)>,
 }
 
 impl Totals {
+    /// Adds the counts and the coverage of one run without a mismatch.
     fn add(&mut self, report: &Report, rom: &Rom) {
         self.messages += report.messages;
         self.local_responses += report.answers;
@@ -62,8 +69,11 @@ impl Totals {
 
 /// Libraries of the RTL, built for each shape that a seed has.
 struct Builds<'a> {
+    /// Folder of built libraries.
     cache: &'a Path,
+    /// Protocol, ROM and package that all shapes have in common.
     printed: Printed<'a>,
+    /// Library of each shape in the order of [`SHAPES`]; `None` before it is needed.
     libraries: [Option<PathBuf>; SHAPES.len()],
 }
 
@@ -118,6 +128,8 @@ fn last_seed(options: &RtlTest) -> Result<u64, Failure> {
     Ok(last_seed)
 }
 
+/// Runs all seeds until the first mismatch, and mutates ROM rows if the options ask for it. The outcome is
+/// [`ExitStatus::Violated`] after a mismatch or an undetected mutation.
 pub(super) fn test(options: &RtlTest, console: &mut Console) -> Result<ExitStatus, Failure> {
     let last_seed = last_seed(options)?;
     let source = Source::read(&options.file, console.terminal.colour)?;
@@ -312,6 +324,7 @@ fn check_waveform(rerun: Result<Report, Failed>, file: &Path) -> Result<(), Fail
     }
 }
 
+/// Returns the mismatch, or the failure if the run ended for another reason.
 fn into_mismatch(error: Failed) -> Result<Box<Mismatch>, Failure> {
     match error {
         Failed::Mismatch(mismatch) => Ok(mismatch),
@@ -336,6 +349,7 @@ pub(super) fn default_cache_folder() -> PathBuf {
         .join("cohkit/rtl")
 }
 
+/// Reachable rows that no run has used, as state and event.
 fn uncovered_rows(setup: &Setup, total: &Totals) -> Vec<(usize, usize)> {
     reachable_rows(setup)
         .into_iter()
@@ -354,6 +368,7 @@ fn reproduce_command(options: &RtlTest, seed: u64) -> String {
     )
 }
 
+/// Name of a row for users: its state and event.
 fn row_name(setup: &Setup, (state, event): (usize, usize)) -> String {
     format!(
         "{} on {}",
@@ -361,6 +376,7 @@ fn row_name(setup: &Setup, (state, event): (usize, usize)) -> String {
     )
 }
 
+/// Result as text: the first mismatch with its chart, or the numbers of all runs.
 fn text(
     options: &RtlTest,
     source: &Source,
@@ -448,6 +464,7 @@ fn shape_json(name: &str, shape: &Shape, (seeds, messages): (u64, u64)) -> serde
     })
 }
 
+/// Result as JSON, described in `docs/output.md`.
 fn json(
     options: &RtlTest,
     source: &Source,
