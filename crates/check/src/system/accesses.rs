@@ -21,7 +21,7 @@ pub(super) fn add_accesses(reactions: &mut Reactions) -> Result<(), SystemError>
     Ok(())
 }
 
-/// An access that some row begins.
+/// Adds the rules of an access that some row begins; none if no row does. `name` is the access in words.
 fn add_access(reactions: &mut Reactions, access: Access, name: &str) -> Result<(), SystemError> {
     let Layout { frame, agents, .. } = reactions.layout;
     let (controller, event) = (agents.remote.controller, Event::Access(access));

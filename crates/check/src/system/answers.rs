@@ -16,7 +16,11 @@ use super::story::Act;
 use super::trigger::{Answer, Trigger};
 
 impl Effects<'_, '_> {
-    /// Effects of one case of a class, with the next state of each of its states; `None` if it has none.
+    /// Returns the effects of one case of a class; `None` if it has none. `next` holds the next state of each of the
+    /// class's states.
+    ///
+    /// # Errors
+    /// A statement has no meaning in its place.
     pub fn answer(
         &self,
         trigger: &Trigger,
@@ -102,7 +106,7 @@ impl Effects<'_, '_> {
         Some(changes.or(self.stores.has_posted_stores(context)))
     }
 
-    /// Effects of an access before its row.
+    /// Returns the effects of an access before its row: its note, and the checks of its order.
     fn access_effects(
         &self,
         event: Event,
@@ -225,7 +229,7 @@ impl Effects<'_, '_> {
         out
     }
 
-    /// Next state of a case.
+    /// Returns the next state of a case, from the next state of each of its class's states.
     fn next_state(&self, context: &Context, class: &Class, next: &[Option<usize>]) -> Expr {
         let side = self.agents.side_of(context);
         let states = side.states;

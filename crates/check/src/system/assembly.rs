@@ -19,6 +19,10 @@ use super::reactions::Reactions;
 use super::wait_for::other_remarks;
 
 /// Returns the layout of a system of this size, which has no rules yet.
+///
+/// # Errors
+/// A size or the channel capacity is out of range, the number of remotes of some kind is
+/// missing, or a component cannot be declared.
 pub(super) fn sized<'p>(
     protocol: &'p Protocol,
     home: &'p Controller,
@@ -66,12 +70,16 @@ pub(super) fn sized<'p>(
 
 /// Data of the rules for reports on a model.
 pub(super) struct Reports {
+    /// Rows of each group of marks.
     marks: Vec<Mark>,
     /// Descriptions of messages in flight.
     remarks: Vec<Remark>,
 }
 
-/// Adds all rules.
+/// Adds all rules. Returns the data for reports on them.
+///
+/// # Errors
+/// A row has no meaning in its place.
 pub(super) fn rules_of(layout: &Layout) -> Result<Reports, SystemError> {
     let mut reactions = Reactions::new(layout);
     add_accesses(&mut reactions)?;
@@ -84,6 +92,9 @@ pub(super) fn rules_of(layout: &Layout) -> Result<Reports, SystemError> {
 }
 
 /// Returns the finished model, with the data for reports on it.
+///
+/// # Errors
+/// Something could not be lowered, or the model is not well formed.
 pub(super) fn assemble(layout: Layout, reports: Reports) -> Result<Modelled, SystemError> {
     // Agents come before messages in flight, as readers look for them first.
     let mut remarks = other_remarks(&layout);

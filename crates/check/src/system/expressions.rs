@@ -13,7 +13,7 @@ use super::agents::Agents;
 use super::context::Context;
 
 impl Agents<'_> {
-    /// The value of a message's field as a number.
+    /// Returns the value of a message's field as a number, as [`super::agents::largest`] describes.
     pub fn sent_value(&self, context: &Context, value: &Value) -> Expr {
         match value {
             Value::Single(value, _) => self.number(context, value),
@@ -25,7 +25,7 @@ impl Agents<'_> {
         }
     }
 
-    /// The value of an expression as a number.
+    /// Returns the value of an expression as a number. An expression without meaning in its place rejects the system.
     pub fn number(&self, context: &Context, e: &Expression) -> Expr {
         use Expression as E;
         match e {
@@ -164,7 +164,7 @@ impl Agents<'_> {
         })
     }
 
-    /// True if the remote with this index is a member of a set.
+    /// Returns the condition that the remote with index `remote` is a member of a set.
     pub fn member(&self, context: &Context, set: &Set, remote: Expr) -> Expr {
         match set {
             Set::Empty => Expr::Bool(false),
@@ -195,7 +195,7 @@ impl Agents<'_> {
         }
     }
 
-    /// An element of an array.
+    /// Returns the place of an array's element. `indices` holds one or two expressions.
     pub fn element(&self, context: &Context, array: Name, indices: &[Expression]) -> Place {
         let mut place = self.variable(context, array);
         let Type::Array {

@@ -10,8 +10,11 @@ use super::flows::{ends, Direction, Storage};
 use super::layout::Layout;
 use super::options::SystemError;
 
-/// Adds the steps of the outer level, if there is one. The permission rises while a request waits for it, and falls under
-/// a lock. Others write a line without permission.
+/// Adds the steps of the outer level, if there is one. The permission rises while a request waits for it, and falls
+/// under a lock. Other agents write a line without permission.
+///
+/// # Errors
+/// The home has no local operation.
 pub(super) fn add_lender_steps(layout: &Layout) -> Result<(), SystemError> {
     if !layout.backing_permission.exists() {
         return Ok(());
@@ -44,7 +47,7 @@ fn has_permission(layout: &Layout, line: &Expr, permission: Permission) -> Expr 
     }
 }
 
-/// The outer level grants the permission that a request waits for, or a higher one.
+/// Adds the rules by which the outer level grants the permission that a request waits for, or a higher one.
 fn add_grants(layout: &Layout, device: &Device) {
     let (_, line) = layout.frame.line_parameter();
     let has = |permission: Permission| has_permission(layout, &line, permission);
@@ -69,7 +72,7 @@ fn add_grants(layout: &Layout, device: &Device) {
     }
 }
 
-/// The outer level revokes a permission under a lock that excludes its use.
+/// Adds the rules by which the outer level revokes a permission, under a lock that excludes its use.
 fn add_revocations(layout: &Layout, device: &Device) {
     let (_, line) = layout.frame.line_parameter();
     let has = |permission: Permission| has_permission(layout, &line, permission);
@@ -96,7 +99,7 @@ fn add_revocations(layout: &Layout, device: &Device) {
     }
 }
 
-/// True if a request that may arrive next needs this permission or a higher one.
+/// Returns the condition that a request that may arrive next needs this permission or a higher one.
 fn any_request_needs(layout: &Layout, line: &Expr, permission: Permission) -> Expr {
     let (frame, channels) = (&layout.frame, &layout.channels);
     let mut is_needed = Expr::Bool(false);
@@ -127,7 +130,8 @@ fn any_request_needs(layout: &Layout, line: &Expr, permission: Permission) -> Ex
     is_needed
 }
 
-/// Adds a rule of the outer level, with its note.
+/// Adds a rule of the outer level, with its note. `action` completes the sentence that begins with the outer level's
+/// name.
 fn add_rule(
     layout: &Layout,
     device: &Device,

@@ -166,8 +166,8 @@ pub fn modelled(
     assembly::assemble(layout, reports)
 }
 
-/// Returns the limit of a verdict on deadlocks: the channels that are assumed to share no buffers. `None` if there are
-/// none.
+/// Returns a limit of deadlock verdicts as a sentence: the channels that are assumed to share no buffers. `None` if
+/// all channels belong to networks.
 pub fn unshared(protocol: &Protocol) -> Option<String> {
     let channels = protocol.channels.iter().enumerate();
     let unordered = channels.filter(|&(number, _)| {
@@ -184,7 +184,8 @@ pub fn unshared(protocol: &Protocol) -> Option<String> {
     ))
 }
 
-/// Assumptions of every verdict on a system: declared bounds, and the rules of the outer level if there is one.
+/// Returns the assumptions of every verdict on a system, as sentences: declared bounds, and the rules of the outer
+/// level if there is one. `parent_any` is that of [`Options`].
 pub fn assumptions(protocol: &Protocol, parent_any: bool) -> Vec<String> {
     let outer_level_rule = "the outer level grants each permission that a request waits for, revokes it only under a lock of the home, and writes only \
                  lines without a granted permission";

@@ -10,9 +10,9 @@ use cohkit_protocol::controller::{Controller, Event};
 pub struct Modelled {
     /// The model.
     pub model: Model,
-    /// Rows of each group of its [`cohkit_engine::model::Note::Mark`].
+    /// Rows of each group of its [`cohkit_engine::model::Note::Mark`]: the group's number is the index.
     pub marks: Vec<Mark>,
-    /// Descriptions of waiting agents and messages.
+    /// Descriptions of waiting agents and messages, agents first.
     pub remarks: Vec<Remark>,
 }
 
@@ -23,15 +23,17 @@ pub struct Mark {
     pub home: bool,
     /// Event of the rows.
     pub event: Event,
-    /// Index of the rows among the rows of this event and their state.
+    /// Index of the rows among the rows of this event and their state, in the order of the protocol file.
     pub case: usize,
-    /// States of the rows.
+    /// States of the rows: indices into the controller's states.
     pub states: Vec<usize>,
 }
 
 impl Modelled {
-    /// Number of times that each row of one agent's controller was taken, by its index in [`Controller::rules`]. `None`
-    /// for rows that are no step of the model: rows that stall or never occur, and accesses without effect.
+    /// Returns the number of times that each row of one agent's controller was taken, by its index in
+    /// [`Controller::rules`]. `None` for rows that are no step of the model: rows that stall or never occur, and
+    /// accesses without effect. `home` is true for the home's controller; `coverage` is that of a search of this
+    /// model.
     pub fn taken(
         &self,
         home: bool,

@@ -7,10 +7,12 @@ use cohkit_engine::model::ModelError;
 /// Options of a model.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Channel capacity: of equal messages in an unordered channel, and of messages per line in one ordered queue. It
-    /// is no assumption: exceeding it leaves the verdict undecided ([`cohkit_engine::Outcome::Exceeded`]).
+    /// Channel capacity, at least 1: of equal messages in an unordered channel, and of messages per line in one
+    /// ordered queue. It is no assumption: exceeding it leaves the verdict undecided
+    /// ([`cohkit_engine::Outcome::Exceeded`]).
     pub capacity: u16,
-    /// A smaller capacity, to be tried first: states are smaller, and the verdict is the same unless it is undecided.
+    /// Smaller capacity, to be tried first: states are smaller, and the verdict is the same unless it is undecided.
+    /// `None` uses `capacity`.
     pub trial: Option<u16>,
     /// True if the device may request its next local operation as soon as the home has accepted the previous one.
     /// Otherwise it waits for the acknowledgement.

@@ -54,11 +54,12 @@ use super::modelled::Modelled;
 use super::options::{Options, SystemError};
 use super::watch::Watch;
 
-/// Name of the property.
+/// Name of the property, as reports show it.
 pub const PROGRESS: &str = "progress";
 
-/// The model of a system that watches one kind of access or operation on the first of its [`lines_of`] lines. Its one
-/// property: rules can always lead to a state in which none is wanted.
+/// Returns the model of a system that watches one kind of access or operation on the first of its lines. Its one
+/// property: rules can always lead to a state in which the access or operation is not wanted. The caller chooses
+/// `lines` with [`lines_of`].
 ///
 /// # Errors
 /// As for [`super::model`].
@@ -77,8 +78,8 @@ pub fn watching(
     Ok(with_liveness(assemble(layout, reports)?, not_wanted))
 }
 
-/// The model that watches one remote. Its one property: rules can always lead to a state in which this remote can begin
-/// one of these accesses on the first line.
+/// Returns the model that watches one remote. Its one property: rules can always lead to a state in which this remote
+/// can begin one of these accesses on the first line.
 ///
 /// # Errors
 /// As for [`super::model`].
@@ -118,7 +119,7 @@ fn with_liveness(mut modelled: Modelled, holds: Expr) -> Modelled {
     modelled
 }
 
-/// The model with one invariant: the access never begins.
+/// Returns the model with one invariant: the access never begins on the first line.
 ///
 /// # Errors
 /// As for [`super::model`].
@@ -140,7 +141,7 @@ pub fn beginning(
     assemble(layout, reports)
 }
 
-/// True if a remote can begin an access.
+/// Returns the condition that the remote of a context can begin an access: a row takes it, or it hits.
 fn can_begin(layout: &Layout, access: Access, context: &Context) -> Expr {
     let agents = &layout.agents;
     let controller = agents.remote.controller;

@@ -13,20 +13,25 @@ use super::modelled::Mark;
 use super::options::SystemError;
 use super::trigger::{Answer, Trigger};
 
-/// A case that chooses a member of a set, with its effects.
+/// A case that chooses a member of a set, with its effects for one member.
 struct Choice {
+    /// Index of the class.
     class: usize,
+    /// Index of the case in its class.
     case: usize,
+    /// Effects for the member that the rule's parameter names.
     answer: Answer,
 }
 
 /// The rules of a system, with the data for reports on them.
 pub(super) struct Reactions<'s, 'p> {
+    /// Components of the system.
     pub layout: &'s Layout<'p>,
+    /// Lowering of the rows' statements.
     effects: Effects<'s, 'p>,
-    /// Rows of each group of marks.
+    /// Rows of each group of marks: the group's number is the index.
     pub marks: Vec<Mark>,
-    /// Descriptions of waiting agents and messages.
+    /// Descriptions of waiting messages, for reports on deadlocks.
     pub remarks: Vec<Remark>,
 }
 
@@ -183,7 +188,7 @@ impl<'s, 'p> Reactions<'s, 'p> {
         }
     }
 
-    /// Statement that marks a taken row, for coverage.
+    /// Returns the statement that marks a taken row, for coverage. Records the case as a new group of marks.
     fn mark(&mut self, context: &Context, event: Event, case: usize, class: &Class) -> Stmt {
         self.marks.push(Mark {
             home: context.home,
@@ -197,7 +202,8 @@ impl<'s, 'p> Reactions<'s, 'p> {
         })
     }
 
-    /// Adds one rule for each case.
+    /// Adds one rule for each case of a spontaneous event. `answers` are indexed by class and case; `None` for a case
+    /// without effect.
     fn separate_rules(
         &self,
         trigger: Trigger,
@@ -309,7 +315,8 @@ impl<'s, 'p> Reactions<'s, 'p> {
         is_taken
     }
 
-    /// Table of each state's class. `None` if there are too few classes and states to need one.
+    /// Returns the table of each state's class, whose name contains `name`. `None` if there are too few classes and
+    /// states to need one.
     fn class_table(&self, home: bool, name: &str, classes: &[Class]) -> Option<TableId> {
         let large = classes.iter().any(|c| c.states.len() > 2);
         if classes.len() < 2 || !large {
@@ -332,7 +339,7 @@ impl<'s, 'p> Reactions<'s, 'p> {
         Some(self.layout.frame.scope.table(name, states, result, values))
     }
 
-    /// True if the agent's state belongs to a class.
+    /// Returns the condition that the agent's state belongs to a class. `number` is the index of the class in `table`.
     fn in_class(
         &self,
         context: &Context,
@@ -352,7 +359,7 @@ impl<'s, 'p> Reactions<'s, 'p> {
     }
 }
 
-/// Chooses between two truth values.
+/// Returns `then` or `otherwise`, both truth values, by the condition. Simplifies constant values.
 fn either(condition: Expr, then: Expr, otherwise: Expr) -> Expr {
     match (&then, &otherwise) {
         (Expr::Bool(a), Expr::Bool(b)) if a == b => then,

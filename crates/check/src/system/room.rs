@@ -11,7 +11,7 @@ use super::layout::Layout;
 use super::options::SystemError;
 use super::prior_values::{sent, Sent};
 
-/// True if declared bounds allow the messages of an access.
+/// Returns the condition that declared bounds allow the messages of an access, whose row has this body.
 pub(super) fn within_bounds(layout: &Layout, context: &Context, body: &[Statement]) -> Expr {
     let channels = &layout.channels;
     let mut guard = Expr::Bool(true);
@@ -105,7 +105,7 @@ pub(super) fn room(
     Ok(room)
 }
 
-/// True if a remote receives a message; `None` if no remote does.
+/// Returns the condition that the remote with index `to` receives a message; `None` if no remote does.
 fn receives(layout: &Layout, context: &Context, sent: &Sent, to: &Expr) -> Option<Expr> {
     let agents = &layout.agents;
     match sent {
@@ -116,7 +116,8 @@ fn receives(layout: &Layout, context: &Context, sent: &Sent, to: &Expr) -> Optio
     }
 }
 
-/// Number of messages of a network in flight to a receiver.
+/// Returns the number of messages of a network in flight to a remote, or to the home of a line if `to` is `None`.
+/// `order` is the index of the network's channels in `Protocol::orders`.
 fn count_in_flight_to(layout: &Layout, order: usize, line: &Expr, to: Option<&Expr>) -> Expr {
     let (frame, channels) = (&layout.frame, &layout.channels);
     let mut count = Expr::Int(0);

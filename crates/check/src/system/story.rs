@@ -29,11 +29,16 @@ pub(super) enum Act {
     Becomes(Phrase),
 }
 
-/// Codes of notes: one of the acts, and flags.
+/// Codes of notes: the act in the two lowest bits, and flags. The note's values are the agent, the line if flagged,
+/// and the counterpart of a message if known.
 mod sort {
+    /// `Act::Send`.
     pub const SEND: u32 = 0;
+    /// `Act::Receive`.
     pub const RECEIVE: u32 = 1;
+    /// `Act::Does`.
     pub const DOES: u32 = 2;
+    /// `Act::Becomes`.
     pub const BECOMES: u32 = 3;
     /// The note's values contain the number of a line.
     pub const HAS_LINE: u32 = 1 << 2;
@@ -41,7 +46,8 @@ mod sort {
     pub const VISIBLE: u32 = 1 << 3;
 }
 
-/// Note of an agent's act. `visible` is true if the home can observe it.
+/// Returns the note of an agent's act. `agent` is the index of its lifeline. `line` is `None` if the act is about no
+/// line, or the system has one only. `visible` is true if the home can observe the act.
 pub(super) fn note(agent: Expr, act: Act, line: Option<Expr>, visible: bool) -> Stmt {
     let (act, counterpart, words) = match act {
         Act::Send { message, to } => (sort::SEND, Some(to), message),
@@ -78,18 +84,25 @@ impl TraceRenderer for Charts {
 
 /// A chart under construction.
 struct Chart<'a> {
+    /// Model whose agents are the lifelines.
     model: &'a Model,
+    /// Steps so far.
     steps: Vec<Step>,
-    /// Messages in flight, with the numbers of their flights.
+    /// Messages in flight in send order, with the numbers of their flights.
     flying: Vec<(Flying, u32)>,
+    /// Number of flights so far, which is the number of the next flight.
     flights: u32,
 }
 
 /// A message in flight.
 struct Flying {
+    /// Name and fields, as the chart shows them.
     message: String,
+    /// Index of the sender's lifeline.
     from: usize,
+    /// Index of the receiver's lifeline.
     to: usize,
+    /// Line of the message, if its note has one.
     line: Option<u32>,
 }
 

@@ -9,12 +9,13 @@ use super::tickets::ConsumedStore;
 /// An event of an agent, with its effects outside of the agent's rows.
 #[derive(Clone)]
 pub(super) struct Trigger {
-    /// Start of the rules' names.
+    /// Name of the rules: the agent and what it does. A violation repeats it.
     pub name: String,
+    /// Parameters of the rules.
     pub parameters: Vec<VariableId>,
     /// Condition for the event.
     pub present: Expr,
-    /// Context of guards.
+    /// Context of guards, before the event is consumed.
     pub before: Context,
     /// Context of bodies, after `consume` has run.
     pub after: Context,
@@ -24,13 +25,15 @@ pub(super) struct Trigger {
     pub accept_effects: Vec<Stmt>,
     /// Additional effects if a row refuses the event; `None` if refusing is no valid reaction.
     pub refuse_effects: Option<Vec<Stmt>>,
+    /// Message that the event delivers; `None` for other events.
     pub message: Option<MessageId>,
     /// The store of the message, if stores are tracked.
     pub store: Option<ConsumedStore>,
-    /// Current bit of the copy that comes with the event.
+    /// Current bit of the copy that comes with the event, as bodies read it; `None` if none comes.
     pub incoming_copy: Option<Expr>,
     /// True if the agent must have a row for the event.
     pub is_required: bool,
+    /// True if the environment starts the event, as in [`cohkit_engine::model::Rule::spontaneous`].
     pub spontaneous: bool,
 }
 
@@ -62,6 +65,7 @@ pub(super) struct Answer {
     pub extra_condition: Expr,
     /// True if networks have room for the messages of the case. Without room, the event waits.
     pub room: Expr,
+    /// Effects, without those of [`Trigger::consume`].
     pub body: Vec<Stmt>,
 }
 
