@@ -21,10 +21,11 @@ pub enum Bisimulation {
     Different,
 }
 
+/// States of the two systems that the same steps reach, original first.
 type Pair = [World<Current>; 2];
 
-/// Compares at most `max_pairs` pairs of states of two systems. The search is depth-first, so that an
-/// incomplete search also reaches deep states.
+/// Compares at most `max_pairs` pairs of states of two systems, which have the same size. The search is depth-first,
+/// so that an incomplete search also reaches deep states.
 pub fn bisimulation(systems: [&System; 2], max_pairs: usize) -> Bisimulation {
     let initial_pair = systems.map(World::new);
     if !have_equal_observables(systems, &initial_pair) {
@@ -53,7 +54,7 @@ pub fn bisimulation(systems: [&System; 2], max_pairs: usize) -> Bisimulation {
     Bisimulation::Complete
 }
 
-/// Returns the successors of a pair, or `None` if an access completes in only one of the two, or on a violation.
+/// Returns the successors of a pair. `None` if an access completes in only one of the two systems, or on a violation.
 fn successors(systems: [&System; 2], pair: &Pair) -> Option<Vec<Pair>> {
     let mut left = transitions(systems[0], &pair[0])?;
     let mut right = transitions(systems[1], &pair[1])?;
@@ -87,6 +88,7 @@ fn successors(systems: [&System; 2], pair: &Pair) -> Option<Vec<Pair>> {
 /// Observable part of a message: line, message, sender, receiver, home.
 type Header = (u8, MessageId, Endpoint, Endpoint, u8);
 
+/// Returns the observable part of a message in flight.
 fn header(flight: &InFlightMessage<Current>) -> Header {
     let InFlightMessage {
         line,
@@ -104,17 +106,21 @@ fn header(flight: &InFlightMessage<Current>) -> Header {
 enum Label {
     /// Delivery of a message. Its row chooses this member of a set.
     Arrival(Header, u8),
+    /// Any other step.
     Other(Step),
 }
 
-/// A step with its effects.
+/// A step with its effects, in one of the systems.
 struct Transition {
+    /// Name of the step.
     label: Label,
+    /// State after the step.
     next_state: World<Current>,
+    /// Accesses that the step completes.
     completed: Vec<CompletedAccess<Current>>,
 }
 
-/// Returns the steps that change the state, or `None` if a step has a violation.
+/// Returns the steps that change the state. `None` if a step has a violation.
 fn transitions(system: &System, state: &World<Current>) -> Option<Vec<Transition>> {
     let mut transitions = Vec::new();
     for step in state.steps(system) {

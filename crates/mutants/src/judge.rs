@@ -1,4 +1,5 @@
-//! Verdicts on mutants.
+//! Verdicts on mutants: systems of several sizes, progress, litmus programs, two cache levels, and bisimulation with
+//! the original.
 
 use crate::bisimulation::{bisimulation, Bisimulation};
 use crate::generate::Mutant;
@@ -47,12 +48,15 @@ impl MutantVerdict {
     }
 }
 
-/// Configuration of a system in which a mutant is checked.
+/// Size and limit of a system in which a mutant is checked.
 #[derive(Clone, Copy)]
 struct SystemSize {
+    /// Number of caches.
     remotes: u16,
+    /// Number of cache lines.
     lines: u8,
-    /// True if the device behind the home issues local operations.
+    /// True if the device behind the home issues local operations. Affects only homes that are constructed from a
+    /// policy.
     device: bool,
     /// Maximum number of states to visit.
     states: u64,
@@ -84,7 +88,7 @@ const FALLBACK_SYSTEMS: [SystemSize; 2] = [
     system_size(2, 1, false, 2_000_000),
 ];
 
-/// Channel capacity: number of equal unordered messages.
+/// Channel capacity of the systems that are compared: number of equal unordered messages.
 const CHANNEL_CAPACITY: u16 = 7;
 
 /// Maximum number of pairs of states to compare: in a system that must be compared completely, and in any other.
@@ -94,7 +98,7 @@ const MAX_STATE_PAIRS: [usize; 2] = [60_000, 10_000];
 pub struct Judge {
     /// Original protocol.
     protocol: Protocol,
-    /// Homes of the original, one per system.
+    /// Homes of the original, one per system. Mutants with an unchanged home use them.
     homes: Homes,
 }
 
@@ -102,10 +106,10 @@ pub struct Judge {
 struct Homes(Vec<Controller>, Vec<Controller>);
 
 impl Judge {
-    /// Creates a judge for the mutants of a specification, which must itself hold.
+    /// Creates a judge for the mutants of a specification, which must itself hold in all systems.
     ///
     /// # Errors
-    /// The specification does not hold; the reason.
+    /// The specification is invalid, has no sound home, or does not hold; the reason in words.
     pub fn new(text: &str) -> Result<Judge, String> {
         let protocol = parse_with_systems(text).ok_or("it is refused")?;
         let homes = construct_homes(&protocol).ok_or("there is no home")?;
@@ -186,7 +190,8 @@ impl Judge {
     }
 }
 
-/// Refines the verdict of the systems with a check of two levels, or with litmus programs.
+/// Refines the verdict of the systems with a check of two levels, or with litmus programs. Only a home with rows is
+/// refined.
 fn refine_verdict(protocol: &Protocol, verdict: MutantVerdict) -> MutantVerdict {
     let Home::Controller(home) = &protocol.home else {
         return verdict;
@@ -216,7 +221,8 @@ fn reference_system<'p>(
     }
 }
 
-/// Checks the memory model that a protocol guarantees, if any, with programs of two threads.
+/// Checks the memory model that a protocol guarantees, if any, with programs of two threads. A program that the mutant
+/// does not support refutes it.
 fn check_programs(protocol: &Protocol, home: &Controller) -> MutantVerdict {
     let Some(model) = protocol.guarantee.model else {
         return MutantVerdict::Survived;
@@ -241,8 +247,8 @@ fn is_inner_level(home: &Controller) -> bool {
     home.variables.iter().any(|v| v.name == MEMORY_WRITES)
 }
 
-/// Checks a protocol as the inner level below MESI caches: two outer caches with one inner cache each, and one with
-/// two.
+/// Checks a protocol as the inner level below MESI caches: two outer caches with one inner cache each, and one outer
+/// cache with two. Visits at most 200,000 states of each.
 fn check_inner_level(inner: &Protocol, home: &Controller) -> MutantVerdict {
     let outer =
         parse(include_str!("../../../protocols/mesi.coh")).expect("the shipped protocol is valid");
@@ -275,7 +281,7 @@ fn check_inner_level(inner: &Protocol, home: &Controller) -> MutantVerdict {
     verdict
 }
 
-/// Parses a specification and replaces its systems by [`SYSTEMS`].
+/// Parses a specification and replaces its systems by [`SYSTEMS`]. `None` if the specification is invalid.
 fn parse_with_systems(text: &str) -> Option<Protocol> {
     let mut protocol = parse(text).ok()?;
     let sizes = SYSTEMS.map(|SystemSize { remotes, lines, .. }| {
@@ -311,7 +317,8 @@ fn construct_homes(protocol: &Protocol) -> Option<Homes> {
     Some(Homes(homes_for(&SYSTEMS), homes_for(&FALLBACK_SYSTEMS)))
 }
 
-/// Checks all systems until one has a violation; the fallback systems only if the others decide nothing.
+/// Checks all systems until one has a violation; the fallback systems only if the others decide nothing. Never returns
+/// [`MutantVerdict::Bisimilar`].
 fn explore_systems(protocol: &Protocol, homes: &Homes) -> MutantVerdict {
     let explore_each = |settings: &[SystemSize], homes: &[Controller]| {
         let mut verdicts = Vec::new();

@@ -68,15 +68,15 @@ pub struct ExplorationModel<'a, S> {
     pub permissions: &'a KnownPermissions,
     /// The application and its threads, in their initial states.
     pub scenario: &'a S,
-    /// Number of caches; thread N uses cache N modulo this number.
+    /// Number of caches, at least 1; thread N uses cache N modulo this number.
     pub remotes: u16,
-    /// Number of lines of the home, from line 0.
+    /// Number of lines of the home, numbered from 0.
     pub lines: u32,
-    /// Words per line.
+    /// Number of 64-bit words of a line.
     pub words: u16,
-    /// Number of the home's units; line L belongs to unit L modulo this number.
+    /// Number of the home's units, at least 1; line L belongs to unit L modulo this number.
     pub units: u32,
-    /// Maximum number of requests that a unit defers.
+    /// Maximum number of requests that a unit defers. One more stalls the unit's request channel.
     pub waiting: usize,
     /// Maximum outstanding memory reads per unit, including reads that the application withholds.
     pub reads: usize,
@@ -96,12 +96,13 @@ pub enum Ending {
     },
     /// A property is violated.
     Violated {
-        /// The violated property, as a sentence.
+        /// Violated property, as a sentence without a full stop.
         what: String,
-        /// A shortest trace to the violation.
+        /// Labels of the steps of a shortest trace to the violation. Empty if the initial state violates a property.
         steps: Vec<String>,
     },
-    /// A step is outside the model, with the reason as a sentence: it has no part in coherence.
+    /// A step is outside the model: registers or host memory, which have no part in coherence. The reason as a
+    /// sentence.
     NotExplored(String),
     /// The state limit was exceeded. All properties hold so far, except the reachability of the end, which was not
     /// checked.
@@ -111,7 +112,8 @@ pub enum Ending {
     },
 }
 
-/// Explores all states of a game.
+/// Explores all states of a model and returns the result. The size of the model is limited by
+/// [`ExplorationModel::max_states`].
 pub fn explore<S: Scenario>(model: &ExplorationModel<S>) -> Ending
 where
     S::Application: Application + Clone + Eq + Hash,
@@ -120,7 +122,8 @@ where
     explore_while(model, &mut || true).expect("nothing stops it")
 }
 
-/// Explores all states of a game while `should_continue` returns true; it is called every 256 states. Returns `None` if stopped.
+/// Explores all states of a model while `should_continue` returns true. The function is called every 256 states.
+/// Returns `None` if it stopped the search.
 pub fn explore_while<S: Scenario>(
     model: &ExplorationModel<S>,
     should_continue: &mut dyn FnMut() -> bool,
@@ -182,7 +185,8 @@ where
     })
 }
 
-/// Labels of the steps on a shortest path to a state, optionally followed by one more step.
+/// Returns the labels of the steps on a shortest path to the state with number `last`, optionally followed by one more
+/// step.
 fn trace<S: Scenario>(
     static_model: &mut StaticModel<S>,
     exploration: &Exploration<State<S::Application, S::Thread>>,
@@ -200,7 +204,7 @@ where
     path.iter().map(label).collect()
 }
 
-/// Converts a violation, or a step outside the model, to the result.
+/// Returns the result for a violation, or for a step outside the model. The end of `reason` distinguishes the two.
 fn ending(reason: String, steps: Vec<String>) -> Ending {
     let unsupported = [state::NO_BUS, state::NO_HOST];
     match unsupported

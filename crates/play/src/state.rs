@@ -1,4 +1,5 @@
-//! State of an exploration, and its transitions.
+//! Global state of an exploration, and its transitions: threads, caches, the home's units, memory and the
+//! application.
 
 mod application;
 mod caches;
@@ -23,54 +24,70 @@ use super::ExplorationModel;
 /// Maximum number of consecutive steps of a thread without an access.
 const MOST_STEPS: usize = 1000;
 
-/// Homes of applications have memory with latency.
+/// Violation: the home accesses memory without latency. Only homes with split memory operations are modelled.
 const ZERO_LATENCY_MEMORY: &str = "homes with zero-latency memory cannot be explored";
 
-/// Threads' accesses are performed in caches only.
+/// Violation: a cache sends the bytes of a store. Threads' accesses are performed in caches only.
 const SENT_STORES: &str = "writes that caches send to the home cannot be explored";
 
-/// Registers and host memory take no part in coherence.
+/// End of the reason of [`super::Ending::NotExplored`]: registers and host memory take no part in coherence.
 pub(super) const NO_BUS: &str = "registers and the CPU's own memory cannot be explored here";
 
-/// The state does not include the caches of a second line space.
+/// End of the reason of [`super::Ending::NotExplored`]: the state does not include the caches of a second line
+/// space.
 pub(super) const NO_HOST: &str = "accesses to the host's memory cannot be explored";
 
-/// A global state.
+/// A global state. `A` is the type of the application and `T` that of a thread.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(super) struct State<A, T> {
+    /// Lines of the home, by number.
     lines: Vec<LineState>,
+    /// Units of the home; line L belongs to unit L modulo their number.
     units: Vec<Unit>,
+    /// The application.
     application: A,
+    /// Checks of the application's actions, with its open obligations.
     contract: Contract,
-    /// Events in flight to the application. Each of three kinds of events is ordered per line: reads, writes and all
-    /// others.
+    /// Events in flight to the application, sorted by channel. Events of one channel are in order.
     pending_events: Vec<(MemoryChannel, Event)>,
-    /// Pending operations of the application's memory.
+    /// Pending operations of the application's memory, executed in any order.
     memory: Vec<Job>,
+    /// Contents of lines that only the application's memory holds: those beyond the home's lines, and those that the
+    /// application serves. A line that is absent is zero.
     application_lines: BTreeMap<Line, Words>,
+    /// Tags of running timers. Each may expire at any time.
     timers: Vec<u32>,
+    /// Lines that the application has locked, with the highest permission that the lock leaves to caches.
     locks: BTreeMap<Line, Permission>,
-    /// Outstanding local operations, each with true if the line was written back meanwhile.
+    /// Lines with an outstanding local operation; true if the line was written back meanwhile.
     outstanding_operations: BTreeMap<Line, bool>,
+    /// Threads, by number.
     threads: Vec<Running<T>>,
 }
 
+/// State of one line of the home.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct LineState {
+    /// State and variables of the home.
     home: Configuration,
+    /// Caches, by number.
     remotes: Vec<Remote>,
+    /// Contents in memory.
     memory: Words,
     /// Contents after the last write.
     latest: Words,
-    /// Messages in flight; those of one ordered channel are in send order.
+    /// Messages in flight: first those of unordered channels, sorted; then those of ordered channels in send order.
     flights: Vec<Flight>,
+    /// The home's read of memory.
     reading: Progress,
+    /// The home's write of memory.
     writing: Progress,
 }
 
 /// Progress of a memory operation of the home.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Progress {
+    /// No operation.
     Idle,
     /// The application must answer.
     Waiting,
@@ -80,56 +97,88 @@ enum Progress {
     Ready,
 }
 
+/// State of a cache for one line.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Remote {
+    /// State and variables of the controller.
     configuration: Configuration,
+    /// The cache's copy; `None` if it has none.
     words: Option<Words>,
 }
 
+/// A message in flight.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 struct Flight {
+    /// Message type.
     message: MessageId,
-    /// The sender or receiver that is a remote.
+    /// Number of the cache that is the sender or receiver.
     remote: u8,
+    /// True if the home is the receiver, false if it is the sender.
     to_home: bool,
+    /// Values of the fields, in the order of their declaration.
     fields: Vec<u16>,
+    /// Copy of the line that the message carries, if any.
     words: Option<Words>,
 }
 
+/// State of one of the home's units.
 #[derive(Clone, PartialEq, Eq, Hash, Default)]
 struct Unit {
+    /// Number of forwards of the coherence transaction that are not answered yet; always 0 if no message is an
+    /// answer.
     forwards: u32,
+    /// Line of these forwards; 0 without forwards.
     forwarding: Line,
-    /// Deferred requests, and the request that stalls the channel.
+    /// Deferred requests, sorted. The home may consume them in any order.
     waiting: Vec<(Line, Flight)>,
+    /// Request that stalls the unit's request channel, because no place for a deferred request is free.
     head: Option<(Line, Flight)>,
     /// Pending local operations and unlocks (`None`) of the application, in order per line.
     locals: Vec<(Line, Option<u8>)>,
 }
 
+/// Channel of events to the application. Events of one channel are delivered in order.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 enum MemoryChannel {
+    /// Reads of a line that the application serves.
     Read(Line),
+    /// Writes of a line that the application serves.
     Write(Line),
+    /// All other events about a line: changes of permissions, completions of local operations.
     Notification(Line),
 }
 
+/// Pending operation of the application's memory. `tag` is the number by which the application recognises the
+/// completion.
 #[derive(Clone, PartialEq, Eq, Hash)]
 enum Job {
+    /// Read of consecutive lines, one event for each.
     Fetch {
+        /// Tag of the fetch.
         tag: u32,
+        /// Line to be read next.
         next: Line,
+        /// Line after the last one.
         end: Line,
     },
+    /// Write of a whole line.
     Store {
+        /// Tag of the store.
         tag: u32,
+        /// Line to be written.
         line: Line,
+        /// New contents.
         words: Words,
     },
+    /// Operation on words of a line.
     Words {
+        /// Tag of the operation.
         tag: u32,
+        /// Line of the words.
         line: Line,
+        /// Index of the first word in the line.
         word: u16,
+        /// Operation on the words from `word`.
         operation: WordOperation,
     },
 }
@@ -137,54 +186,70 @@ enum Job {
 /// Operation on words of a line.
 #[derive(Clone, PartialEq, Eq, Hash)]
 enum WordOperation {
+    /// Reads this number of words.
     Read(u16),
+    /// Writes these words.
     Write(Words),
+    /// Updates a word atomically, and returns its old value.
     Update(Update),
 }
 
+/// A thread and its access.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Running<T> {
+    /// The thread.
     thread: T,
     /// The access that the thread waits for; `None` once the thread has stopped.
     pending_step: Option<Step>,
 }
 
-/// A transition.
+/// A transition. Indices refer to the state that it leaves.
 #[derive(Clone, Copy)]
 pub(super) enum Choice {
-    /// A thread attempts its access.
+    /// The thread with this number attempts its access.
     Access(usize),
-    /// A cache evicts a line or gives up write permission.
+    /// The cache with this number evicts a line or gives up write permission.
     GiveUp(Line, u8, Access),
-    /// A message reaches a remote, or a request or response reaches the home.
+    /// A message of a line, by its index in [`LineState::flights`], reaches a cache, or as a request or response the
+    /// home.
     Arrives(Line, usize),
-    /// A unit retries the deferred request with this index, or (`None`) the request that stalls its channel.
+    /// The unit with this number retries the deferred request with this index, or (`None`) the request that stalls
+    /// its channel.
     Waited(usize, Option<usize>),
-    /// A unit consumes a local operation or an unlock.
+    /// The unit with this number consumes a local operation or an unlock, by its index in [`Unit::locals`].
     Local(usize, usize),
-    /// The home's read completes, with this alternative of the controller; or its write completes.
+    /// The home's read of a line completes, with this alternative of the controller.
     Read(Line, u8),
+    /// The home's write of a line completes.
     Written(Line),
-    /// The application receives an event, its memory executes an operation, or its timer expires.
+    /// The application receives a pending event, by its index.
     Event(usize),
+    /// The application's memory executes a pending operation, by its index.
     Job(usize),
+    /// A timer of the application expires, by its index.
     Timer(usize),
 }
 
-/// Violated property, as a sentence.
+/// Violated property, as a sentence without a full stop.
 pub(super) type Violation = String;
 
 /// The constant part of the model.
 pub(super) struct StaticModel<'a, S> {
+    /// The explored model.
     model: &'a ExplorationModel<'a, S>,
+    /// Executor of the caches' controller.
     remote: Machine<'a>,
+    /// Executor of the home's controller.
     home: Machine<'a>,
-    /// Static analysis of all rows, and of each row of the caches.
+    /// Static analysis of all rows.
     facts: ProtocolFacts,
+    /// Static analysis of each row of the caches, by its index in the controller.
     plans: Vec<Plan>,
+    /// Lines that the application serves itself.
     placement: Placement,
+    /// Name of the application, which begins messages about it.
     name: String,
-    /// True if responses signal the completion of forwards.
+    /// True if some message is an answer, so that answers signal the completion of forwards.
     answers: bool,
 }
 
@@ -210,7 +275,7 @@ impl<A, T> State<A, T> {
     }
 }
 
-/// Contents of memory in a state. Lines are initialised to zeros.
+/// Contents of memory in a state: the copy of a cache with permission, or memory. Lines are initialised to zeros.
 struct Data<'a, 'b, S: Scenario>(&'a StaticModel<'b, S>, &'a State<S::Application, S::Thread>);
 
 impl<S: Scenario> Contents for Data<'_, '_, S> {
@@ -236,6 +301,7 @@ impl<S: Scenario> Contents for Data<'_, '_, S> {
 }
 
 impl<'a, S: Scenario> StaticModel<'a, S> {
+    /// Prepares the constant part of a model.
     pub fn new(model: &'a ExplorationModel<'a, S>) -> Self {
         let application = model.scenario.application();
         let facts = ProtocolFacts::new(model.protocol, model.home);
@@ -256,6 +322,7 @@ impl<'a, S: Scenario> StaticModel<'a, S> {
         self.model.protocol.remote.states[usize::from(remote.state)].permission
     }
 
+    /// Returns the highest permission that some cache has, according to the home's state.
     fn known_permission(&self, home: &Configuration) -> Permission {
         let ExplorationModel {
             permissions,
@@ -266,6 +333,7 @@ impl<'a, S: Scenario> StaticModel<'a, S> {
         permissions.highest(controller, *remotes, home)
     }
 
+    /// Returns the order group of a message's channel; `None` if its channel is unordered.
     fn channel_order(&self, message: MessageId) -> Option<usize> {
         let protocol = self.model.protocol;
         protocol.order_of(protocol.message(message).channel)
@@ -276,6 +344,7 @@ impl<'a, S: Scenario> StaticModel<'a, S> {
         vec![0; self.model.words.into()].into()
     }
 
+    /// Returns the number of the unit that a line belongs to.
     fn unit(&self, line: Line) -> usize {
         (line % self.model.units) as usize
     }
@@ -292,7 +361,7 @@ impl<'a, S: Scenario> StaticModel<'a, S> {
         &self.model.protocol.message(message).name
     }
 
-    /// Checks the scenario's own properties in a final state.
+    /// Checks the scenario's own properties in a final state. The error is the violation.
     pub fn verify(&self, state: &State<S::Application, S::Thread>) -> Result<(), Violation>
     where
         S::Thread: Clone,
@@ -304,7 +373,8 @@ impl<'a, S: Scenario> StaticModel<'a, S> {
         verdict.map_err(|reason| format!("{}: {reason}", self.name))
     }
 
-    /// Describes what may prevent a state from reaching the end.
+    /// Describes what may prevent a state from reaching the end: threads that wait, open obligations, and the home's
+    /// states.
     pub fn describe_obstacles(&self, state: &State<S::Application, S::Thread>) -> Violation {
         let mut obstacles = vec!["the end is unreachable from here".to_string()];
         for (number, thread) in state.threads.iter().enumerate() {
@@ -364,7 +434,10 @@ where
     S::Application: Clone + Eq + Hash,
     S::Thread: Clone + Eq + Hash,
 {
-    /// Returns the initial state.
+    /// Returns the initial state: the application has handled its start, and each thread is at its first access.
+    ///
+    /// # Errors
+    /// The application breaks its contract at its start, or a thread's first steps are outside the model.
     pub fn initial(&self) -> Result<State<S::Application, S::Thread>, Violation> {
         let words = self.zeros();
         let remote = Remote {
@@ -411,6 +484,8 @@ where
         Ok(state)
     }
 
+    /// Returns the candidate transitions of a state. Some may be blocked: [`Transition::take`] decides. Of equal
+    /// messages in flight only the first is a candidate.
     fn choices(&self, state: &State<S::Application, S::Thread>) -> Vec<Choice> {
         let mut choices = Vec::new();
         for (number, thread) in state.threads.iter().enumerate() {
@@ -468,7 +543,7 @@ where
         choices
     }
 
-    /// Describes a step of a state.
+    /// Describes a step in words. `state` is the state that the step leaves.
     pub fn label(&self, state: &State<S::Application, S::Thread>, choice: Choice) -> String {
         let message_label = |line: Line, message_label: &Flight, suffix: &str| {
             let remote = self.remote_name(message_label.remote);
@@ -532,16 +607,21 @@ where
     }
 }
 
-/// A state during a transition.
+/// A state during a transition. If the transition is blocked or violates a property, the state is unspecified.
 struct Transition<'m, 'a, S: Scenario> {
+    /// Constant part of the model.
     static_model: &'m StaticModel<'a, S>,
+    /// State that the transition changes.
     state: &'m mut State<S::Application, S::Thread>,
 }
 
-/// Reaction of an agent to an event.
+/// Reaction of an agent to an event that it consumes.
 struct Reaction {
+    /// Index of the row in the agent's controller.
     rule: usize,
+    /// Actions of the row, in order.
     acts: Vec<Act>,
+    /// State and variables after the row.
     next: Configuration,
 }
 
@@ -550,7 +630,7 @@ where
     S::Application: Clone + Eq + Hash,
     S::Thread: Clone + Eq + Hash,
 {
-    /// Executes a step. Returns false if its first event is blocked.
+    /// Executes a step. Returns false if its first event is blocked: then the state is unspecified.
     fn take(&mut self, choice: Choice) -> Result<bool, Violation> {
         match choice {
             Choice::Access(thread) => self.access(thread),
@@ -606,7 +686,7 @@ where
     }
 }
 
-/// Returns line and kind of a step's access.
+/// Returns line and kind of a step's access: a load or a store. `None` for a step without a cached access.
 fn access_of(step: Step) -> Option<(Line, Access)> {
     match step {
         Step::Load { line, .. } | Step::Acquire { line, .. } => Some((line, Access::Load)),
@@ -619,7 +699,11 @@ fn access_of(step: Step) -> Option<(Line, Access)> {
     }
 }
 
-/// Returns the reaction of a controller to an event, if the controller consumes it.
+/// Offers an event to a controller. Returns the outcome, and the reaction if the controller consumes the event. The
+/// configuration is unchanged.
+///
+/// # Errors
+/// The row cannot be executed.
 fn reaction(
     protocol: &Protocol,
     machine: &Machine,

@@ -7,6 +7,7 @@ where
     S::Application: Clone + Eq + Hash,
     S::Thread: Clone + Eq + Hash,
 {
+    /// Puts an event into a channel to the application.
     pub(super) fn schedule_event(&mut self, channel: MemoryChannel, event: Event) {
         self.state.pending_events.push((channel, event));
         // Events of different kinds or lines are unordered.
@@ -34,6 +35,11 @@ where
         Ok(())
     }
 
+    /// Executes an action of the application, which satisfies the contract.
+    ///
+    /// # Errors
+    /// The action writes a line of another length or stale data, names an operation or line that
+    /// does not exist, or is outside the model.
     pub(super) fn execute_action(&mut self, action: Action) -> Result<(), Violation> {
         if let Action::Answer { line, words } | Action::Store { line, words, .. } = &action {
             let (name, line_words, count) = (
@@ -151,6 +157,10 @@ where
         }
     }
 
+    /// Replaces a line of the application's memory.
+    ///
+    /// # Errors
+    /// As for [`Transition::write_by_application`].
     fn set_memory(&mut self, line: Line, words: Words) -> Result<(), Violation> {
         match self.is_homed(line) {
             true => self.write_by_application(line, words)?,
@@ -159,7 +169,8 @@ where
         Ok(())
     }
 
-    /// Executes a pending operation of the application's memory, reading or writing at this moment.
+    /// Executes the pending operation of the application's memory with this index, reading or
+    /// writing at this moment.
     pub(super) fn execute_job(&mut self, index: usize) -> Result<(), Violation> {
         match self.state.memory[index].clone() {
             Job::Fetch { tag, next, end } => {
@@ -211,7 +222,11 @@ where
         }
     }
 
-    /// Replaces the contents of one of the home's lines on behalf of the application.
+    /// Replaces the contents of one of the home's lines on behalf of the application. A write of
+    /// equal contents has no effect.
+    ///
+    /// # Errors
+    /// Memory is stale, or a cache has a copy.
     pub(super) fn write_by_application(
         &mut self,
         line: Line,

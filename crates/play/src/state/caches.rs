@@ -1,4 +1,4 @@
-//! Caches and their threads.
+//! Caches and their threads: accesses, deliveries of messages, and the checks of permissions and data.
 
 use super::*;
 use cohkit_protocol::terms::StateId;
@@ -9,6 +9,8 @@ where
     S::Application: Clone + Eq + Hash,
     S::Thread: Clone + Eq + Hash,
 {
+    /// Returns the reaction of a cache to an access or another event without a message; `None` if the cache does not
+    /// take it. The state does not change.
     pub(super) fn remote_step(
         &self,
         line: Line,
@@ -25,6 +27,8 @@ where
         Ok(self.apply_remote_reaction(line, remote, trigger)?.1)
     }
 
+    /// Returns the outcome of an event at a cache, and the cache's reaction if it takes the event. The state does not
+    /// change.
     pub(super) fn apply_remote_reaction(
         &self,
         line: Line,
@@ -43,7 +47,7 @@ where
         )
     }
 
-    /// True if the protocol's bounds permit the messages that a spontaneous step sends.
+    /// Returns true if the protocol's bounds permit the messages that a spontaneous step of a cache sends.
     pub(super) fn within_bounds(&self, line: Line, remote: u8, reaction: &Reaction) -> bool {
         let sends = |kind| {
             let sends = |act: &Act| matches!(act, Act::Send { message, .. } if *message == kind);
@@ -61,8 +65,8 @@ where
             .can_start_access(sends, in_flight)
     }
 
-    /// A thread attempts its access: performs it, or starts the transaction that it needs. Returns false if neither is
-    /// possible.
+    /// Attempts the access of the thread with this number: performs it, or starts the transaction that it needs.
+    /// Returns false if neither is possible.
     pub(super) fn access(&mut self, thread: usize) -> Result<bool, Violation> {
         let Some(step) = self.state.threads[thread].pending_step else {
             return Ok(false);
@@ -117,7 +121,8 @@ where
         self.advance(thread, result)
     }
 
-    /// Performs a thread's access in a copy. Returns the thread's result and the new copy.
+    /// Performs a thread's access in a copy, which must hold the last write. Returns the thread's result and the new
+    /// copy.
     fn perform_in(
         &mut self,
         thread: usize,
@@ -138,7 +143,8 @@ where
         Ok((result, words))
     }
 
-    /// Computes the result of a thread's access and the new contents of the line.
+    /// Returns the result of a thread's access and the new contents of the line. The result is the old value of the
+    /// word, or 0 for a store.
     fn compute_access(&self, thread: usize, mut words: Words) -> (u64, Words) {
         match self.state.threads[thread].pending_step {
             Some(Step::Store { word, value, .. } | Step::Release { word, value, .. }) => {
@@ -169,7 +175,10 @@ where
         }
     }
 
-    /// Advances a thread to its next access.
+    /// Advances a thread to its next access. `result` is that of the access before, or 0.
+    ///
+    /// # Errors
+    /// A step is outside the model, or the thread makes too many steps without an access.
     pub(super) fn advance(&mut self, thread: usize, mut result: u64) -> Result<(), Violation> {
         for _ in 0..MOST_STEPS {
             let running = &mut self.state.threads[thread];
@@ -256,6 +265,8 @@ where
         }
     }
 
+    /// Checks that a thread's access is within the lines and words of the model. `word` is the last word of the
+    /// access.
     pub(super) fn check_bounds(
         &self,
         thread: usize,
@@ -271,7 +282,8 @@ where
         }
     }
 
-    /// Delivers a message to its receiver. Returns false if the receiver stalls it.
+    /// Delivers a message, by its index in the line's flights, to its receiver. Returns false if the receiver stalls
+    /// it.
     pub(super) fn deliver_message(&mut self, line: Line, index: usize) -> Result<bool, Violation> {
         let flight = self.state.lines[line as usize].flights[index].clone();
         if !flight.to_home {
@@ -323,7 +335,8 @@ where
         Ok(true)
     }
 
-    /// Applies the reaction of a cache: its copy, its permission and its messages.
+    /// Applies the reaction of a cache: its copy, its permission and its messages. `message` is the consumed message,
+    /// if the event is one.
     pub(super) fn apply_reaction(
         &mut self,
         line: Line,
@@ -365,7 +378,7 @@ where
         Ok(())
     }
 
-    /// Returns the thread that waits for an access to a line in a cache.
+    /// Returns the number of the thread that waits for an access to a line in a cache; an error if there is none.
     fn waiting_thread(&self, line: Line, remote: u8) -> Result<usize, Violation> {
         let matches_access = |(number, thread): (usize, &Running<S::Thread>)| {
             let access = thread.pending_step.and_then(access_of)?;
@@ -382,6 +395,8 @@ where
         thread.ok_or_else(|| format!("no thread waits for line {line}"))
     }
 
+    /// Checks single writer for a permission that a cache has obtained: against the other caches, and against the
+    /// application's lock.
     pub(super) fn check_permission(
         &self,
         line: Line,
@@ -419,6 +434,8 @@ where
         }
     }
 
+    /// Puts a message between the home and the cache `remote` into its channel, and checks the protocol's bound on
+    /// messages in flight.
     pub(super) fn send(
         &mut self,
         line: Line,
@@ -467,10 +484,13 @@ where
     }
 }
 
-/// Execution context of a cache's row.
+/// Environment of a cache's row, for [`agent::remote`].
 struct PlayCacheContext<'r, 'm, 'a, S: Scenario> {
+    /// State that the row changes.
     transition: &'r mut Transition<'m, 'a, S>,
+    /// Line of the row.
     line: Line,
+    /// Number of the cache.
     remote: u8,
     /// The thread whose access the row has completed, with its result.
     completed: Option<(usize, u64)>,

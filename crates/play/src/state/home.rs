@@ -16,6 +16,9 @@ where
         self.home_event(line, trigger, flight.words.as_ref())
     }
 
+    /// Offers the completion of a memory operation to the home. Returns false if this is no step. A completion that
+    /// the home stalls for the first time is a step: the operation becomes ready, and its unit may start another
+    /// one.
     pub(super) fn memory_event(&mut self, line: Line, event: Cause) -> Result<bool, Violation> {
         let trigger = trigger(event, None, &[]);
         let line_state = &mut self.state.lines[line as usize];
@@ -48,6 +51,8 @@ where
         Ok(true)
     }
 
+    /// Offers a local operation or an unlock, by its index in the unit's queue, to the home. Returns false if the
+    /// home stalls it.
     pub(super) fn consume_operation(
         &mut self,
         unit: usize,
@@ -63,7 +68,8 @@ where
         Ok(is_consumed)
     }
 
-    /// Offers an event to the home. Returns false if the home stalls it or its unit lacks a resource.
+    /// Offers an event to the home. Returns false if the home stalls the event, its unit lacks a resource, or the
+    /// application has yet to receive an event about the line. `words` is the data of the event's message.
     pub(super) fn home_event(
         &mut self,
         line: Line,
@@ -143,7 +149,7 @@ where
         Ok(true)
     }
 
-    /// True if the application has yet to receive an event about a line.
+    /// Returns true if the application has yet to receive a notification about a line.
     fn has_pending_notification(&self, line: Line) -> bool {
         let mut pending_events = self.state.pending_events.iter();
         pending_events.any(|&(channel, _)| channel == MemoryChannel::Notification(line))
@@ -162,7 +168,8 @@ where
         }
     }
 
-    /// True if a unit lacks a resource for the home's actions.
+    /// Returns true if a unit lacks a resource for the home's actions: a memory read or write, or the coherence
+    /// transaction.
     pub(super) fn lacks_resource(&self, unit: usize, line: Line, acts: &[Act]) -> bool {
         let model = self.static_model.model;
         let busy_lines = |progress_of: fn(&LineState) -> Progress| {
@@ -210,7 +217,8 @@ where
         self.schedule_event(MemoryChannel::Read(line), Event::Read { line, wants, has });
     }
 
-    /// Starts a write to memory, or to the application that serves the line.
+    /// Starts a write to memory, or to the application that serves the line. The contents change at once; only the
+    /// completion takes time.
     fn start_write(&mut self, line: Line, words: Words) {
         let line_state = &mut self.state.lines[line as usize];
         line_state.memory = words.clone();
@@ -229,7 +237,8 @@ where
         }
     }
 
-    /// Completes a local operation of the application, and checks what the operation promises.
+    /// Completes a local operation of the application, and checks what the operation promises: memory is current,
+    /// and no cache has more permission than it ensures. `local` is its index in the home's controller.
     pub(super) fn acknowledge(&mut self, line: Line, local: u8) -> Result<(), Violation> {
         let local = &self.static_model.model.home.locals[usize::from(local)];
         let line_state = &self.state.lines[line as usize];
@@ -282,9 +291,11 @@ fn trigger(event: Cause, sender: Option<u16>, fields: &[u16]) -> Trigger<'_> {
     }
 }
 
-/// Execution context of a home's row.
+/// Environment of the home's row, for [`agent::home`].
 struct PlayHomeContext<'r, 'm, 'a, S: Scenario> {
+    /// State that the row changes.
     transition: &'r mut Transition<'m, 'a, S>,
+    /// Line of the row.
     line: Line,
 }
 
