@@ -11,6 +11,7 @@ pub const WINDOW: u64 = NUMBERS / 2 - 1;
 
 /// Sending side: keeps unacknowledged packets.
 pub struct Sender<T> {
+    /// Packets from `oldest` on, in order; empty with replay disabled.
     unacknowledged: VecDeque<T>,
     /// True if new packets are not kept.
     has_replay_disabled: bool,
@@ -124,6 +125,7 @@ impl<T: Clone> Sender<T> {
 /// Receiving side: accepts each packet once and in order.
 #[derive(Default)]
 pub struct Receiver {
+    /// Number of packets accepted, which is the number of the next one, not reduced modulo [`NUMBERS`].
     expected: u64,
     /// True after a NAK, until the expected packet arrives. A run of lost packets causes only one NAK.
     has_sent_nak: bool,

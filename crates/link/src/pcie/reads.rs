@@ -41,16 +41,22 @@ pub struct Unexpected {
     pub tag: u16,
 }
 
+/// A request that waits for completions.
 #[derive(Clone, Copy)]
 struct OpenRequest {
+    /// Name of the read to which the request belongs.
     read: u64,
+    /// Bytes that have not arrived yet.
     remaining: u64,
 }
 
 /// Requester side.
 pub struct Requester {
+    /// Maximum bytes per request.
     max_request_bytes: u64,
+    /// Tags of no outstanding request, in the order of their use.
     free_tags: VecDeque<u16>,
+    /// Outstanding request of each tag.
     open_requests: Vec<Option<OpenRequest>>,
     /// Reads not fully requested yet: (name, address, bytes).
     queued_reads: VecDeque<(u64, u64, u64)>,
