@@ -28,6 +28,7 @@ pub struct Register {
     pub meaning: &'static str,
 }
 
+/// Returns a single register.
 const fn plain(
     name: &'static str,
     address: u64,
@@ -43,6 +44,7 @@ const fn plain(
     }
 }
 
+/// Returns an array of `count` counters, from position `position` on.
 const fn counters(
     name: &'static str,
     position: u64,
@@ -120,6 +122,7 @@ pub const fn register(name: &str) -> Register {
     panic!("the name is not one of the list")
 }
 
+/// Compares two strings in a constant; `==` is not available there.
 const fn equal_bytes(left: &[u8], right: &[u8]) -> bool {
     let mut index = 0;
     while index < left.len() && index < right.len() && left[index] == right[index] {
@@ -128,7 +131,10 @@ const fn equal_bytes(left: &[u8], right: &[u8]) -> bool {
     index == left.len() && index == right.len()
 }
 
-/// Returns the position of the first counter with this name.
+/// Returns the position of the first counter with this name. In a constant, an unknown name is a compile-time error.
+///
+/// # Panics
+/// The name is unknown, or is not that of a counter.
 pub const fn counter_position(name: &str) -> usize {
     (register(name).address - COUNTERS) as usize / 8
 }
@@ -148,7 +154,7 @@ pub fn is_present(rom: &Rom, register: &Register, number: usize) -> bool {
         }
 }
 
-/// Prints `hardware/rtl/registers_pkg.sv`.
+/// Returns the text of `hardware/rtl/registers_pkg.sv`.
 pub fn package() -> String {
     let mut text = String::from(
         "// The registers of a slice, and the places of its counters.
@@ -205,7 +211,7 @@ package registers_pkg;
     text
 }
 
-/// Prints `hardware/registers.md`.
+/// Returns the text of `hardware/registers.md`.
 pub fn document() -> String {
     let mut text = String::from(
         "# Registers of a slice

@@ -120,13 +120,13 @@ pub struct Occurrence {
     pub name: String,
     /// The controller's event.
     pub event: Event,
-    /// Circuit on which it arrives, if it is a message.
+    /// Circuit on which it arrives; 0 if it is no message.
     pub circuit: usize,
     /// True if it carries bytes.
     pub payload: bool,
     /// True if it is a request.
     pub request: bool,
-    /// Highest permission that the request may be granted.
+    /// Highest permission that the request may be granted; `Permission::None` for all other events.
     pub permission: Permission,
 }
 
@@ -200,12 +200,16 @@ impl Rom {
         self
     }
 
-    /// Returns the row for an event in a state.
+    /// Returns the row for an event in a state; the default row if the controller has no rule for them.
+    ///
+    /// # Panics
+    /// State or event is not a number of this ROM.
     pub fn row(&self, state: usize, event: usize) -> Row {
         self.rows[state][event]
     }
 
-    /// Returns the controller's rule that a row implements; `None` if the event cannot occur.
+    /// Returns the controller's rule that a row implements, as an index into its `rules`; `None` if the event cannot
+    /// occur.
     pub fn rule(&self, state: usize, event: usize) -> Option<usize> {
         self.rules[state][event]
     }
@@ -295,19 +299,25 @@ fn bits(values: usize) -> u32 {
     values.saturating_sub(1).max(1).ilog2() + 1
 }
 
-/// Pending operations of a line in a state.
+/// Operations of a line that are pending in a state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 struct PendingOperations {
+    /// Local operation that has been accepted and not acknowledged.
     local: Option<u8>,
+    /// Memory operation that has started and not completed.
     memory: Memory,
 }
 
+/// Compiler of one home: protocol and controller.
 struct Compiler<'a> {
+    /// Protocol of the home, for messages, channels and the remote.
     protocol: &'a Protocol,
+    /// Controller of the home, with one rule per state and event.
     home: &'a Controller,
 }
 
 impl Compiler<'_> {
+    /// Refuses the home because of a feature at this position in the protocol file.
     fn refuse<T>(&self, span: Span, feature: String) -> Result<T, Refusal> {
         let help = None;
         Err(Refusal {
@@ -431,6 +441,7 @@ impl Compiler<'_> {
         Ok(())
     }
 
+    /// Compiles the home and verifies all restrictions.
     fn rom(&self) -> Result<Rom, Refusal> {
         self.check_features()?;
         let home = self.home;
@@ -815,7 +826,8 @@ impl Compiler<'_> {
         Ok(())
     }
 
-    /// Returns the pending operations after a row. The error names what the hardware could not keep.
+    /// Returns the pending operations after a row. The error names the property that the hardware relies on and the
+    /// row violates.
     fn operations_after(
         &self,
         pending_before: PendingOperations,

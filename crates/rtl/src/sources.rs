@@ -176,6 +176,7 @@ const SHELL: &[Source] = &[
 pub const SOURCES: &[Source] =
     &join_sources::<{ HOME.len() + ENDPOINTS.len() + SHELL.len() }>([HOME, ENDPOINTS, SHELL]);
 
+/// Joins the three lists to one of `N` elements, the sum of their lengths.
 const fn join_sources<const N: usize>(parts: [&[Source]; 3]) -> [Source; N] {
     let mut sources = [("", ""); N];
     let (mut part, mut index, mut end) = (0, 0, 0);

@@ -47,7 +47,8 @@ pub(crate) fn search_path_from(folder: Option<&Path>) -> OsString {
     env::join_paths(search_folders).unwrap_or(folders)
 }
 
-/// Runs a program from the given folders with the arguments that print its version, for at most `limit`.
+/// Runs a program from the given folders with the arguments that print its version, for at most `limit`. The result is
+/// trimmed standard output, or the reason why there is none.
 pub fn version(program: &str, arguments: &[&str], path: &OsStr, limit: Duration) -> VersionAnswer {
     let argument = arguments.join(" ");
     let mut command = Command::new(program);
@@ -170,6 +171,7 @@ fn run_to_end(
     }))
 }
 
+/// Kills the process group of a program that this process has started.
 #[cfg(unix)]
 #[allow(unsafe_code)]
 fn kill_group(leader: u32) {
@@ -179,6 +181,7 @@ fn kill_group(leader: u32) {
     }
 }
 
+/// Without process groups, only the program itself can be killed.
 #[cfg(not(unix))]
 fn kill_group(_leader: u32) {}
 

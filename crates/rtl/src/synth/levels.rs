@@ -37,7 +37,9 @@ pub struct Path {
 /// Longest path to a net from one kind of start: its levels, and the preceding primitive and net.
 #[derive(Clone, Copy)]
 struct Reached {
+    /// Number of levels of logic.
     levels: u32,
+    /// Primitive and net before the last one; `None` at the start of the path.
     predecessor: Option<(usize, usize)>,
 }
 
@@ -125,7 +127,11 @@ pub fn paths(netlist: &Netlist) -> Result<Vec<Path>, String> {
     Ok(longest)
 }
 
-/// Returns all parts in topological order of combinational paths.
+/// Returns the indices of all parts in topological order of combinational paths. `drivers` has the part that drives
+/// each net, or `usize::MAX`.
+///
+/// # Errors
+/// The logic contains a combinational loop.
 fn order(netlist: &Netlist, drivers: &[usize]) -> Result<Vec<usize>, String> {
     #[derive(Clone, Copy, PartialEq)]
     enum Visit {
@@ -259,6 +265,7 @@ fn name(netlist: &Netlist, net: usize) -> String {
     }
 }
 
+/// Returns a path followed by a dot; the empty text for the top.
 fn dotted(path: &str) -> String {
     match path.is_empty() {
         true => String::new(),

@@ -16,6 +16,7 @@ const LIMIT: Duration = Duration::from_secs(600);
 
 /// Top module of the mapped design, around one slice.
 pub const TOP: &str = "synth";
+/// Text of the top module.
 const TOP_TEXT: &str = include_str!("../../../../hardware/synth/synth.sv");
 /// Modules that are mapped separately, so that the size of each is known.
 const SEPARATE_MODULES: &[&str] = &[
@@ -52,6 +53,7 @@ pub struct Slice {
 /// A Yosys installation that can read the RTL.
 #[derive(Clone, Debug)]
 pub struct Yosys {
+    /// Name of the program that was found.
     program: &'static str,
     /// Search path in which it was found.
     path: OsString,
@@ -180,6 +182,8 @@ impl Yosys {
 /// table is for placers that pack two small LUTs into one site.
 const LUTS: &str = "1 1 600\n2 1 600\n3 1 600\n4 1 600\n5 1 600\n6 1 600\n";
 
+/// Returns the Yosys script that maps a slice and writes `synth.json`. `files` are in the order in which they are
+/// read.
 fn script(protocol: &str, files: &[&str], slice: Slice) -> String {
     let Slice {
         units,

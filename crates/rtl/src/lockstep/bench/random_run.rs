@@ -41,7 +41,7 @@ impl Bench<'_> {
     }
 
     /// Runs until quiescence, then checks the final state and the registers. Fails if no
-    /// transaction advances for 20000 cycles and 200 times the latencies.
+    /// transaction advances for 20,000 cycles plus 200 times the latencies of memory and messages.
     fn run_to_quiescence(&mut self, waveform: Option<Waveform>) -> Checked {
         self.reset()?;
         let run = self.context().run;

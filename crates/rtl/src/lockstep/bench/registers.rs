@@ -15,8 +15,9 @@ use crate::rom::Rom;
 
 /// Maximum number of cycles until a register access is answered.
 const TIMEOUT_CYCLES: u64 = 2_000;
-/// AXI response codes.
+/// AXI response code of a successful access.
 const OKAY: u64 = 0;
+/// AXI response code of an access to an address without a register (`SLVERR`).
 const ERROR: u64 = 2;
 /// Addresses without a register.
 const UNUSED_ADDRESSES: [u64; 5] = [0x38, 0x3f8, 0x800, 0xc00, 0xff8];
