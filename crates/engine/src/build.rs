@@ -9,6 +9,7 @@ use crate::model::*;
 
 /// Collects the parts of a [`Model`].
 pub struct Builder {
+    /// Parts declared so far, not validated.
     model: Model,
 }
 
@@ -66,6 +67,7 @@ impl Builder {
         &self.model
     }
 
+    /// Adds a type; returns its handle.
     pub(crate) fn declare(&mut self, name: impl Into<String>, ty: Type) -> TypeId {
         self.model.types.push(NamedType {
             name: name.into(),
@@ -505,6 +507,7 @@ macro_rules! arithmetic {
     )*};
     (@ $trait:ident $method:ident $operator:ident $ty:ty) => {
         impl<E: Into<Expr>> std::ops::$trait<E> for $ty {
+            /// An expression; both operands are moved into it.
             type Output = Expr;
             fn $method(self, other: E) -> Expr {
                 Expr::Binary(Operator::$operator, Box::new(self.into()), Box::new(other.into()))

@@ -213,6 +213,7 @@ impl Graph {
             "digraph {} {{\n  node [shape=box, fontname=\"monospace\"];\n  edge [fontname=\"monospace\"];\n",
             quote(&self.model)
         );
+        // Attributes of nodes and edges on the counterexample.
         const MARKED: &str = ", color=red, penwidth=2";
         for (number, state) in self.states.iter().enumerate() {
             let values = state.values.iter();

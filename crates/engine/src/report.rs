@@ -50,8 +50,8 @@ pub struct Report {
     pub walks: Option<Box<Walks>>,
 }
 
-/// Statistics of random walks. In a [`Report`] with walks, `states` are the states visited, `transitions` the rules fired,
-/// including those only tried, and `depth` is the length of the longest walk.
+/// Statistics of random walks. In a [`Report`] with walks, `states` are the states visited, `transitions` the rules
+/// fired, including those only tried, and `depth` is the length of the longest walk.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Walks {
     /// Seed of the random numbers.
@@ -229,7 +229,8 @@ pub fn check(model: &Model, options: &Options) -> Result<Report, CheckError> {
     })
 }
 
-/// Stores of loops that a program checks at run time for dependence on the order of iterations; empty if symmetry is off.
+/// Stores of loops that a program checks at run time for dependence on the order of iterations; empty if symmetry is
+/// off.
 pub(crate) fn stores_to_check(model: &Model, options: &Options) -> UniformStores {
     match options.symmetry {
         true => crate::symmetry_check::asymmetric_uses(model).1,
@@ -264,7 +265,9 @@ pub(crate) fn validate_and_compile(
 /// Size of the search behind a verdict.
 #[derive(Clone, Copy)]
 pub(crate) struct SearchSize {
+    /// Number of states; of orbits if `symmetric`.
     pub states: u128,
+    /// Steps from a start state to the deepest state found.
     pub depth: u64,
     /// True if one state of each orbit was counted.
     pub symmetric: bool,
@@ -421,6 +424,7 @@ impl Property {
     }
 }
 
+/// States that cannot become quiescent, as a sentence.
 fn stuck_states_text(stuck: u64, search_size: SearchSize) -> String {
     format!(
         "{stuck} of {} cannot become quiescent",
@@ -428,6 +432,8 @@ fn stuck_states_text(stuck: u64, search_size: SearchSize) -> String {
     )
 }
 
+/// Outcome of a failed check: the violated property, a message and the trace. A fault that is an exceeded limit of the
+/// engine gives [`Outcome::Exceeded`].
 fn violation_outcome(
     model: &Model,
     program: &Program,

@@ -43,17 +43,20 @@ pub(crate) enum RunResult {
 /// Result that must be equal in all orders.
 #[derive(PartialEq)]
 enum Outcome {
+    /// State after the body of a rule or start state.
     State {
         /// The packed representative of the state's orbit.
         state: Vec<u64>,
         covered: Vec<bool>,
     },
+    /// Verdict of a condition, or the false verdict of a body whose assumption does not hold.
     Verdict {
         holds: bool,
         /// Number of the rule that was found enabled.
         number: Option<u32>,
         covered: Vec<bool>,
     },
+    /// The step faults; `limit` is true if a limit of the engine is exceeded.
     Fault {
         limit: bool,
     },

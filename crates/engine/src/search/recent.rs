@@ -16,6 +16,7 @@ const CACHE_BYTES: usize = if cfg!(debug_assertions) {
 /// Direct-mapped cache of states. Each state was entered, or is about to be entered.
 #[derive(Default)]
 pub(super) struct RecentStates {
+    /// Packed states of the slots, concatenated; their number is a power of two, or 0 before the start.
     words: Vec<u64>,
 }
 

@@ -15,6 +15,7 @@ pub(super) struct Slots {
     freed: BTreeSet<VariableId>,
 }
 
+/// A slot number held by a variable.
 struct Slot {
     /// The multiset.
     multiset: ResolvedPlace,
@@ -25,6 +26,7 @@ struct Slot {
 }
 
 impl Slots {
+    /// No variable holds a slot number yet.
     pub fn new(model: &Model) -> Slots {
         Slots {
             by_variable: model.variables.iter().map(|_| None).collect(),

@@ -144,6 +144,8 @@ impl Validator<'_> {
         }
     }
 
+    /// Kind of a binary expression, after a check of its operands; `None` if an error was reported
+    /// for an operand.
     pub(super) fn kind_of_binary(&mut self, op: Operator, a: &Expr, b: &Expr) -> Option<Kind> {
         use Operator::*;
         match op {

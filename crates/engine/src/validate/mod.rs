@@ -112,6 +112,7 @@ impl Model {
     }
 }
 
+/// Finds all errors of a model. Later checks are skipped if an earlier group found errors.
 fn validate(model: &Model) -> Vec<ModelError> {
     let mut v = Validator {
         model,
@@ -135,6 +136,7 @@ fn validate(model: &Model) -> Vec<ModelError> {
 
 /// Checker of one model. Its methods append errors to `errors` and continue.
 struct Validator<'a> {
+    /// Model to check.
     model: &'a Model,
     /// Part of the model that is being checked, such as a rule, for messages.
     location: String,
@@ -144,6 +146,7 @@ struct Validator<'a> {
     callable_count: usize,
     /// In a function, its result type; `None` outside functions.
     result: Option<Option<TypeId>>,
+    /// Errors found so far.
     errors: Vec<ModelError>,
 }
 

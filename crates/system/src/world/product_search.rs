@@ -27,7 +27,8 @@ pub struct Search {
     pub symmetry: bool,
 }
 
-/// Explores two levels, and stops at `search.max_rows` rows or when `should_continue` returns false. The result contains no states.
+/// Explores two levels, and stops at `search.max_rows` rows or when `should_continue` returns false. The result
+/// contains no states.
 pub fn explore_levels(
     levels: &Levels,
     search: Search,

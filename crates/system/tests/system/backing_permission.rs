@@ -68,7 +68,8 @@ fn below<D: Data<Copy = bool>>(world: &World<D>, system: &System, permission: Pe
     (home.slots, remotes.collect(), messages, rest)
 }
 
-/// Explores one or two inner caches below an abstract lender, and below real outer caches, and compares the projections.
+/// Explores one or two inner caches below an abstract lender, and below real outer caches, and compares the
+/// projections.
 #[test]
 fn backing_permission_covers_every_l2_behaviour() {
     let inner = read(INNER);

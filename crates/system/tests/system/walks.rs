@@ -59,7 +59,8 @@ fn copies<D: Data>(world: &World<D>) -> Vec<bool> {
     copies
 }
 
-/// Takes up to `steps` random steps in both states, and compares the results, properties and copies after each. Returns false if the walk ended early at a violation in both states.
+/// Takes up to `steps` random steps in both states, and compares the results, properties and copies after each.
+/// Returns false if the walk ended early at a violation in both states.
 fn walk(protocol: &Protocol, system: &System, seed: u64, steps: usize) -> bool {
     let mut random = Random(seed);
     let mut bits = World::<Current>::new(system);
