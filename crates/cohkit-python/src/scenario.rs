@@ -24,6 +24,7 @@ impl PendingException {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
+    /// Returns the value of a call into Python. Keeps its exception instead, unless an earlier one is pending.
     fn record<T>(&self, result: PyResult<T>) -> Option<T> {
         match result {
             Ok(value) => Some(value),
@@ -35,6 +36,7 @@ impl PendingException {
         }
     }
 
+    /// Returns true if an exception is pending; Python code is then no longer called.
     fn is_set(&self) -> bool {
         let first_error = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         first_error.is_some()
@@ -43,10 +45,15 @@ impl PendingException {
 
 /// A scenario written in Python. `begin` returns the state of a new run.
 pub(crate) struct PyScenario {
+    /// Function without arguments that returns an [`InitialScenario`].
     pub begin: Py<PyAny>,
+    /// Number of lines that the threads access.
     pub lines: Line,
+    /// Number of 64-bit words of host memory.
     pub host_words: u32,
+    /// True if the application ends by itself.
     pub ends: bool,
+    /// First exception of this scenario, which is shared with all of its runs.
     pub pending_exception: PendingException,
 }
 
@@ -108,12 +115,21 @@ impl Playable for PyScenario {
     }
 }
 
+/// Run of a scenario: its application and the code of its threads.
 struct PyScenarioRun {
+    /// Application behind the home.
     application: PyApplication,
+    /// Functions of the threads, which return the next step for the result of the last one, or `None` at the end.
+    /// The second argument describes a page fault, or is `None`.
     threads: Vec<Py<PyAny>>,
+    /// Function that returns the reason why the final state is wrong, or `None`. Its arguments are the words of all
+    /// lines at the end and at the start, and the words of host memory. `None` if `begin` failed.
     judge: Option<Py<PyAny>>,
+    /// Number of lines of the machine: those that threads access, and those that the application serves.
     lines: Line,
+    /// Number of 64-bit words of host memory.
     host_words: u32,
+    /// First exception of the scenario.
     pending_exception: PendingException,
 }
 
@@ -191,12 +207,17 @@ impl ScenarioRun for PyScenarioRun {
     }
 }
 
+/// Application whose events a Python function handles.
 struct PyApplication {
+    /// Name of the application, for messages.
     name: String,
+    /// Lines that the application serves itself; beside the home if it serves none.
     placement: Placement,
+    /// Function that returns the actions for the kind and the values of an event; `None` if `begin` failed.
     handler: Option<Py<PyAny>>,
     /// Number of words in a line.
     words: u16,
+    /// First exception of the scenario.
     pending_exception: PendingException,
 }
 
@@ -227,6 +248,7 @@ impl Application for PyApplication {
     }
 }
 
+/// Name of a permission in Python.
 fn permission_name(permission: Permission) -> &'static str {
     match permission {
         Permission::None => "none",
@@ -293,10 +315,12 @@ fn event_values(py: Python<'_>, event: Event) -> PyResult<(&'static str, Bound<'
     })
 }
 
+/// Converts words from Python.
 fn words(words: Vec<u64>) -> Words {
     words.into()
 }
 
+/// Returns the local operation of this name, for actions.
 fn operation(name: &str) -> PyResult<Operation> {
     let mut operations = [Operation::Clean, Operation::CleanInvalidate].into_iter();
     let operation = operations.find(|operation| operation.name() == name);
@@ -321,11 +345,12 @@ fn leak_name(name: String) -> &'static str {
     }
 }
 
+/// Exception for a class that is no action or step.
 fn unknown_error(category: &str, kind: &str) -> PyErr {
     PyValueError::new_err(format!("there is no {category} `{kind}`"))
 }
 
-/// Converts an action, given as the name of its class and its values.
+/// Converts an action, given as the name of its class and its values in the order of its fields.
 fn action(object: &Bound<'_, PyAny>) -> PyResult<Action> {
     let (kind, values): (String, Bound<'_, PyTuple>) = object.extract()?;
     Ok(match kind.as_str() {
@@ -467,7 +492,7 @@ fn action(object: &Bound<'_, PyAny>) -> PyResult<Action> {
     })
 }
 
-/// Converts a step, given as the name of its class and its values.
+/// Converts a step, given as the name of its class and its values in the order of its fields.
 fn step(object: &Bound<'_, PyAny>) -> PyResult<Step> {
     let (kind, values): (String, Bound<'_, PyTuple>) = object.extract()?;
     Ok(match kind.as_str() {

@@ -68,7 +68,7 @@ pub fn peterson(n: i32) -> Model {
     m.build().unwrap()
 }
 
-/// `n` philosophers who each take the left fork first, so that they can deadlock.
+/// `n` philosophers who each take the left fork first, so that a deadlock is reachable.
 pub fn dining(n: i32) -> Model {
     let mut m = Builder::new(format!("dining{n}"));
     let seat = m.range("seat", 0, n - 1);
@@ -113,7 +113,7 @@ pub fn overflow() -> Model {
     m.build().unwrap()
 }
 
-/// Outcome of requests in [`drain`].
+/// Outcome of refused requests in [`drain`].
 #[derive(Clone, Copy, PartialEq)]
 pub enum Ending {
     /// Every request is answered.
@@ -124,7 +124,8 @@ pub enum Ending {
     Retried,
 }
 
-/// A client whose request may be refused, and an independent clock.
+/// A client whose request may be refused, and an independent clock. `ending` decides whether
+/// quiescence stays reachable.
 pub fn drain(ending: Ending) -> Model {
     let mut m = Builder::new("drain");
     let state = m.enumeration("state", ["idle", "asked", "refused", "waiting"]);

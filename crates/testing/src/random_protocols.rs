@@ -1,4 +1,11 @@
 //! Random protocols, judged by all engines.
+//! `templates` has small sound protocols;
+//! `combined` puts designs together from
+//! parts; `generate` decorates both, and
+//! introduces faults. `judge` compares the
+//! engines on the result, `programs` with
+//! litmus programs and `simulated` with the
+//! simulator.
 
 pub mod combined;
 pub mod generate;

@@ -28,6 +28,7 @@ pub fn check_sound_trace(
 struct RandomGenerator(u64);
 
 impl RandomGenerator {
+    /// Returns a number below `end`, which must not be 0.
     fn below(&mut self, end: usize) -> usize {
         // SplitMix64.
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);

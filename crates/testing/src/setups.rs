@@ -26,6 +26,7 @@ pub fn seeds(count: u64) -> Range<u64> {
     }
 }
 
+/// Folder of the shipped protocols.
 fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../protocols")
 }
@@ -87,7 +88,7 @@ pub fn restrict_to_protocol(mut setup: Setup) -> Setup {
     setup
 }
 
-/// Number of accesses of a short run.
+/// Number of accesses of a short run, of all cores together.
 pub const ACCESSES: u64 = 1_500;
 /// Local operations of the device in a short run; they continue after the cores have finished.
 pub const DEVICE_OPERATIONS: u64 = 600;

@@ -27,7 +27,7 @@ pub(crate) use run::Run;
 pub(crate) use simulated::{ExecutorOptions, HomeKind, Play, ReportOptions, Sim, TimelineOptions};
 pub(crate) use workload::WorkParser;
 
-/// Table of exit codes below the help of each command; it must agree with [`crate::exit_code`].
+/// Table of exit codes below the help of each command; it must agree with the module `exit_code`.
 const EXIT_CODES: &str = "\
 Exit codes:
     0  success: verified, or completed

@@ -65,7 +65,9 @@ pub struct MutantSelection {
     pub every: usize,
 }
 
-/// Judges the selected mutants of a protocol file on this number of threads.
+/// Judges the selected mutants of a protocol file on this number of threads. `name` is the file's
+/// name in the list of equivalent mutants. A protocol that is not verified without a mutation is
+/// itself a problem.
 pub fn judge(
     name: &str,
     text: &str,

@@ -1,6 +1,7 @@
 //! ECI in which a store to an exclusive clean line first gives up write permission, and is retried in S.
 
-/// Returns the changed text of ECI.
+/// Returns the changed text of ECI. The protocol stays correct; it covers a store that is retried in another
+/// state.
 pub fn retried_store(eci: &str) -> String {
     let mut text = eci.to_string();
     for (from, to) in [

@@ -25,24 +25,33 @@ pub fn design(random: &mut Random) -> Template {
     template
 }
 
-/// The controllers of one line of a design while it is put together.
+/// The controllers of one line of a design while it is put together, in the protocol language.
 #[derive(Default)]
 struct Parts {
+    /// States of the remote with their permissions and expected messages; the first is initial.
     remote_states: Vec<&'static str>,
+    /// States of the home with the messages that they wait for; the first is initial.
     home_states: Vec<&'static str>,
+    /// Messages as channel, name and contents.
     messages: Vec<(&'static str, &'static str, &'static str)>,
+    /// Rows of the remote.
     remote: String,
+    /// Rows of the home.
     home: String,
+    /// Variables of one line, as name and declaration, of the remote and of the home.
     variables: [Vec<(&'static str, &'static str)>; 2],
+    /// Variables that all lines share, of the remote and of the home.
     registers: [Vec<(&'static str, &'static str)>; 2],
 }
 
 impl Parts {
+    /// Appends rows of the remote.
     fn remote(&mut self, rows: &str) {
         self.remote += rows;
         self.remote += "\n";
     }
 
+    /// Appends rows of the home.
     fn home(&mut self, rows: &str) {
         self.home += rows;
         self.home += "\n";
@@ -56,6 +65,8 @@ impl Parts {
         }
     }
 
+    /// Returns the design as a template. Channels without messages are omitted, and `size` has the numbers of remotes,
+    /// lines and homes.
     fn template(
         self,
         channels: &[(&'static str, &'static str)],
@@ -95,7 +106,8 @@ fn size(random: &mut Random, lines: u8, small: bool) -> (u16, u8, u8) {
     (remotes, lines, 1 + random.below(usize::from(lines)) as u8)
 }
 
-/// Orders and networks, with `CAP` in place of a capacity. Those in `sound` are sufficient for the design.
+/// Chooses orders and networks, with a capacity in place of `CAP`. Those in `sound` are sufficient for the design;
+/// those in `alternatives` may be too weak.
 fn shared(random: &mut Random, sound: &[&str], alternatives: &[&str]) -> String {
     let chosen = match random.below(4) {
         0 => random.of(alternatives),

@@ -1,4 +1,5 @@
-//! Comparison of all engines on one protocol.
+//! Comparison of all engines on one protocol: execution of the controllers, the checker in all of its forms, litmus
+//! programs, and the simulator.
 
 use super::{programs, simulated};
 use cohkit_check::progress::{progress, Progress};
@@ -45,8 +46,11 @@ pub enum JudgeError {
 
 /// A protocol, and the result of executing its controllers.
 pub struct Case {
+    /// Parsed protocol; its first system is the one that is judged.
     pub protocol: Protocol,
+    /// Remotes of the system.
     pub remotes: Remotes,
+    /// Result of executing the controllers, over at most `MAX_STATES` states.
     pub found: Found,
 }
 
@@ -97,6 +101,7 @@ pub fn home(protocol: &Protocol) -> &Controller {
     }
 }
 
+/// Options of the reference search: interpreted, without symmetry, of the model as a whole.
 fn exhaustive_options() -> Options<'static> {
     Options {
         decompose: false,
@@ -106,11 +111,13 @@ fn exhaustive_options() -> Options<'static> {
     }
 }
 
+/// Checks a model, which must have a verdict.
 fn run(model: &Model, options: &Options) -> Result<Report, JudgeError> {
     check(model, options)
         .map_err(|error| JudgeError::Disagreement(format!("no verdict: {error:?}")))
 }
 
+/// Number of states and outcome of a report, in one line.
 fn format_report(report: &Report) -> String {
     let outcome = match &report.outcome {
         Outcome::Violated {
@@ -171,8 +178,8 @@ fn check_agreement(
     })
 }
 
-/// Checks that a model agrees with the execution: its verdict, and its agents state by state.
-// Used by the test of seeded faults, which includes this file; the example itself judges whole protocols.
+/// Checks that a model agrees with the execution: its verdict, and its agents state by state. The test of seeded
+/// faults calls it with faulty models, which it must reject.
 pub fn check_model(case: &Case, model: &Model) -> Result<(), JudgeError> {
     check_agreement(
         "interpreted",

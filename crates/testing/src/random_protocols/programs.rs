@@ -16,8 +16,8 @@ const MAX_STATES: usize = 20_000;
 /// Number of runs of a program in the simulator.
 const RUNS: u64 = 4;
 
-/// Programs with one thread per remote of the system. They access one location, whose order covers all accesses, or two
-/// if the system has two lines.
+/// Programs with one thread per remote of the system. They access one location, whose order covers all accesses, or
+/// two if the system has two lines. Each comes with true if sequentially consistent outcomes are required.
 fn programs(threads: u16, lines: u8) -> Vec<(Program, bool)> {
     let (one_location, two_locations): (&[&str], &[&str]) = match threads {
         1 => (&["WxRx", "WxWxRx", "RxWxRx"], &["WxWyRxRy"]),
