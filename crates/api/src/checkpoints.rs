@@ -20,7 +20,9 @@ const EXTENSION: &str = "checkpoint";
 
 /// The folder of all checkpoints of a command.
 pub struct Checkpoints {
+    /// Folder of the files, as the user gave it.
     folder: PathBuf,
+    /// Minimum time between checkpoints of a search.
     interval: Duration,
     /// Number of searches started so far.
     searches: AtomicUsize,
@@ -139,6 +141,7 @@ fn has_checkpoint_files(folder: &Path) -> io::Result<bool> {
     Ok(false)
 }
 
+/// Failure for a checkpoint file or folder that cannot be read.
 fn read_failure(path: &Path, error: &io::Error) -> Failure {
     let path_text = path.display();
     let (outcome, message) = match error.kind() {
@@ -162,7 +165,9 @@ fn read_failure(path: &Path, error: &io::Error) -> Failure {
 
 /// Checkpoint files of one search.
 pub(crate) struct SearchCheckpoints<'a> {
+    /// Folder that the files are in.
     checkpoints: &'a Checkpoints,
+    /// Number of the search in the command, counted from 0; the first part of file names.
     search: usize,
     /// Time of the last checkpoint, or of the start of the search.
     last_checkpoint: Mutex<Instant>,

@@ -329,6 +329,7 @@ pub struct Report {
 struct ExploredTest {
     /// File of the test; `None` for a shape.
     file: Option<String>,
+    /// Program that was explored, with its store variants.
     program: Program,
     /// Names of the kinds of remotes that threads run on, if the test has a placement.
     kinds: Option<Vec<String>>,

@@ -89,6 +89,7 @@ pub(crate) fn canonical_path(folder: &Path) -> Result<PathBuf, Failure> {
 
 /// Host I/O of a guest program: stdio and an optional folder.
 pub(crate) struct GuestIo<'a, 'b> {
+    /// Console whose streams are the guest's.
     pub(crate) console: &'a mut Console<'b>,
     /// Canonical path of the folder whose files the guest may access; `None` denies all file access.
     folder: Option<PathBuf>,

@@ -46,6 +46,7 @@ impl Random {
 /// A type. Other types are referred to by their index in [`Generator::types`].
 #[derive(Clone, PartialEq)]
 enum Kind {
+    /// The Boolean type, whose index is 0.
     Boolean,
     /// An enumeration with this number of members.
     Enum(usize),
