@@ -32,7 +32,7 @@ module prefetcher #(
   input  logic [LineWidth-1:0]      lines_i,    // lines of the region in this slice; constant
   input  logic [CountWidth-1:0]     blocks_i,   // number of blocks in use; constant
 
-  // The home.
+  // Memory port of the home: AXI4 subordinate. Each burst is one line.
   input  logic                      aw_valid_i,
   output logic                      aw_ready_o,
   input  logic [AxiIdWidth-1:0]     aw_id_i,
@@ -55,7 +55,7 @@ module prefetcher #(
   output logic [PayloadWidth-1:0]   r_data_o,
   output logic                      r_last_o,
 
-  // Memory.
+  // Memory: AXI4 manager. A read burst may have several lines.
   output logic                      mem_aw_valid_o,
   input  logic                      mem_aw_ready_i,
   output logic [AxiIdWidth-1:0]     mem_aw_id_o,

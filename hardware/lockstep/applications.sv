@@ -28,6 +28,8 @@ module applications #(
   localparam int unsigned Beats   = 32'(Protocol.line_bytes) / 64;
   localparam int unsigned Payload = 8;   // maximum lines per side of a call
 
+  // Plusargs: the selected application, the seed of the stalls (0 for none), and the parameters of rpc_echo (payload),
+  // shared_table (operation to increments) and prefetcher (lines, blocks).
   logic [1:0]  application;
   logic [15:0] seed;
   logic [3:0]  payload;

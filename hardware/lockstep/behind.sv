@@ -10,6 +10,7 @@ module behind #(
   parameter home_pkg::protocol_t Protocol = '0,
   // 1: coherent memory; 2: the same, with the invalidation engine; 3: RPC; 4: applications.sv
   parameter int unsigned Endpoint     = 0,
+  // Slice: 0 for the even lines, 1 for the odd ones. MemoryLines: lines of axi_memory.
   parameter int unsigned Slice        = 0,
   parameter int unsigned MemoryLines  = 64,
   parameter int unsigned PayloadWidth = 512,   // of the pins without an endpoint; with an endpoint, 512

@@ -1,4 +1,5 @@
-// Ports between home, application and memory: one struct per direction.
+// Ports between home, application and memory: one struct per direction. Field names are
+// those of AXI; addresses are in bytes.
 
 package behind_pkg;
   // Outputs of an AXI manager; `ar_lines` is the length of a burst, in lines, minus one.

@@ -7,6 +7,7 @@
 `include "assertions.svh"
 
 module dcs_wrong #(
+  // Parameters of dcs.sv. NumRx: number of circuits to the home.
   parameter int unsigned NumRx         = 1,
   parameter int unsigned Units         = 1,
   parameter int unsigned EventWidth    = 5,
@@ -19,6 +20,7 @@ module dcs_wrong #(
 ) (
   input  logic                              clk_i,
   input  logic                              rst_ni,
+  // Clears both registers of the first rejection.
   input  logic                              clear_i,
 
   // Rejections at the ports in the previous cycle: messages, memory responses, local operations and unlocks.
@@ -61,6 +63,7 @@ module dcs_wrong #(
   output home_pkg::reject_e                 device_reject_o,
   output logic                              unexpected_pulse_o,
 
+  // Registers FirstWrong and FirstImpossible.
   output home_pkg::reject_t                 first_reject_o,
   output home_pkg::unexpected_t             first_unexpected_o,
 

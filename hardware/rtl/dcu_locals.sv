@@ -20,6 +20,7 @@ module dcu_locals #(
   input  logic                  clk_i,
   input  logic                  rst_ni,
 
+  // Local operations and unlocks of the device.
   input  logic                  local_valid_i,
   output logic                  local_ready_o,
   input  logic [2:0]            local_operation_i,
@@ -50,6 +51,7 @@ module dcu_locals #(
   output logic                  locks_full_o,    // all locks are in use
   output logic                  lacks_lock_o,    // the current event lacks one; a cycle late
 
+  // Answers to both.
   output logic                  local_rsp_valid_o,
   input  logic                  local_rsp_ready_i,
   output logic                  local_rsp_unlock_o,
@@ -62,6 +64,7 @@ module dcu_locals #(
 );
   localparam int unsigned LockWidth = home_pkg::bits(Locks + 1);
 
+  // An operation in progress.
   typedef struct packed {
     logic                      answered;
     logic                      recall;     // issued by the directory itself
@@ -70,6 +73,7 @@ module dcu_locals #(
     logic [WayWidth-1:0]       way;
   } local_t;
 
+  // An answer in the queue; `place` is the entry of its operation.
   typedef struct packed {
     logic                      unlock;
     logic                      refused;

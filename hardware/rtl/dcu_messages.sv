@@ -21,6 +21,7 @@ module dcu_messages #(
   input  logic                                 clk_i,
   input  logic                                 rst_ni,
 
+  // Received messages, one per circuit. The payload is in the slot of its circuit.
   input  logic     [NumRx-1:0]                 rx_valid_i,
   output logic     [NumRx-1:0]                 rx_ready_o,
   input  logic     [NumRx-1:0][EventWidth-1:0] rx_event_i,
