@@ -25,6 +25,7 @@ fn errors(
     }
 }
 
+/// The parts of the model that the other test breaks, in their correct form.
 #[test]
 fn valid_model_has_no_errors() {
     let messages = errors(|m, n, c, cells, i| {
@@ -45,6 +46,7 @@ fn valid_model_has_no_errors() {
     assert_eq!(messages, Vec::<String>::new());
 }
 
+/// One seeded error per case.
 #[test]
 fn errors_name_their_location() {
     let message =

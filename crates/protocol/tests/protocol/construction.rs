@@ -100,6 +100,8 @@ fn construction_results(text: &str) -> BTreeMap<String, String> {
     results
 }
 
+/// Compares the construction of each variation with the expectations in the file, except those about products, which
+/// the checker's tests compare.
 #[test]
 fn variations_have_the_sizes_and_verdicts_of_the_study() {
     let mut names: Vec<_> = fs::read_dir(construction_folder())
@@ -137,6 +139,8 @@ fn construction_is_cancelled_by_its_flag() {
     assert!(construct_with_flag(false).is_ok_and(|construction| construction.is_some()));
 }
 
+/// After this answer the home cannot know whether a victim follows. It may wait for one that need not exist, and the
+/// drain check finds the dead end.
 #[test]
 fn ambiguous_knowledge_is_explained() {
     let text = fs::read_to_string(construction_folder().join("ambiguous-answer.coh")).unwrap();
@@ -149,10 +153,13 @@ fn ambiguous_knowledge_is_explained() {
         .contains("may wait for a victim that need not exist")));
 }
 
+/// Text of a variation, given without its extension.
 fn read_file(name: &str) -> String {
     fs::read_to_string(construction_folder().join(format!("{name}.coh"))).unwrap()
 }
 
+/// Knowledge sets with equal facts and futures form 45 classes, numbered from 0. Merged states of equal name get a
+/// letter.
 #[test]
 fn knowledge_merges_under_the_facts_the_policy_reads() {
     let protocol = text::parse(&read_file("base")).unwrap();
@@ -176,6 +183,7 @@ fn knowledge_merges_under_the_facts_the_policy_reads() {
     );
 }
 
+/// Counts the transitions in which an answer does not suffice and the home sends a forward again.
 #[test]
 fn forwards_are_sent_again_on_answers_only() {
     let protocol = text::parse(&read_file("base")).unwrap();
@@ -245,6 +253,8 @@ fn assert_same_behaviour(
     }
 }
 
+/// A factored controller keeps a knowledge set per remote in variables; a flat one has a state for each state of the
+/// home with one remote. Both exist with and without merging.
 #[test]
 fn factored_and_flat_controllers_match_the_graph() {
     for name in [
@@ -283,6 +293,8 @@ fn factored_and_flat_controllers_match_the_graph() {
     }
 }
 
+/// One variation for each kind of fault: an unexpected message, unbounded messages in flight, a dead end and a
+/// livelock.
 #[test]
 fn construction_fault_sequences_replay() {
     let fault = |name: &str| {
@@ -354,6 +366,7 @@ fn construction_fault_sequences_replay() {
     assert!(forwards.count() >= 2, "the loop sends the forward again");
 }
 
+/// A knowledge set is about one remote, so a third one adds none.
 #[test]
 fn three_remotes_have_the_knowledge_sets_of_two() {
     for name in ["three", "three-no-device"] {
@@ -386,6 +399,7 @@ fn eci_with_operations_that_always_lock() {
     assert_eq!(sizes, ["90", "307", "24"]);
 }
 
+/// Each transition of a home occurs in its product with remotes and device, and no state of the product is stuck.
 #[test]
 fn every_transition_of_the_shipped_homes_is_exercised() {
     for (name, remotes) in [("eci", 2), ("msi-policy", 3), ("back-invalidate", 2)] {
@@ -407,6 +421,7 @@ fn every_transition_of_the_shipped_homes_is_exercised() {
     }
 }
 
+/// A refutation shows two runs that the home cannot distinguish; the assertion holds after one of them only.
 #[test]
 fn answer_assertions_are_proved_or_refuted() {
     let fault_with = |expectation: &str| {

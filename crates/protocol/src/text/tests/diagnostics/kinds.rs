@@ -33,6 +33,7 @@ home directory {
 %file%
 ";
 
+/// Checks a case at a place of [`KINDS`].
 fn check_kinds(place: &str, case: Expect) {
     check(KINDS, place, &[], case);
 }
