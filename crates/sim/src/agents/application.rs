@@ -33,27 +33,34 @@ use crate::simulation::{Context, Event as KernelEvent, MainMemory};
 
 /// State of a run's application.
 pub(crate) struct Application {
+    /// Lines that the application serves, between the home and memory.
     placement: Placement,
+    /// Permissions that the home can derive from its states; `None` if it tracks none. Then the application is not
+    /// notified of changes.
     permissions: Option<KnownPermissions>,
     /// Cache of known permissions by configuration of the home; `None` where not computed yet.
     known_permissions: Vec<Option<Permission>>,
     /// Indices of the home's local operations among those of its controller: clean and clean-invalidate, each without
     /// and with lock.
     operations: [[Option<u8>; 2]; 2],
+    /// Events on their way to the application.
     events: ApplicationEvents,
     /// Contents of the application's own lines, and of those that it serves.
     line_contents: FxHashMap<Line, Words>,
-    /// Outstanding local operations: the time of the request, and true if the home has written the line back since.
+    /// Outstanding local operations by line: the time of the request in picoseconds, and true if the home has
+    /// written the line back since.
     pending_operations: FxHashMap<Line, (Time, bool)>,
-    /// Ports at which the slices accept local operations, and unlocks.
+    /// Ports at which the slices accept local operations.
     local_ports: Ports,
+    /// Ports at which the slices accept unlocks.
     unlock_ports: Ports,
-    /// Earliest time at which the next local operation may leave the device.
+    /// Earliest time at which the next local operation may leave the device, in picoseconds.
     next_issue: Time,
     /// The CPU's own memory and the bus to it.
     pub host: Host,
-    /// Start times of the durations that the application measures, by tag.
+    /// Start times of the durations that the application measures, in picoseconds, by tag.
     measurement_starts: FxHashMap<u32, Time>,
+    /// True once the application has been asked to stop.
     stopped: bool,
     /// Number of consecutive events after which the application only woke itself, and the time of the last.
     idle_wakes: (u32, Time),
@@ -64,9 +71,13 @@ pub(crate) struct Application {
 
 /// Parts of the machine that the application uses in one event.
 pub(crate) struct ApplicationEnvironment<'c> {
+    /// State of the run that all components use.
     pub context: Context<'c>,
+    /// Threads, which share the scenario with the application.
     pub frontend: &'c mut Frontend,
+    /// Memory of the home, which is also the application's.
     pub memory: &'c mut MainMemory,
+    /// Caches, for checks of permissions only.
     pub caches: &'c Caches,
 }
 
@@ -74,17 +85,20 @@ pub(crate) struct ApplicationEnvironment<'c> {
 pub(crate) struct Response {
     /// The event, for a clocked home that contains the application; it takes place before the actions.
     pub hardware_event: Option<ApplicationEvent>,
+    /// Actions of the application, in order.
     actions: Vec<Action>,
+    /// True if the event was a wake-up that the application had requested.
     is_timer: bool,
 }
 
 /// Ports of all slices; each accepts one item per interval.
 struct Ports {
-    /// Time from which each port is free.
+    /// Time from which the port of each slice is free, in picoseconds.
     free_at: Vec<Time>,
 }
 
 impl Ports {
+    /// Creates free ports.
     fn new(platform: &Platform) -> Ports {
         Ports {
             free_at: vec![0; platform.home.slices.value as usize],
@@ -203,7 +217,7 @@ impl Application {
         (&mut self.host, environment)
     }
 
-    /// Starts the application, and schedules the end of the run.
+    /// Starts the application, and schedules the end of the run at `until` (picoseconds; `Time::MAX` for no end).
     pub fn start(&mut self, context: &mut Context, until: Time) {
         if context.tables.has_core(0) {
             let words = context.contents.data.words();
@@ -324,7 +338,7 @@ impl Application {
         }
     }
 
-    /// Latency from the home's handling of an input to the application's notification.
+    /// Time at which the application is notified of an input that the home handles now, in picoseconds.
     fn notification_time(context: &Context) -> Time {
         let times = &context.tables.times;
         context.now() + times.latency + times.local.1

@@ -134,7 +134,7 @@ impl Application {
         context.schedule(arrival, KernelEvent::Local(line, operation_index));
     }
 
-    /// Schedules a wake-up that the application requests.
+    /// Schedules a wake-up that the application requests after `delay` picoseconds.
     fn wake(&mut self, env: &mut ApplicationEnvironment, tag: u32, delay: Time) {
         let wake_time = env.context.now().checked_add(delay);
         let Some(wake_time) = wake_time.filter(|wake_time| *wake_time < MAX_REQUESTED_TIME) else {
@@ -181,7 +181,7 @@ impl Application {
         line >= context.tables.platform.lines || self.serves(line)
     }
 
-    /// Returns the contents of a line of the application's memory.
+    /// Returns the words of a line of the application's memory.
     pub(super) fn memory_words(&self, env: &ApplicationEnvironment, line: Line) -> Words {
         if let Some(words) = self.line_contents.get(&line) {
             return words.clone();

@@ -19,10 +19,12 @@ pub(crate) struct HostMemoryPath {
     polled_words: FxHashSet<(u16, u32)>,
     /// Bus transfers that have arrived and wait for an outstanding write before them to be performed.
     pub transfers: VecDeque<Transfer>,
+    /// True if a write of a transfer has been requested and not performed. Later transfers wait for it.
     write_pending: bool,
 }
 
 impl HostMemoryPath {
+    /// Appends a request for the other space.
     fn request(&mut self, requester: Requester, first: u32, op: AccessOp) {
         self.requests.push(PortRequest {
             requester,
