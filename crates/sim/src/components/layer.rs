@@ -75,7 +75,8 @@ pub(crate) fn check_bidirectional(framing: Framing) -> Result<(), String> {
     ))
 }
 
-/// Number of bytes after which the link layer of PCIe must acknowledge packets, for this number of lanes.
+/// Number of bytes after which the link layer of PCIe must send an owed acknowledgement or credit return, for this
+/// number of lanes.
 fn packet_limit(lanes: u32) -> u64 {
     if lanes > 8 {
         168

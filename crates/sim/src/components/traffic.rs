@@ -123,6 +123,7 @@ pub struct Traffic {
 
 /// Workload of the cores of one kind, and its progress.
 struct KindGenerators {
+    /// Parameters of the traffic.
     workload: Workload,
     /// Sum of the weights of the workload's mix.
     total_weight: u64,

@@ -37,7 +37,8 @@ pub(super) use of_links;
 pub(super) enum EndKind {
     /// Endpoints of ECI.
     Eci(Parameters),
-    /// Endpoints of CCIX: bytes after which packets must be acknowledged, and bytes in flight in one direction.
+    /// Endpoints of CCIX: bytes after which owed acknowledgements and credit returns must be sent, and bytes in
+    /// flight in one direction.
     Ccix(u64, u64),
     /// Endpoints of CXL: flit size, retry timeout in flits, and role of side 0.
     Cxl(cxl::Flits, u32, cxl::Side),
