@@ -33,6 +33,7 @@ fn peak_mib() -> u64 {
     kib.unwrap_or(0) / 1024
 }
 
+/// Rate of the event queue alone: 400 events in the queue, and each popped event adds a later one.
 fn bare_events(out: &mut impl Write) -> io::Result<()> {
     let mut queue: Queue<u64> = Queue::new();
     let events = 40_000_000u64;
@@ -204,6 +205,7 @@ fn main() -> io::Result<()> {
     }
 }
 
+/// Runs the selected cases and prints their rates.
 fn cases(out: &mut impl Write) -> io::Result<()> {
     let protocol = protocol("eci");
     let mib = std::env::var("COHKIT_BENCH_MIB");

@@ -652,7 +652,7 @@ fn cores_wait_for_about_a_second() {
     }
 }
 
-/// A time beyond the supported range is reported, and so is an application that does not stop when told to.
+/// A time beyond the supported range is reported, and so is an application that does not stop when requested.
 #[test]
 fn out_of_range_times_are_reported() {
     let report = |breach, steps: Vec<Step>, until| {

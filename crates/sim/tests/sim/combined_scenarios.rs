@@ -142,9 +142,14 @@ fn combined_instances_use_only_their_own_resources() {
 /// An application that accesses lines beyond its own, where those of another begin.
 #[derive(Clone, PartialEq)]
 enum OutOfBounds {
+    /// The thread loads a word of line 2; only lines 0 and 1 belong to the scenario.
     Thread,
+    /// The application cleans and invalidates line 2, which it does not serve.
     Local,
+    /// The application stores to line 2 and reads it back. This is valid: beyond its served lines, it has memory of
+    /// its own.
     Store,
+    /// The application fetches lines 0 to 2 at once, of its served lines and its own memory.
     Fetch,
 }
 

@@ -11,7 +11,9 @@ use cohkit_sim::simulation::{run, Setup};
 use cohkit_sim::statistics::Statistics;
 use setups::{protocol, protocols, restrict_to_protocol};
 
+/// Number of private caches, one per core.
 const CACHES: u16 = 4;
+/// Number of lines that all cores share.
 const LINES: u32 = 64;
 
 /// Returns the latencies of Enzian around small private caches, each with its core, its L1 and its write buffer.

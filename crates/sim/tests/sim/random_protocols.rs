@@ -13,6 +13,8 @@ use cohkit_system::world::{explore, Found, System, World};
 use setups::seeds;
 use simulated::setup;
 
+/// Number of random protocols without COHKIT_SEEDS, and range of seeds in which those with networks are
+/// searched.
 const TEXTS: u64 = 200;
 
 /// Maximum number of equal messages.
@@ -30,6 +32,7 @@ struct ProtocolCounts {
     lively: usize,
     /// Safe ones whose agents may deadlock.
     deadlocking: usize,
+    /// Unsafe ones: a reachable state violates a property.
     violating: usize,
     /// Unsafe ones of which a run detected a violation, not only a lack of progress.
     detected: usize,

@@ -20,6 +20,7 @@ use flate2::Compression;
 use proptest::prelude::*;
 use setups::protocol;
 
+/// Options for traces of lines of 128 bytes in a memory of 128 MiB.
 const OPTIONS: ReadOptions = ReadOptions {
     format: Format::Cohkit,
     line: 128,
@@ -39,6 +40,7 @@ fn as_text(accesses: &[TracedAccess]) -> Vec<u8> {
     accesses.iter().map(line).collect::<String>().into_bytes()
 }
 
+/// Encodes accesses in the binary form: 16 bytes each, in little-endian order, after the magic number.
 fn as_binary(accesses: &[TracedAccess]) -> Vec<u8> {
     let mut bytes = MAGIC.to_vec();
     for &(core, kind, address, gap) in accesses {
@@ -50,6 +52,7 @@ fn as_binary(accesses: &[TracedAccess]) -> Vec<u8> {
     bytes
 }
 
+/// Compresses a trace with gzip.
 fn compress(bytes: &[u8]) -> Vec<u8> {
     // In two members, as in files that were appended to.
     let mut packed = Vec::new();

@@ -19,8 +19,11 @@ pub(super) enum Fault {
 #[derive(Clone)]
 pub(super) struct FaultyGather(pub(super) Gather, pub(super) Fault);
 
+/// Device with the fault, which changes the events and actions of a correct device.
 pub(super) struct FaultyGatherDevice {
+    /// Correct device.
     inner: GatherDevice,
+    /// Fault of this device.
     fault: Fault,
     /// First word of each load, by tag.
     requested: BTreeMap<u32, u32>,
