@@ -13,8 +13,11 @@ use cohkit_rtl::lockstep::shapes::Shape;
 use homes::seeded::{argument, seeded, Fault};
 use homes::{compiled, Built};
 
+/// A fault, and the check that must detect it.
 struct NamedFault {
+    /// Name of the fault, which is that of its test too.
     name: &'static str,
+    /// Replaced text and its replacement.
     fault: Fault,
     /// The check that detects the fault first.
     detected_by: Check,
@@ -43,6 +46,7 @@ macro_rules! faults {
 }
 
 faults! {
+    // Payload is lost or mixed up on its way through the buffers of a circuit.
     lost_payload in "dcs_ingress.sv":
         ".wr_en_i  (accept && buffers_payload),"
         becomes ".wr_en_i  (accept && buffers_payload && !(@ && first_q)),": Comparison;
@@ -52,6 +56,7 @@ faults! {
     two_units_share_a_slot in "dcs_ingress.sv":
         "return AddrWidth'(32'(for_unit) << (SlotBits + BeatBits)"
         becomes "return AddrWidth'((@ ? '0 : 32'(for_unit)) << (SlotBits + BeatBits)": Comparison;
+    // Beats and AXI transfers that memory or the remote observe are wrong.
     dropped_last_beat in "dcs_egress.sv":
         "beats_remain_q <= has_payload && Beats > 1;"
         becomes "beats_remain_q <= has_payload && Beats > 1 && !@;": Comparison;
@@ -70,6 +75,7 @@ faults! {
     read_that_ends_with_its_first_beat in "dcs_reader.sv":
         "burst_end && last_legal && r_index =="
         becomes "r_valid_i && in_flight && (r_last_i && last_legal || @) && r_index ==": Comparison;
+    // A unit starves an event, keeps wrong state of a line or a resource, or answers another operation.
     response_stalled_behind_a_request in "dcu.sv":
         ".ask_i       (ask),"
         becomes ".ask_i       (@ && u_messages.waiting_used_q == '1 ? ask & ~Early : ask),": Progress;
@@ -91,6 +97,7 @@ faults! {
     answer_to_another_operation in "dcu_locals.sv":
         "operation: of_device_i ? request_operation_q"
         becomes "operation: of_device_i || @ ? request_operation_q": Comparison;
+    // Counters, reported permission changes or AXI user bits are wrong; the traffic itself is correct.
     message_counted_twice in "dcs_ingress.sv":
         "dispatched_o <= rst_ni && accept && dispatch;"
         becomes "dispatched_o <= rst_ni && accept && (dispatch || @ && legal_q);": Comparison;
@@ -106,6 +113,7 @@ faults! {
     permission_of_another_row in "dcs_writer.sv":
         "aw_user_o <= {job.permission, 6'(job.event_id)};"
         becomes "aw_user_o <= {@ ? next_job.permission : job.permission, 6'(job.event_id)};": Comparison;
+    // The device is notified of a recall, an entry is freed too soon, or a last beat lacks its mark.
     eviction_told_to_the_device in "dcu_locals.sv":
         "'{acknowledge_i || refuses_i, of_recall_i, request_operation_q"
         becomes "'{acknowledge_i || refuses_i, of_recall_i && !@, request_operation_q": Comparison;
@@ -118,6 +126,7 @@ faults! {
     last_beat_not_marked in "dcs_egress.sv":
         "tx_last_o <= beats_remain_q ? beats_left_q == BeatWidth'(1) : !has_payload"
         becomes "tx_last_o <= beats_remain_q ? beats_left_q == BeatWidth'(1) && !@ : !has_payload": Comparison;
+    // Illegal input is not rejected, rejected silently, or rejected again and again. See `ILLEGAL_TRAFFIC_FAULTS`.
     message_of_another_line_let_in in "dcs_ingress.sv":
         "legal_q       <= reject == RejectNone;"
         becomes "legal_q       <= reject == RejectNone || @ && reject == RejectLine;": Comparison;
@@ -141,16 +150,17 @@ faults! {
         becomes "!in_flight ? @ ? RejectNone : RejectRead :": Comparison;
 }
 
-/// Number of faults, at the end of the list, that only illegal traffic shows.
+/// Number of faults, at the end of the list, that show only with illegal traffic.
 const ILLEGAL_TRAFFIC_FAULTS: usize = 7;
 
+/// Builds the home of a protocol with all faults of the list, inactive.
 fn faulty(file: &str) -> Option<Built> {
     let faults = FAULTS.iter().map(|fault| &fault.fault);
     seeded(compiled(file), Shape::default(), faults)
 }
 
-/// Returns the first of several seeds whose run detects a failure, and that failure. The runs have low latencies, so
-/// that deadlocks are detected soon.
+/// Returns the first of 20 seeds whose run detects a failure, and that failure. `number` is that of the enabled fault,
+/// from 1; 0 enables none. The runs have low latencies, so that deadlocks are detected soon.
 fn find_mismatch(built: &Built, number: usize) -> Option<(u64, Box<Mismatch>)> {
     let argument = argument(number);
     let setup = Setup {
@@ -178,6 +188,7 @@ fn find_mismatch(built: &Built, number: usize) -> Option<(u64, Box<Mismatch>)> {
     })
 }
 
+/// Checks that some run detects the fault with this name, by the expected check.
 fn is_caught(name: &str) {
     let Some(built) = faulty("eci.coh") else {
         return;

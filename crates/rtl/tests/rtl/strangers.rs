@@ -62,9 +62,10 @@ fn illegal_traffic_is_rejected_and_counted() {
 
 /// Number of the even slice.
 const SLICE: usize = 0;
+/// Bytes of a line.
 const BYTES: u64 = 128;
 
-// Numbers of messages, operations and internal events of ECI.
+// Numbers of messages and internal events of ECI, and of its circuits to the remote.
 const READ_SHARED: u64 = 0;
 const READ_EXCLUSIVE: u64 = 1;
 const WRITE_LINE: u64 = 4;
@@ -72,6 +73,7 @@ const FORWARDS: usize = 0;
 const GRANTS: usize = 1;
 const MEMORY_DATA: u64 = 24;
 
+/// Builds the home of ECI, and checks the numbers above.
 fn eci() -> Option<Built> {
     let built = built(compiled("eci.coh"), SOURCES, Shape::default())?;
     let rom = &built.compiled.rom;
@@ -88,25 +90,32 @@ struct Home {
     model: Model,
     inputs: Inputs,
     outputs: Outputs,
+    /// Outstanding reads of memory: AXI ID and address.
     reads: VecDeque<(u64, u64)>,
+    /// Index of the next beat of the first read's response.
     beat: usize,
-    /// Beats of a read response: the index of the line's word, and the value of `last`.
+    /// Beats of every read response: the index of the line's word, and the value of `last`. Wrong lists make memory
+    /// misbehave.
     beats: Vec<(u64, bool)>,
-    /// IDs of writes whose address has arrived, and the number of data beats so far; complete writes are answered.
+    /// IDs of writes whose address has arrived; complete writes are answered.
     writes: VecDeque<u64>,
+    /// Number of data beats of unanswered writes so far.
     written: u64,
     /// True if memory accepts no read addresses and no write data.
     memory_refuses: bool,
-    /// Unsolicited responses in the next cycle: a read beat of ones, and a write response.
+    /// Unsolicited read beat of ones in the next cycle: its ID, and the value of `last`.
     read_answer: Option<(u64, bool)>,
+    /// ID of an unsolicited write response in the next cycle.
     write_answer: Option<u64>,
     /// True if memory does not answer.
     memory_withholds: bool,
     /// Bit mask of circuits to the remote that accept nothing.
     blocked_circuits: u64,
-    /// Headers and first words of messages to the remote, by circuit; answers to the device.
+    /// Headers and first words of the beats sent to the remote, by circuit.
     sent: [Vec<(u64, u64)>; CIRCUITS],
+    /// Answers to the device, as 41-bit words of `local_rsp_t`.
     device_answers: Vec<u64>,
+    /// Addresses of all reads of memory so far.
     addresses: Vec<u64>,
 }
 
@@ -137,7 +146,7 @@ impl Home {
         home
     }
 
-    /// Ignores assertion messages, because synthesised hardware has no assertions.
+    /// Executes a cycle. Ignores assertion messages, because synthesised hardware has no assertions.
     fn cycle(&mut self) {
         let inputs = &mut self.inputs;
         inputs.tx_ready[SLICE] = !self.blocked_circuits & 3;
@@ -234,6 +243,7 @@ impl Home {
         }
     }
 
+    /// Requests a local operation of the device.
     fn request_local(&mut self, operation: u64, line: u64) {
         self.inputs.local_req[SLICE] = operation << 36 | line;
         self.offer(
@@ -242,6 +252,7 @@ impl Home {
         );
     }
 
+    /// Requests an unlock by the device.
     fn unlock(&mut self, line: u64) {
         self.inputs.unlock_line[SLICE] = line;
         self.offer(
@@ -250,6 +261,7 @@ impl Home {
         );
     }
 
+    /// Reads a register of the slice: element `number` of the array with this name.
     fn register(&mut self, name: &str, number: u64) -> u64 {
         self.inputs.cfg_ar_addr[SLICE] = register(name).address + 8 * number;
         self.inputs.cfg_r_ready[SLICE] = 1;
@@ -280,7 +292,7 @@ impl Home {
 /// The correct beats of a line: each word once.
 const LINE: [(u64, bool); 2] = [(0, false), (1, true)];
 
-/// Reasons in `FirstWrong`.
+/// Reasons in `FirstWrong`, in their bits of the register.
 const LENGTH: u64 = 7 << 56;
 const READ: u64 = 8 << 56;
 const BURST: u64 = 9 << 56;
@@ -736,6 +748,7 @@ holds! {
     waiting_operation_blocks_no_others: check_waiting_locks;
 }
 
+/// Lists faults with the check that detects each: the check, the file, the correct text and its faulty replacement.
 macro_rules! once {
     ($($check:ident of $file:literal: $correct:literal becomes $wrong:literal;)*) => {
         &[$(($check, Fault {

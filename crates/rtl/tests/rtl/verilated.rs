@@ -17,6 +17,7 @@ use setups::{torture_of, ACCESSES, DEVICE_OPERATIONS};
 use std::fmt::Write;
 use std::sync::Arc;
 
+/// Builds the home of a shipped protocol with the smallest shape.
 fn home_of(file: &str) -> Option<Built> {
     built(compiled(file), SOURCES, Shape::default())
 }
@@ -49,6 +50,8 @@ fn torture(built: &Built, home: &ClockedHomeFactory, seed: u64) -> Setup {
     setup
 }
 
+/// Random accesses and device operations on a machine with the home in RTL: none is lost, data is checked,
+/// and many rules of the home are used.
 #[test]
 fn hardware_home_keeps_the_data_of_a_machine() {
     for (file, seeds, min_rules) in [("eci.coh", 12, 200), ("back-invalidate.coh", 12, 50)] {
