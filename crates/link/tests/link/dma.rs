@@ -3,6 +3,7 @@
 use cohkit_link::pcie::dma::Direction;
 use cohkit_link::rates::{Kind, LinkConfig, DMA_DESCRIPTOR, DMA_MEMORY, DMA_START, DMA_WAY};
 
+/// A PCIe generation 3 link with a delay in nanoseconds.
 fn link_config(lanes: u32, delay: u64) -> LinkConfig {
     LinkConfig {
         lanes,
