@@ -81,16 +81,21 @@ enum ThreadState {
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct BroadcastThread {
     parameters: Broadcast,
+    /// Index of the thread.
     number: u32,
+    /// Current round, from 0; the number of completed rounds.
     round: u32,
     state: ThreadState,
+    /// True once the time measurement has started.
     started: bool,
-    /// Number of wrong words, and the first of them: its thread, its round and the value found.
+    /// Number of wrong words.
     mismatches: u64,
+    /// First wrong word: its thread, its round and the value found.
     first_mismatch: Option<(u32, u32, u64)>,
 }
 
 impl BroadcastThread {
+    /// Returns the thread's own host.
     fn host(&self) -> Line {
         self.number % self.parameters.homes
     }

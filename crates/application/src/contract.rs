@@ -24,6 +24,7 @@ enum LocalState {
 /// Monitor of one application.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Contract {
+    /// Position of the application, which determines the lines that it may write.
     placement: Placement,
     /// Number of lines of the home; lines from this one on are private to the application.
     homed_lines: Line,
@@ -31,6 +32,7 @@ pub struct Contract {
     words: u16,
     /// Lines with an outstanding read or write by the home that the application has not answered.
     waiting: BTreeSet<(Line, ReplyKind)>,
+    /// Lines with an outstanding local operation or a held lock.
     local_states: BTreeMap<Line, LocalState>,
     /// Threads with an outstanding register read.
     readers: BTreeSet<u32>,
@@ -41,7 +43,9 @@ pub struct Contract {
 /// Kind of reply that the home waits for.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 enum ReplyKind {
+    /// [`Action::Answer`], to a read.
     Answer,
+    /// [`Action::Accept`], to a write.
     Accept,
 }
 

@@ -28,6 +28,7 @@ pub struct Copies {
 /// Words of a descriptor: source, destination, length in words, and the number of the completed ring (the
 /// completion word).
 const DESCRIPTOR_WORDS: u32 = 4;
+/// Index of the completion word; the engine fetches the words before it.
 const COMPLETION_WORD: u32 = 3;
 
 impl Copies {
@@ -53,6 +54,7 @@ impl Copies {
 /// The DMA engine.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Engine {
+    /// Parameters.
     copies: Copies,
     /// Current ring and descriptor of each thread.
     progress: Vec<(u64, u32)>,
@@ -117,17 +119,21 @@ enum Phase {
     StartRing,
     /// Writes this word (descriptor, word) of the source buffer, then of the destination buffer.
     WriteSource(u32, u32),
+    /// Overwrites this word of the destination buffer, so that a missing copy is detected.
     WriteDestination(u32, u32),
     /// Writes this word of a descriptor (descriptor, word).
     WriteDescriptor(u32, u32),
+    /// Writes the number of the ring to the thread's register.
     RingDoorbell,
+    /// Waits for the engine's interrupt.
     AwaitInterrupt,
     /// Loads the completion word of the last descriptor.
     Poll,
     /// Checks the polled word.
     CheckPoll,
-    /// Reads the completion word of a descriptor, then each word of its copy; checks the preceding value.
+    /// Reads the completion word of a descriptor.
     LoadCompletion(u32),
+    /// Reads this word of a copy (descriptor, word), and checks the value read before.
     LoadCopy(u32, u32),
 }
 
@@ -135,9 +141,12 @@ enum Phase {
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct CopyThread {
     copies: Copies,
+    /// Index of the thread, which is also that of its doorbell register.
     thread: u32,
     phase: Phase,
+    /// Number of the current ring, from 1.
     ring: u64,
+    /// Number of wrong completion words and copied words.
     mismatches: u64,
 }
 

@@ -25,7 +25,9 @@ pub struct Exchange {
 
 /// Memory of a thread in a host that it stores to.
 struct Block {
+    /// Flag in the block's first line.
     flag: Place,
+    /// Values of all stores, in order.
     values: Array,
 }
 

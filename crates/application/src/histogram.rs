@@ -27,17 +27,21 @@ pub struct Histogram {
     pub work: Time,
 }
 
-/// Counts of each thread at each owner, or the shared sums, for even and odd rounds. `flags` signal counts to the
-/// owners; `sums_ready` signals that an owner has added up a round.
+/// Memory layout, the same for all threads.
 struct Plan {
+    /// `counts[thread][owner]`: counts for even and odd rounds; with atomic accesses, `counts[0]` holds the sums.
     counts: Vec<Vec<[Array; 2]>>,
+    /// `flags[to][from]`: the counts of a thread are stored.
     flags: Vec<Vec<Place>>,
+    /// `sums_ready[to][from]`: an owner has added up a round.
     sums_ready: Vec<Vec<Place>>,
+    /// Barrier after the sums have been cleared.
     barrier: Barrier,
     memory: Memory,
 }
 
 impl Histogram {
+    /// Computes the layout.
     fn plan(&self) -> Plan {
         let mut memory = Memory::new(self.hosts.homes);
         let bins_per_owner = self.bins.div_ceil(self.fanout);

@@ -90,7 +90,7 @@ impl std::fmt::Display for PageFault {
 pub enum Event {
     /// First event of a run, delivered once and before all others.
     Start {
-        /// 64-bit words per line.
+        /// Number of 64-bit words per line.
         words: u16,
     },
     /// The home reads a line for the CPU, which has at most the permission `has` and receives the permission `wants`
@@ -395,7 +395,8 @@ pub enum Action {
     },
 }
 
-/// Actions that one event causes, in order.
+/// Actions that one event causes, in order. The driver carries them out after the handler has returned. The methods
+/// below append one action each; [`Action`] describes their parameters.
 #[derive(Default, Debug)]
 pub struct Actions(Vec<Action>);
 
@@ -558,10 +559,11 @@ pub trait Application {
     /// Returns the application's name for messages.
     fn name(&self) -> &str;
 
-    /// Returns the application's position, which never changes.
+    /// Returns the application's position. The result is the same in every state.
     fn placement(&self) -> Placement;
 
-    /// Handles an event and appends the resulting actions.
+    /// Handles an event and appends the resulting actions. A violation of the obligations that [`Event`] describes is
+    /// reported by [`Contract`](crate::contract::Contract).
     fn handle(&mut self, event: Event, actions: &mut Actions);
 }
 

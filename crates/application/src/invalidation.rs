@@ -57,6 +57,7 @@ impl Engine {
         actions.local(line, Operation::CleanInvalidate, false);
     }
 
+    /// Starts the invalidation, unless it has started.
     fn start(&mut self, actions: &mut Actions) {
         if self.next.is_none() {
             self.next = Some(0);
@@ -108,11 +109,15 @@ impl Application for Engine {
     }
 }
 
-/// A thread that accesses the lines and then signals the engine, if the engine waits for it.
+/// A thread that accesses the lines and then signals the engine, if the engine waits for it. The signal is a load
+/// with write permission of the line after the last.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct AccessThread {
+    /// Number of lines.
     lines: Line,
+    /// True to store to the lines, false to load them.
     dirty: bool,
+    /// True if the engine waits for the signal.
     signals_engine: bool,
     /// Next line to access; from `lines` on, the number of the next step after the accesses.
     next: Line,
@@ -150,7 +155,9 @@ impl AccessThread {
 /// latency of each load as `line taken`.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct CachingEngine {
+    /// Number of lines of all engines.
     lines: Line,
+    /// Number of engines.
     step: Line,
     /// Next line to load.
     next: Line,
@@ -164,10 +171,15 @@ pub struct CachingEngine {
 /// Next step of an engine. `Begin` and `End` delimit the measured latency of a load.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 enum EngineStep {
+    /// Waits for the delay before the first load.
     Wait,
+    /// Starts the time measurement of a load.
     Begin,
+    /// Loads a line with write permission.
     Load,
+    /// Ends the time measurement.
     End,
+    /// Counts the line.
     Count,
 }
 

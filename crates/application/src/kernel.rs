@@ -1,4 +1,5 @@
-//! KernelScenario: programs of all threads of a machine of several hosts, each an `async` function over shared memory.
+//! Kernels: programs that all threads of a machine of several hosts run together, each an `async` function over
+//! shared memory.
 //!
 //! A kernel awaits each access that returns a word or may block. Its threads are state machines like all others. A
 //! thread records the results of its steps, so a copy is rebuilt by running the function again on the same results. Two
@@ -35,7 +36,9 @@ pub fn mix64(number: u64) -> u64 {
 /// Location of a word in memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Place {
+    /// Index of the line.
     line: Line,
+    /// Index of the word within the line.
     word: u16,
 }
 
@@ -69,8 +72,11 @@ impl Grain {
 /// An array of values in the memory of one host.
 #[derive(Clone, Copy, Debug)]
 pub struct Array {
+    /// Number of homes: consecutive lines of a host's memory are this many lines apart.
     homes: Line,
+    /// First line.
     first: Line,
+    /// Space of a value.
     grain: Grain,
 }
 
@@ -85,7 +91,8 @@ impl Array {
         }
     }
 
-    /// Returns the location of a value; with [`Grain::Line`], the first word of its line.
+    /// Returns the location of a value; with [`Grain::Line`], the first word of its line. An index beyond the array's
+    /// length is not detected.
     pub fn at(self, number: u32) -> Place {
         let (lines, word) = match self.grain {
             Grain::Word => (number / WORDS, number % WORDS),
@@ -102,7 +109,9 @@ impl Array {
 /// Allocator of the memory of all hosts.
 #[derive(Clone, Debug)]
 pub struct Memory {
+    /// Number of homes.
     homes: Line,
+    /// Number of allocated lines of each host.
     used_lines: Vec<Line>,
 }
 
@@ -113,7 +122,7 @@ impl Memory {
         Memory { homes, used_lines }
     }
 
-    /// Allocates an array of `values` values in a host's memory.
+    /// Allocates an array of `values` values in a host's memory; `host` is taken modulo the number of homes.
     pub fn array(&mut self, host: Line, values: u32, grain: Grain) -> Array {
         let host = host % self.homes;
         let used_lines = &mut self.used_lines[host as usize];
@@ -142,7 +151,9 @@ impl Memory {
 /// Exchange between a kernel and its driver: the pending step, and the result of the last step.
 #[derive(Default)]
 struct StepPort {
+    /// Step that the kernel has issued, until the driver takes it.
     step: Cell<Option<Step>>,
+    /// Result of the last step, as in [`Thread::step`].
     result: Cell<u64>,
 }
 
@@ -151,10 +162,12 @@ struct StepPort {
 pub struct Core {
     /// Index of the thread.
     pub number: u32,
+    /// Exchange with the thread's [`KernelThread`].
     port: Rc<StepPort>,
 }
 
 impl Core {
+    /// Issues a step and returns its result. The first poll issues the step, the second one returns.
     async fn step(&self, step: Step) -> u64 {
         let mut is_issued = false;
         poll_fn(|_| match std::mem::replace(&mut is_issued, true) {
@@ -183,7 +196,7 @@ impl Core {
         self.step(Step::Load { line, word }).await
     }
 
-    /// Stores a value.
+    /// Stores a value; with [`Grain::Line`], in all words of its line.
     pub async fn store(&self, array: Array, number: u32, value: u64) {
         let Place { line, word } = array.at(number);
         let step = match array.grain {
@@ -255,11 +268,15 @@ impl Core {
 /// [`Stream::release_flags`], at the end of a round, notifies every host that was written: all earlier stores are then
 /// visible there.
 pub struct Stream {
+    /// Thread that stores.
     core: Core,
     /// Flags of this thread, one per destination.
     flags: Vec<Place>,
+    /// Number of completed rounds at each destination.
     counts: Vec<u32>,
+    /// Bytes stored between two releases.
     release_bytes: u32,
+    /// Bytes stored since the last release.
     bytes: u32,
 }
 
@@ -278,7 +295,8 @@ impl Stream {
         }
     }
 
-    /// Stores a value for destination `to`. The last release of a round is left to [`Stream::release_flags`].
+    /// Stores a value for destination `to`, an index of the flags. The last release of a round is left to
+    /// [`Stream::release_flags`].
     pub async fn store(&mut self, to: u32, array: Array, number: u32, value: u64) {
         if self.bytes >= self.release_bytes {
             self.bytes = 0;
@@ -335,7 +353,9 @@ impl FirstMismatch {
 /// A dissemination barrier of all threads: in round k a thread signals the thread at distance 2^k.
 #[derive(Clone, Debug)]
 pub struct Barrier {
+    /// `flags[thread][round]`: flag that the thread waits for in a round of the dissemination.
     flags: Vec<Vec<Place>>,
+    /// Number of waits so far, which is the value that flags are raised to.
     rounds: u32,
 }
 
@@ -366,8 +386,11 @@ impl Barrier {
 /// A counting barrier: each thread increments one word atomically, and the last arrival signals all threads.
 #[derive(Clone, Debug)]
 pub struct CountingBarrier {
+    /// Number of arrivals, summed over all waits.
     count: Array,
+    /// Flag of each thread.
     flags: Vec<Place>,
+    /// Number of waits so far, which is the value that flags are raised to.
     rounds: u32,
 }
 
@@ -430,13 +453,14 @@ pub trait Kernel: Clone + PartialEq + Eq + Hash + Debug + Send + Sync + 'static 
     /// Returns the number of lines that the kernel uses, starting at line 0.
     fn lines(&self) -> Line;
 
-    /// Runs the program of one thread.
+    /// Runs the program of one thread, whose number is that of `core`. The same results of the steps must lead to the
+    /// same further steps.
     ///
     /// # Errors
     /// A sentence that describes the first failure.
     fn run(self, core: Core) -> impl Future<Output = Result<(), String>> + 'static;
 
-    /// Checks the final contents of memory.
+    /// Checks the final contents of memory, which `word` returns.
     ///
     /// # Errors
     /// A sentence that describes the first failure.
@@ -452,15 +476,20 @@ pub struct KernelScenario<K>(pub K);
 /// State of one thread of a kernel.
 pub struct KernelThread<K> {
     kernel: K,
+    /// Index of the thread.
     number: u32,
+    /// Exchange with the running function.
     port: Rc<StepPort>,
     /// Results of all steps so far, which determine the thread's state.
     results: Vec<u64>,
+    /// The running function; not polled after its end.
     future: Pin<Box<dyn Future<Output = Result<(), String>>>>,
+    /// Result of the function, once it has ended.
     outcome: Option<Result<(), String>>,
 }
 
 impl<K: Kernel> KernelThread<K> {
+    /// Creates a thread before its first step.
     fn new(kernel: &K, number: u32) -> KernelThread<K> {
         let port = Rc::<StepPort>::default();
         let core = Core {

@@ -46,7 +46,7 @@ const FIELDS: [(&str, usize); 4] = [("pattern", 0), ("integer", 1), ("real", 1),
 /// Symmetry keywords of the banner.
 const SYMMETRIES: [&str; 4] = ["general", "symmetric", "skew-symmetric", "hermitian"];
 
-/// Reads a graph.
+/// Reads a graph from the text of a Matrix Market file.
 ///
 /// # Errors
 /// The first syntax error. The first line is not a banner of a matrix in coordinate format, the matrix is not square,

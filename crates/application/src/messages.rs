@@ -19,11 +19,13 @@ const BUFFER_VALUES: u32 = 256;
 struct Channel {
     /// Two buffers of words, and two of lines.
     buffers: [[Array; 2]; 2],
-    /// Flag that counts full buffers, and flag that counts emptied ones.
+    /// Flag that counts full buffers, in the receiver's memory.
     full: Place,
+    /// Flag that counts emptied buffers, in the sender's memory.
     empty: Place,
-    /// Pieces sent and received.
+    /// Number of pieces sent, counted by the sender.
     sent: u32,
+    /// Number of pieces received, counted by the receiver.
     received: u32,
 }
 
@@ -31,11 +33,14 @@ struct Channel {
 struct Communicator {
     /// `channels[from][to]`.
     channels: Vec<Vec<Channel>>,
+    /// Barrier of all threads.
     barrier: Barrier,
+    /// Allocator of all of these.
     memory: Memory,
 }
 
 impl Communicator {
+    /// Allocates all channels. Each thread does the same, so that all agree on the locations.
     fn new(hosts: Hosts) -> Communicator {
         let mut memory = Memory::new(hosts.homes);
         let mut channels: Vec<Vec<Channel>> = Vec::new();
@@ -61,12 +66,16 @@ impl Communicator {
 
 /// One of the communicating threads.
 struct Rank {
+    /// Handle of the thread.
     core: Core,
+    /// The thread's copy: only its own ends of channels are up to date.
     communicator: Communicator,
+    /// Number of threads.
     threads: u32,
 }
 
 impl Rank {
+    /// Returns the index of the thread.
     fn thread(&self) -> u32 {
         self.core.number
     }
@@ -147,6 +156,7 @@ impl Rank {
         self.broadcast(sums).await
     }
 
+    /// Waits for all threads.
     async fn barrier(&mut self) {
         self.communicator.barrier.wait(&self.core).await;
     }
@@ -205,6 +215,7 @@ impl Messages {
         }
     }
 
+    /// Returns the values of a thread's message to another in a step.
     fn values(&self, step: u32, from: u32, to: u32) -> Vec<u64> {
         let message_number = (u64::from(from) << 12 | u64::from(to)) << 20 | u64::from(step);
         let (_, count) = self.size(step, from, to);

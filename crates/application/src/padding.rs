@@ -26,24 +26,31 @@ pub struct Padding {
     pub work: Time,
 }
 
-/// The matrix in blocks, one flag per part (loaded), and the counter that assigns parts.
+/// Memory layout, the same for all threads.
 struct Plan {
+    /// Blocks of the padded matrix; the initial matrix occupies the first lines.
     blocks: Vec<Array>,
+    /// Flag per ticket: its part, and all parts after it in the matrix, have been loaded.
     loaded: Vec<Place>,
+    /// Next ticket. Ticket 0 is the last part of the matrix.
     next_part: Array,
+    /// Barrier before and after the padding.
     barrier: Barrier,
     memory: Memory,
 }
 
 impl Padding {
+    /// Returns the number of elements.
     fn elements(&self) -> u32 {
         self.rows * self.columns
     }
 
+    /// Returns the number of parts.
     fn parts(&self) -> u32 {
         self.elements().div_ceil(self.part)
     }
 
+    /// Computes the layout.
     fn plan(&self) -> Plan {
         let mut memory = Memory::new(self.hosts.homes);
         let lines = self.rows * (self.columns + self.pad);

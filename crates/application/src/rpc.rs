@@ -67,6 +67,7 @@ struct Context {
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Echo {
     calls: Calls,
+    /// State of each context.
     contexts: Vec<Context>,
     /// 64-bit words per line.
     words: u16,
@@ -177,15 +178,21 @@ enum Phase {
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Caller {
     calls: Calls,
+    /// Index of the thread, which is that of its context.
     context: u32,
+    /// Side that the thread owns, 0 or 1.
     side: u32,
     phase: Phase,
+    /// Calls still to start; unlimited if `None`.
     remaining: Option<u64>,
+    /// Calls started.
     number: u64,
+    /// Number of wrong results.
     mismatches: u64,
 }
 
 impl Caller {
+    /// Returns the argument of the current call in a line.
     fn argument(&self, offset: Line) -> u64 {
         self.number.wrapping_mul(0x1_0001) ^ u64::from(offset)
     }

@@ -130,14 +130,17 @@ enum Phase {
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct BusCaller {
     calls: BusCalls,
+    /// Index of the thread, which is that of its context.
     context: u32,
     phase: Phase,
     /// Calls started.
     number: u64,
+    /// Number of wrong results.
     mismatches: u64,
 }
 
 impl BusCaller {
+    /// Returns an argument word of the current call.
     fn argument(&self, word: u32) -> u64 {
         self.number.wrapping_mul(0x1_0001) ^ u64::from(word)
     }

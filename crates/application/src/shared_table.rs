@@ -54,9 +54,11 @@ impl SharedTable {
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Device {
     table: SharedTable,
+    /// State of each engine.
     engines: Vec<Engine>,
     /// Rows in progress.
     busy: BTreeSet<Line>,
+    /// Number of completed increments.
     increments: u64,
 }
 
@@ -144,6 +146,7 @@ struct Rows {
     first: Line,
     /// Distance between its rows within the set.
     step: Line,
+    /// Number of rows.
     count: Line,
     /// Rows of the table in the set, per thousand.
     rows_per_thousand: u32,
@@ -161,17 +164,22 @@ impl Rows {
 /// A CPU thread or a device engine that scans its rows repeatedly and increments each.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Scanner {
+    /// Rows that the scanner increments.
     rows: Rows,
+    /// Number of the next row, an argument of [`Rows::nth`].
     next: Line,
+    /// Increments still to start; unlimited if `None`.
     remaining: Option<u64>,
-    /// Counter of its increments.
+    /// Name of the counter of its increments.
     counter: &'static str,
     /// True while an increment is outstanding.
     increment_outstanding: bool,
+    /// Number of completed increments.
     increments: u64,
 }
 
 impl Scanner {
+    /// Creates a scanner before its first increment.
     fn new(rows: Rows, remaining: Option<u64>, counter: &'static str) -> Scanner {
         Scanner {
             rows,

@@ -24,29 +24,39 @@ pub struct TaskQueue {
     pub work: Time,
 }
 
-/// A queue: blocks in a host's memory, a full and an empty flag per block, and the next ticket.
+/// A queue of one producer. A block is used again after `slots` tasks.
 #[derive(Clone)]
 struct Queue {
+    /// Blocks of values, in the memory of the consumer's host.
     blocks: Vec<Array>,
+    /// Flag per block that counts its tasks, in the consumer's host.
     full: Vec<Place>,
+    /// Flag per block that counts its completed tasks, in the producer's host.
     empty: Vec<Place>,
+    /// Ticket counter: the next task to take.
     next: Array,
 }
 
 /// Memory layout and barriers, the same for all threads.
 struct Plan {
+    /// Queue of each producer.
     queues: Vec<Queue>,
+    /// The histogram.
     bins: Array,
+    /// Barrier after the initialisation.
     barrier: Barrier,
+    /// Barrier at the end of the run.
     end_barrier: CountingBarrier,
     memory: Memory,
 }
 
 impl TaskQueue {
+    /// Returns the number of threads that create tasks.
     fn producers(&self) -> u32 {
         self.hosts.threads / 2
     }
 
+    /// Computes the layout.
     fn plan(&self) -> Plan {
         let mut memory = Memory::new(self.hosts.homes);
         let producers = self.producers();
@@ -84,6 +94,7 @@ impl TaskQueue {
         (0..lines).map(move |line| mix64(number << 20 | line))
     }
 
+    /// Returns the bin of a value.
     fn bin(&self, value: u64) -> usize {
         (value % u64::from(self.bins)) as usize
     }

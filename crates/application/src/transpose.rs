@@ -21,14 +21,17 @@ pub struct Transpose {
     pub work: Time,
 }
 
-/// Rows of the result, for even and odd rounds; the flag of each thread at each host.
+/// Memory layout, the same for all threads.
 struct Plan {
+    /// Rows of the result, for even and odd rounds.
     rows: Vec<[Array; 2]>,
+    /// `flags[host][thread]`: the thread has stored all elements of a round for this host.
     flags: Vec<Vec<Place>>,
     memory: Memory,
 }
 
 impl Transpose {
+    /// Computes the layout.
     fn plan(&self) -> Plan {
         let mut memory = Memory::new(self.hosts.homes);
         let row = |row| {
