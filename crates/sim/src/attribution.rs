@@ -693,6 +693,7 @@ impl Explanation {
 mod tests {
     use super::*;
 
+    /// Access of core 0 to line 0 without segments.
     fn transaction(issued: Time, done: Time) -> Transaction {
         Transaction {
             core: 0,

@@ -216,7 +216,7 @@ pub(crate) enum Purpose {
     Posted,
     /// A core's thread, for an update that its step defines. It is performed with write permission, or by the home.
     Atomic,
-    /// None. The access is a prefetch, and ends when the permission has been acquired.
+    /// No requester: a prefetch, which ends when the permission has been acquired.
     Hint,
     /// A write buffer. The access represents all stores to the line that the core's buffer has sent.
     Drain,
@@ -365,7 +365,7 @@ impl Simulation {
     /// Runs to the end: all accesses and local operations done, nothing in flight.
     ///
     /// # Errors
-    /// [`Failure`], without a sequence unless one was asked for.
+    /// [`Failure`], with a sequence only if `trace` of [`Simulation::new`] named its line.
     pub fn run(&mut self) -> Result<(), Box<Failure>> {
         self.run_while(&mut |_| true).map(|_| ())
     }

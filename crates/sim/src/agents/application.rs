@@ -105,8 +105,8 @@ impl Ports {
         }
     }
 
-    /// Returns when the slice of `line` accepts an item that is available at `now`, and occupies its port for
-    /// `interval`.
+    /// Returns the time at which the slice of `line` accepts an item that is available at `now`, and occupies its
+    /// port for `interval`. All are in picoseconds.
     fn enter(&mut self, line: Line, now: Time, interval: Time) -> Time {
         let slice = line as usize % self.free_at.len();
         let accepted_at = self.free_at[slice].max(now);
@@ -114,7 +114,8 @@ impl Ports {
         accepted_at
     }
 
-    /// Returns when the slice of `line` accepts, or has accepted, the last item given to its port.
+    /// Returns the time at which the slice of `line` accepts, or has accepted, the last item given to its port, in
+    /// picoseconds. `interval` must be that of [`Ports::enter`].
     fn last_accepted(&self, line: Line, interval: Time) -> Time {
         let free_at = self.free_at[line as usize % self.free_at.len()];
         free_at.saturating_sub(interval)

@@ -75,7 +75,8 @@ pub(crate) struct Cores {
     holders: FxHashMap<(Agent, Line), u32>,
     /// Total number of entries of all write buffers.
     entry_count: usize,
-    /// Earliest time at which the next access may leave each core; empty if no kind has an issue interval.
+    /// Earliest time at which the next access may leave each core, in picoseconds; empty if no kind has an issue
+    /// interval.
     next_departures: Vec<Time>,
     /// Times of issue of stores that have ended but that no home has performed, by cache and message number.
     pub posted_stores: FxHashMap<(Agent, u32), Vec<Time>>,
@@ -714,6 +715,7 @@ system one { remotes 1; lines 1 }
         );
     }
 
+    /// Afterwards, neither the count of holders nor an L1 has any line left.
     #[test]
     fn all_l1s_of_a_cache_lose_a_line() {
         let mut simulation = machine_after_loads();

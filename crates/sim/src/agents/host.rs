@@ -106,7 +106,8 @@ impl Host {
         self.bus.as_mut()
     }
 
-    /// Carries `bytes` over the bus from `ready` on. Returns when they arrive; `None` if the machine has no bus.
+    /// Carries `bytes` over the bus from `ready` on. Returns the arrival time in picoseconds; `None` if the machine
+    /// has no bus, which fails the run.
     fn carry(
         &mut self,
         context: &mut Context,

@@ -336,7 +336,8 @@ impl Threads {
         must_wait
     }
 
-    /// Ends a posted store of a core's thread. Returns when the thread continues, if it waited for that.
+    /// Ends a posted store of a core's thread. Returns the time at which the thread continues, in picoseconds, if
+    /// it waited for a posted store.
     pub fn complete_posted(
         &mut self,
         context: &mut Context,

@@ -1,4 +1,4 @@
-//! Links: the arrival time of a message, given the messages sent before it.
+//! Links: the arrival time of a message, given the messages sent before it. All times are in picoseconds.
 //!
 //! A direction of a link set has one or more links. A message takes the link that is free first. It occupies that
 //! link for its bytes, then travels for the latency. Each virtual circuit has its own queue in front of the links.

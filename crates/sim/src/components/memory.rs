@@ -1,6 +1,7 @@
 //! Memory timing: DRAM with channels, banks and open rows, or BRAM with ports.
 //!
-//! Each operation reads or writes one line or a part of it. Reads and writes take the same time.
+//! Each operation reads or writes one line or a part of it. Reads and writes take the same time. All times are in
+//! picoseconds.
 
 use crate::kernel::Time;
 use crate::message::Line;

@@ -1,4 +1,4 @@
-//! Framed links of a caching agent or of a home, as used by the simulation.
+//! Framed links of a caching agent or of a home, as used by the simulation. All times are in picoseconds.
 
 use cohkit_link::testbench::LANE_BYTE;
 use cohkit_link::{cxl, Lanes, Message, Parameters};

@@ -1,7 +1,8 @@
 //! Parallel links with their endpoints, advanced in time.
 //!
-//! The testbenches of `cohkit_link` count ticks; the simulator counts picoseconds. Messages that an endpoint has no
-//! room for wait in queues in front of it.
+//! The testbenches of `cohkit_link` count ticks; the simulator counts picoseconds. Values of type `Time` are in
+//! picoseconds here, those named ticks are not. Messages that an endpoint has no room for wait in queues in front
+//! of it.
 
 use cohkit_link::bit_errors::RandomGenerator;
 use cohkit_link::testbench::{Earliest, Testbench, LANE_BYTE};
