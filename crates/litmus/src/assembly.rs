@@ -325,25 +325,33 @@ fn instruction_sources(instruction: &Instruction) -> Vec<Register> {
         .collect()
 }
 
-/// An unresolved branch: its index, its label (`None` for the end of the thread), and the register values known there.
+/// An unresolved branch.
 struct Jump<'t> {
+    /// Index of the branch in the thread's code.
     from: usize,
+    /// Target; `None` for the end of the thread.
     label: Option<Piece<'t>>,
+    /// Values known at the branch, by register.
     known_values: Vec<Option<i64>>,
 }
 
 /// Reader of one thread.
 pub(crate) struct Code<'c, 't> {
+    /// Architecture of the test.
     dialect: &'c Dialect,
+    /// Program that receives the instructions.
     program: &'c mut Program,
+    /// Number of the thread.
     thread: usize,
     /// Initial values of symbolic registers.
     symbols: &'c [(&'t str, i64)],
-    /// Register values known statically, that is, independent of any read.
+    /// Values known statically, that is, independent of any read, by register. `None` if the value is not known.
     known_values: Vec<Option<i64>>,
     /// True if control can reach this point from the previous instruction.
     reached: bool,
+    /// Labels read so far, each with the index of the instruction that follows.
     labels: Vec<(Piece<'t>, usize)>,
+    /// Branches whose labels have not been resolved yet.
     branches: Vec<Jump<'t>>,
     /// First access whose location is known only at run time.
     indirect: Option<Piece<'t>>,
@@ -444,7 +452,8 @@ impl<'t> Code<'_, 't> {
         &self.program.threads[self.thread].code
     }
 
-    /// Adds an instruction.
+    /// Adds an instruction. `cell` is its source, for messages. Fails if the thread has the maximum number of
+    /// instructions.
     pub fn emit(&mut self, cell: Piece, instruction: Instruction) -> Result<()> {
         if self.code().len() >= MAX_INSTRUCTIONS {
             let message = format!("a thread has at most {MAX_INSTRUCTIONS} instructions");
@@ -504,6 +513,7 @@ impl<'t> Code<'_, 't> {
         self.branch_to(cell, on, zero, Some(label))
     }
 
+    /// Adds a branch to a label, or (`None`) to the end of the thread. A branch to an earlier label is a wait loop.
     fn branch_to(
         &mut self,
         cell: Piece,

@@ -88,10 +88,13 @@ pub(crate) fn value(program: &mut Program, piece: Piece) -> Result<i64> {
     }
 }
 
+/// Recursive-descent parser of a condition. Its methods consume the parsed text at the start of `rest`.
 struct Reader<'r> {
+    /// Program that receives the condition.
     program: &'r mut Program,
+    /// Resolver of register names.
     register: RegisterResolver<'r>,
-    /// Parts of the condition so far.
+    /// Number of parts of the condition so far, at most [`MAX_PARTS`].
     parts: usize,
 }
 

@@ -11,9 +11,9 @@ use crate::run::{run_on, Found, Options};
 /// Result of a batch of programs.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct BatchResult {
-    /// Number of programs that were run.
+    /// Number of programs that were run to completion.
     pub programs: usize,
-    /// Number of states visited.
+    /// Number of states visited, in all runs.
     pub states: usize,
     /// Names of the programs with a forbidden outcome.
     pub forbidden: Vec<String>,

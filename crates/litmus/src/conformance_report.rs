@@ -20,7 +20,7 @@ use crate::warm_caches::conformance_programs;
 pub struct ConformanceReport {
     /// Memory model.
     pub model: Model,
-    /// Names of the programs that were run.
+    /// Names of the programs that were run, without placements.
     pub programs: BTreeSet<String>,
     /// Maximum number of threads of the programs.
     pub threads: usize,
@@ -30,9 +30,9 @@ pub struct ConformanceReport {
     pub homes: u16,
     /// Number of runs, over all placements of threads on kinds of remotes and of locations at homes.
     pub placements: usize,
-    /// Maximum number of spontaneous evictions and downgrades in a run.
+    /// Maximum number of spontaneous evictions and downgrades in one run.
     pub gives_up: u8,
-    /// Number of states visited.
+    /// Number of states visited, in all runs.
     pub states: usize,
     /// Number of programs, per placement on kinds, that the protocol cannot run: atomic accesses where the home
     /// performs stores.
@@ -65,7 +65,7 @@ pub enum ConformanceVerdict {
     Interrupted,
 }
 
-/// A program, with its limit on spontaneous steps.
+/// A program to be run, with its limit on spontaneous steps.
 #[derive(Clone, PartialEq, Debug)]
 pub struct TestRun {
     /// The program.
@@ -86,7 +86,7 @@ pub fn classic(protocol: &Protocol, max_threads: usize) -> Vec<TestRun> {
     runs.collect()
 }
 
-/// Returns the bursts of stores of at most `max_threads` threads.
+/// Returns the bursts of stores of at most `max_threads` threads. They run without spontaneous evictions.
 pub fn bursts(model: Model, max_threads: usize) -> Vec<TestRun> {
     let programs = bursts::programs(model).into_iter();
     let programs = programs.filter(|program| program.threads.len() <= max_threads);

@@ -135,12 +135,14 @@ impl MemoryRequest {
     }
 }
 
-/// State of a thread in execution.
+/// State of a thread in execution. Its methods take the thread's code and the kind of core, which do not change.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Core {
+    /// Index of the next instruction to begin; at least the length of the code at the end.
     next: usize,
-    /// Register values.
+    /// Register values. That of a pending register is the value before.
     pub registers: Vec<i64>,
+    /// Instructions that have begun and not completed, in program order.
     window: Vec<ActiveAccess>,
     /// Fences and acquires that the thread requests from its cache; the core alone enforces the others.
     pub asks: FenceSupport,
@@ -180,7 +182,7 @@ pub enum FenceKind {
 }
 
 impl Core {
-    /// The threads of a program, before their first instructions.
+    /// Returns the threads of a program, before their first instructions. They request no fences from caches.
     pub fn all(program: &Program) -> Vec<Core> {
         let threads = program.threads.iter();
         let core = |registers: &Vec<i64>| Core {
@@ -389,7 +391,7 @@ impl Core {
         })
     }
 
-    /// Memory requests that the thread may issue now, in program order, at most one per location.
+    /// Returns the memory requests that the thread may issue now, in program order, at most one per location.
     pub fn ready_requests<'c>(
         &'c self,
         code: &'c [Instruction],
@@ -416,8 +418,8 @@ impl Core {
         })
     }
 
-    /// Window positions of the loads that may be forwarded from outstanding stores of the same thread. Such a load may
-    /// also wait until the store is in memory, and then find a newer value of another thread.
+    /// Returns the window positions of the loads that may be forwarded from outstanding stores of the same thread.
+    /// Such a load may also wait until the store is in memory, and then find a newer value of another thread.
     pub fn forwards<'c>(
         &'c self,
         code: &'c [Instruction],
@@ -439,7 +441,8 @@ impl Core {
         }
     }
 
-    /// Completes the load at window position `at`, one of [`Core::forwards`], by store forwarding.
+    /// Completes the load at window position `at`, one of [`Core::forwards`], by store forwarding. Panics for other
+    /// positions.
     pub fn forward(&mut self, code: &[Instruction], at: usize) {
         let value = self
             .forwardable_value(code, at)
@@ -447,13 +450,14 @@ impl Core {
         self.end(code, at, value);
     }
 
-    /// Completes the first fence or acquire that the thread has requested.
+    /// Completes the first fence or acquire of this kind that the thread has requested. Panics if there is none.
     pub fn answered(&mut self, code: &[Instruction], cores: Cores, kind: FenceKind) {
         let position = self.requesting_position(code, cores, kind);
         self.window.remove(position.expect("a requested fence"));
     }
 
-    /// Completes the thread's access to location `location`. `value` is the value read.
+    /// Completes the thread's issued access to `location`. `value` is the value read, or the old value of an atomic
+    /// access. Panics if there is no such access.
     pub fn ended(&mut self, code: &[Instruction], location: Location, value: i64) {
         // Only the first access to a location can have been issued.
         let mut window = self.window.iter();
@@ -461,6 +465,8 @@ impl Core {
         self.end(code, position.expect("an issued access"), value);
     }
 
+    /// Completes the access at window position `at`: writes its destination register, and passes the value on to later
+    /// accesses in the window. An acquiring read stays in the window if the cache is still to execute its acquire.
     fn end(&mut self, code: &[Instruction], at: usize, value: i64) {
         let instruction = code[self.window[at].code_index];
         match self.asks.acquired && instruction.acquires() {
@@ -487,7 +493,7 @@ impl Core {
         self.next >= code.len() && self.window.iter().all(is_store)
     }
 
-    /// Code indices of the instructions in the window, with the locations that they access.
+    /// Returns the code indices of the instructions in the window, with the locations that they access.
     pub fn open(&self) -> impl Iterator<Item = (usize, Option<Location>)> + '_ {
         self.window
             .iter()

@@ -73,6 +73,7 @@ enum Edge {
 }
 
 impl Edge {
+    /// Parses a relation in the notation of diy; `None` if it is unknown.
     fn parse(word: &str) -> Option<Edge> {
         let external = word.ends_with('e');
         let kind = |letter: u8| match letter {
@@ -178,12 +179,15 @@ impl EdgeOrder {
 /// An access of a shape.
 #[derive(Clone, Copy, Debug)]
 struct Access {
+    /// Number of the thread.
     thread: usize,
+    /// Read or write.
     kind: Kind,
+    /// Location accessed.
     at: Location,
-    /// Value written by a write.
+    /// Value written by a write; unused for a read.
     value: i64,
-    /// Order before and after the access in its thread.
+    /// Order before and after the access in its thread; `None` at the first or last access of the thread.
     orders: [Option<EdgeOrder>; 2],
 }
 

@@ -58,6 +58,10 @@ pub(crate) fn for_each_coherent(
     candidates(program, true, visit)
 }
 
+/// Calls `visit` for each candidate execution of a program; with `coherent`, for each coherent one.
+///
+/// # Errors
+/// There are more candidates, paths or events than the limits allow.
 fn candidates(
     program: &Program,
     coherent: bool,

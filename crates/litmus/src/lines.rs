@@ -23,16 +23,16 @@ use crate::store_variants;
 use crate::values::{Values, WrittenValue};
 use crate::worlds::Worlds;
 
-/// Number of the world of a line, or of the world of all lines.
+/// Number of the world of a line, or of the world of all lines. Valid for one [`Lines`] until its [`Lines::forget`].
 pub type Line = u32;
 
 /// Completion that a thread is notified of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Finished {
-    /// Access of a thread to a line of the world, with the old value. `None` if the home has performed a write and
-    /// returned no value.
+    /// Access of a thread (first number) to a line of the world (second number), with the old value. `None` if the
+    /// home has performed a write and returned no value.
     Access(u8, u8, Option<i64>),
-    /// Fence or acquire of a thread.
+    /// Fence or acquire of the thread with this number.
     Asked(u8, FenceKind),
 }
 
@@ -45,9 +45,10 @@ pub struct Move {
     pub ended: Vec<Finished>,
     /// True for a spontaneous step, such as an eviction or a downgrade.
     pub gives_up: bool,
-    /// Order across lines whose first message the step consumes.
+    /// Order across lines whose first message the step consumes. The step is possible only if that message is of this
+    /// line.
     pub takes: Option<Queue>,
-    /// Orders across lines of the messages that the step sends.
+    /// Orders across lines of the messages that the step sends, one entry per message.
     pub sent_orders: Vec<Queue>,
 }
 
@@ -63,12 +64,15 @@ type FirstStepKey = (Line, u8, u8, Update, Access);
 
 /// Cached worlds and steps of a machine with one cache per thread.
 pub struct Lines<'p> {
+    /// The caches that run programs.
     machine: Machine<'p>,
+    /// Kind of each thread's cache.
     kinds: Kinds,
-    /// Accesses of each thread's cache.
+    /// Accesses of each thread's cache, by thread.
     accesses: Vec<Accesses>,
     /// True if one world contains all lines.
     joined: bool,
+    /// Worlds of all numbers.
     worlds: Worlds,
     /// State that was last reconstructed from its number.
     last: Option<(Line, Rc<MachineState<Values>>)>,
@@ -405,6 +409,8 @@ impl<'p> Lines<'p> {
         }))
     }
 
+    /// Returns the cached first step of an access, or computes it. `update` is the change of the value; reads leave it
+    /// as it is.
     fn begin_cached(
         &mut self,
         line: Line,
@@ -434,6 +440,8 @@ impl<'p> Lines<'p> {
         Ok(begun)
     }
 
+    /// Returns the step that leads to `next`. `takes` is the order across lines from which the step consumes a
+    /// message.
     fn make_move(
         &mut self,
         state: &MachineState<Values>,

@@ -13,7 +13,7 @@ pub fn ends(program: &Program, cores: Cores) -> BTreeSet<Outcome> {
     outcomes_within(program, cores, usize::MAX).expect("as many states as there are")
 }
 
-/// As [`ends`], or `None` if there are more than `max_states` states.
+/// Returns the outcomes of [`ends`], or `None` if there are more than `max_states` states.
 pub fn outcomes_within(
     program: &Program,
     cores: Cores,
@@ -45,7 +45,9 @@ pub fn outcomes_within(
 
 /// Cores on a memory that performs one access at a time.
 struct AtomicMemory<'p> {
+    /// The program.
     program: &'p Program,
+    /// Kind of core.
     cores: Cores,
 }
 
@@ -82,12 +84,14 @@ impl TransitionSystem<State> for AtomicMemory<'_> {
 /// State of cores and memory.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct State {
+    /// Threads, by number. Each is settled.
     cores: Vec<Core>,
+    /// Values, by location.
     memory: Vec<i64>,
 }
 
 impl State {
-    /// Performs a request and returns the old value.
+    /// Performs a request and returns the old value of the location.
     fn perform(&mut self, request: MemoryRequest) -> i64 {
         let word = &mut self.memory[usize::from(request.location())];
         let old_value = *word;
@@ -100,7 +104,8 @@ impl State {
     }
 }
 
-/// Returns the outcome of final cores and memory, or `None` if the test's filter excludes it.
+/// Returns the outcome of final cores (by thread) and memory (by location), or `None` if the test's filter excludes
+/// it.
 pub fn end(program: &Program, cores: &[Core], memory: &[i64]) -> Option<Outcome> {
     program.outcome(|observed| match *observed {
         Observed::Register(thread, register) => cores[thread].registers[register],

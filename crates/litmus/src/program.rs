@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// A register of a thread, by number.
+/// A register of a thread: index into [`Thread::registers`].
 pub type Register = usize;
 
-/// A location, by number.
+/// A location: index into [`Program::locations`].
 pub type Location = u8;
 
 /// Address of the first location. Registers and locations that hold addresses hold these numbers.
@@ -65,10 +65,15 @@ pub enum Operand {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[allow(missing_docs)]
 pub enum Operation {
+    /// The sum.
     Add,
+    /// The first minus the second.
     Subtract,
+    /// Bitwise conjunction.
     And,
+    /// Bitwise disjunction.
     Or,
+    /// Bitwise exclusive disjunction.
     Xor,
     /// 1 if both are equal, otherwise 0.
     Equal,
@@ -411,9 +416,9 @@ impl Instruction {
 pub struct Thread {
     /// Instructions in program order.
     pub code: Vec<Instruction>,
-    /// Initial register values.
+    /// Initial values, by register.
     pub registers: Vec<i64>,
-    /// Register names. A name that begins with a dot denotes a temporary of the reader, which is not observed.
+    /// Names, by register. A name that begins with a dot denotes a temporary of the reader, which is not observed.
     pub names: Vec<String>,
 }
 
@@ -457,19 +462,20 @@ pub enum Quantifier {
 pub struct Program {
     /// Name of the test.
     pub name: String,
-    /// Names of the locations.
+    /// Names, by location.
     pub locations: Vec<String>,
-    /// Initial value of each location.
+    /// Initial values, by location.
     pub initial: Vec<i64>,
     /// Threads, by number.
     pub threads: Vec<Thread>,
     /// Quantifier of the condition.
     pub quantifier: Quantifier,
-    /// Claim that the quantifier ranges over.
+    /// Claim that the quantifier ranges over. [`Claim::True`] if all outcomes are of interest.
     pub claim: Claim,
     /// Registers and locations that outcomes show in addition to those of the claim.
     pub listed: Vec<Observed>,
-    /// Filter: executions whose final state does not satisfy it are not executions of the test.
+    /// Filter: executions whose final state does not satisfy it are not executions of the test. [`Claim::True`]
+    /// excludes none.
     pub filter: Claim,
 }
 
@@ -491,6 +497,7 @@ impl Program {
         observed
     }
 
+    /// Returns all locations, and the registers that memory accesses write, without temporaries.
     fn all_observables(&self) -> Vec<Observed> {
         let locations = 0..self.locations.len() as Location;
         let mut observed: Vec<Observed> = locations.map(Observed::Location).collect();
@@ -508,7 +515,8 @@ impl Program {
         observed
     }
 
-    /// Returns true if an outcome satisfies the claim.
+    /// Returns true if an outcome satisfies the claim. The outcome must show all registers and locations of the
+    /// claim.
     pub fn holds(&self, outcome: &Outcome) -> bool {
         holds(&self.claim, &|observed| outcome.0.get(observed).copied())
     }
@@ -578,7 +586,7 @@ impl Program {
         entries.collect::<Vec<_>>().join("; ")
     }
 
-    /// Returns true if the set of all outcomes satisfies the quantified claim.
+    /// Returns true if the set of all outcomes satisfies the quantified claim. `outcomes` must contain all of them.
     pub fn is_satisfied<'e>(&self, outcomes: impl IntoIterator<Item = &'e Outcome>) -> bool {
         let mut outcomes = outcomes.into_iter();
         match self.quantifier {

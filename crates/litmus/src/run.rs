@@ -24,13 +24,13 @@ use crate::trace_events::{Change, Story, ThreadStep};
 pub struct Options {
     /// Kind of core between threads and caches.
     pub cores: Cores,
-    /// Maximum number of spontaneous steps, such as evictions and downgrades, of all caches together.
+    /// Maximum number of spontaneous steps, such as evictions and downgrades, of all caches together, in one run.
     pub gives_up: u8,
     /// Channel capacity per line: number of equal messages, and of messages of one order.
     pub room: u16,
-    /// Maximum number of states to visit.
+    /// Maximum number of states to visit per placement of the locations.
     pub max_states: usize,
-    /// Placement of the locations at the homes, if there are several.
+    /// Placement of the locations at the homes. Has an effect only with several homes.
     pub placed: Placement,
 }
 
@@ -60,7 +60,7 @@ impl Default for Options {
 pub enum Found {
     /// All outcomes.
     Ends {
-        /// Outcomes.
+        /// All outcomes, over all placements.
         ends: BTreeSet<Outcome>,
         /// Number of states visited.
         states: usize,
@@ -69,7 +69,7 @@ pub enum Found {
     Wrong(StepError),
     /// No outcome is reachable from some reachable state.
     Stuck {
-        /// Accesses that the threads wait for in that state.
+        /// Access that each thread waits for in that state, by thread; `None` if the thread has none to issue.
         waiting: Vec<Option<MemoryRequest>>,
         /// True if steps go on for ever from that state (livelock), false if no step is possible (deadlock).
         livelock: bool,
@@ -247,11 +247,15 @@ type Queues = BTreeMap<Queue, Vec<u8>>;
 
 /// Threads of one program on their caches, as a transition system.
 struct Runner<'r, 'p> {
+    /// Worlds and steps of the lines.
     lines: &'r mut Lines<'p>,
+    /// The program, with fences as the cores run it.
     program: &'r Program,
+    /// Threads, by number.
     threads: Vec<Thread<'r>>,
-    /// Line of each location, if one world contains all lines.
+    /// Line of each location, by location; used if one world contains all lines.
     placement: Vec<u8>,
+    /// Queues of all states.
     queues: Interner<Queues>,
     /// True after an atomic access completed without returning the old value.
     unread: bool,
@@ -282,8 +286,8 @@ impl<'r, 'p> Runner<'r, 'p> {
         }
     }
 
-    /// Explores all states in breadth-first order. Returns the result, and the path to the first state that satisfies
-    /// `is_goal`.
+    /// Explores all states in breadth-first order. Returns the result. If `is_goal` accepts an outcome, or a state
+    /// from which none is reachable (`None`), the exploration ends there and the path to that state is returned too.
     fn explore(
         &mut self,
         options: &Options,
@@ -589,21 +593,29 @@ impl TransitionSystem<Row> for Runner<'_, '_> {
 
 /// Cached properties of one state of a thread.
 struct ThreadStateInfo {
+    /// Memory requests that the thread may issue now.
     ready_requests: Rc<[MemoryRequest]>,
-    /// Fences and acquires that the thread may request now.
+    /// Fences and acquires that the thread may request now: a fence, and an acquire.
     asks: [Option<FenceKind>; 2],
+    /// True if all instructions have completed.
     stopped: bool,
-    /// Successors by store forwarding, computed on first use.
+    /// Numbers of the successors by store forwarding, computed on first use.
     forwards: Option<Rc<[u32]>>,
 }
 
-/// A thread with all of its states found so far.
+/// A thread with all of its states found so far. A state is referred to by its number.
 struct Thread<'r> {
+    /// The program.
     program: &'r Program,
+    /// Number of the thread in the program.
     number: usize,
+    /// Kind of core.
     buffers: Cores,
+    /// States of the thread, by number. Each is settled.
     cores: Interner<Core>,
+    /// Properties of each state, by number.
     state_infos: Vec<ThreadStateInfo>,
+    /// Number of the state after an access completes, by state, location and value.
     completed_accesses: FxHashMap<(u32, u8, i64), u32>,
 }
 

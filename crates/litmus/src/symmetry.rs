@@ -19,11 +19,14 @@ pub fn symmetries(program: &Program) -> Vec<Vec<usize>> {
     symmetries
 }
 
-/// Partial symmetry: images of threads, of locations, and of the registers of each thread.
+/// Partial symmetry: images of the first threads, of their locations, and of their registers.
 #[derive(Clone, Default)]
 struct PartialSymmetry {
+    /// Image of each thread, by thread.
     threads: Vec<usize>,
+    /// Image of each location that a mapped thread accesses.
     locations: BTreeMap<Location, Location>,
+    /// Image of each register that a mapped thread uses, by thread.
     registers: Vec<BTreeMap<Register, Register>>,
 }
 
@@ -67,6 +70,8 @@ impl PartialSymmetry {
         a.len() == b.len() && a.iter().zip(b).all(|(a, b)| self.map_instruction(a, b))
     }
 
+    /// Maps the registers and locations of an instruction of the last mapped thread to those of its image. Returns
+    /// false if the instructions do not match.
     fn map_instruction(&mut self, a: &Instruction, b: &Instruction) -> bool {
         use Instruction::{
             Atomic, Branch, Compute, Fence, Load, LoadReserved, Select, Store, StoreConditional,

@@ -26,13 +26,13 @@ use crate::store_variants::with_fences;
 /// Observations of runs with consecutive seeds.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct SeedOutcomes {
-    /// Outcomes, each with its number of runs and its first seed.
+    /// Outcomes, each with the number of runs that show it and the first seed of these runs.
     pub ends: BTreeMap<Outcome, (u64, u64)>,
     /// Number of completed runs.
     pub runs: u64,
     /// Number of messages sent in these runs, by name.
     pub messages: BTreeMap<String, u64>,
-    /// First failure with its seed. No runs follow it.
+    /// First failure of the simulation, in words, with its seed. No runs follow it.
     pub failure: Option<(String, u64)>,
 }
 
@@ -47,7 +47,7 @@ pub enum ObserveError {
     Interrupted,
 }
 
-/// Options of simulated runs.
+/// Options of simulated runs: `runs` runs with consecutive seeds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Options {
     /// Kind of core between threads and caches.
@@ -63,9 +63,9 @@ pub struct Options {
 pub struct Level<'p> {
     /// Protocol of the level.
     pub protocol: &'p Protocol,
-    /// Home of the protocol, for this number of caches.
+    /// Home of the protocol, for `caches` caches.
     pub home: Controller,
-    /// Number of caches that the home serves.
+    /// Number of caches that the home serves, at least 1.
     pub caches: u16,
 }
 
@@ -73,14 +73,14 @@ pub struct Level<'p> {
 /// at least one such cache per thread.
 #[derive(Clone, Debug)]
 pub struct Machine<'p> {
-    /// The level next to memory.
+    /// Level next to memory.
     pub upper: Level<'p>,
     /// Level below each cache of the upper level, if any.
     pub lower: Option<Level<'p>>,
 }
 
 impl Machine<'_> {
-    /// Number of caches that serve cores.
+    /// Returns the number of caches that serve cores: those of the lower level, if there is one.
     fn caches(&self) -> u16 {
         let lower_caches = self.lower.as_ref().map_or(1, |lower| lower.caches);
         self.upper.caches * lower_caches
@@ -288,20 +288,24 @@ fn check_atomics(
 /// A program as a scenario of the simulator.
 #[derive(Clone)]
 struct TimedProgram {
+    /// The program, with fences as the cores run it.
     program: Program,
+    /// Kind of core.
     cores: Cores,
     /// Kinds of the threads' caches.
     kinds: Kinds,
     /// Fences and acquires that each thread's cache executes.
     fence_support: Vec<FenceSupport>,
-    /// Accesses of each thread.
+    /// Accesses of each thread's cache, by thread.
     accesses: Vec<Accesses>,
     /// Number of caches that serve cores: at least one per thread.
     caches: usize,
+    /// Seed of the lines, delays and choices of the run.
     seed: u64,
 }
 
-/// Number of lines for locations: few enough that some share a set of the small caches and evict each other.
+/// Number of lines in which locations are placed: few enough that some share a set of the small caches and evict each
+/// other.
 const LINES: u32 = 16;
 
 impl TimedProgram {
@@ -399,6 +403,7 @@ impl Playable for TimedProgram {
 /// State of a simulator core.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum ThreadActivity {
+    /// Nothing is outstanding; a delay begins.
     Idle,
     /// The delay before the next step is over.
     DelayOver,
@@ -411,15 +416,22 @@ enum ThreadActivity {
 /// Threads in execution. Each uses several simulator cores before one cache: with a store buffer, the second core
 /// performs the stores; with a window, any of three performs the next access.
 struct TimedRun {
+    /// The program and its machine.
     test: TimedProgram,
+    /// Line of each location, by location.
     lines: Vec<u32>,
+    /// Threads in execution, by thread.
     cores: Vec<Core>,
-    /// Index of each simulator core among the cores of its thread, and the thread.
+    /// For each simulator core, its index among the cores of its thread, and the thread; `usize::MAX` for a core
+    /// without a thread.
     seats: Vec<(usize, usize)>,
+    /// State of each simulator core.
     steps: Vec<ThreadActivity>,
+    /// Generator of delays and choices.
     random: Random,
-    /// Final values of the locations.
+    /// Final values of the locations; empty until the end of the run.
     memory: RefCell<Vec<i64>>,
+    /// The simulator's device application, which the test does not use.
     application: NoApplication,
 }
 
@@ -478,7 +490,7 @@ impl TimedRun {
         }
     }
 
-    /// Returns the requests that a simulator core may begin for its thread.
+    /// Returns the requests that the simulator core with this number may begin for its thread.
     fn may_begin(&self, number: usize) -> Vec<MemoryRequest> {
         let (port, thread) = self.seats[number];
         let code = &self.test.program.threads[thread].code;
@@ -497,7 +509,7 @@ impl TimedRun {
         ready_requests.filter(is_own).collect()
     }
 
-    /// Returns the next step of a simulator core.
+    /// Returns the next step of the simulator core with this number.
     fn next_step(&mut self, number: usize) -> Step {
         let (port, thread) = self.seats[number];
         let ready_requests = self.may_begin(number);

@@ -38,18 +38,22 @@ pub struct Change<'s> {
     pub cores: [&'s [Core]; 2],
 }
 
-/// A message in flight, its number in the chart, and its sender.
+/// A message in flight, its number in the chart, and the lifeline of its sender.
 type SentMessage = (InFlightMessage<Values>, u32, usize);
 
 /// Sequence chart under construction.
 pub struct Story<'s> {
+    /// Program whose locations name the lines.
     program: &'s Program,
-    /// Thread of each remote.
+    /// Thread of each remote; a thread's number is its lifeline.
     threads: Vec<usize>,
     /// Names of the agents; a remote has the name of its thread.
     names: AgentNames,
+    /// The chart so far. Lifelines are threads, then homes.
     sequence: Sequence,
+    /// Messages in flight, in the order in which they were sent.
     sent_messages: Vec<SentMessage>,
+    /// Number of messages sent so far, which is the number of the next one.
     sent_count: u32,
 }
 
@@ -186,6 +190,8 @@ impl<'s> Story<'s> {
         agent
     }
 
+    /// Adds the send of a message. `actor` is the lifeline that acts in the step, the sender of messages without a
+    /// remote as sender; `None` stands for the home.
     fn add_send(&mut self, actor: Option<usize>, flight: InFlightMessage<Values>, change: &Change) {
         let from = match flight.from {
             Some(remote) => self.threads[usize::from(remote)],
@@ -287,7 +293,7 @@ fn flights(world: &World<Values>) -> Vec<InFlightMessage<Values>> {
     flights
 }
 
-/// Returns the elements of the first list alone and those of the second alone (multiset difference).
+/// Returns the elements of the first list alone and those of the second alone (multiset difference), in their order.
 fn multiset_difference<T: PartialEq>(before: Vec<T>, mut after: Vec<T>) -> (Vec<T>, Vec<T>) {
     let mut only_before = Vec::new();
     for element in before {

@@ -12,8 +12,11 @@ use crate::values::Values;
 /// Numbered worlds. With two levels of caches, a number stands for the world of the upper level and those below it.
 #[derive(Default)]
 pub struct Worlds {
+    /// Values of all lines of a world.
     data: Interner<Values>,
+    /// States of single lines.
     lines: Interner<CopyOnWrite<Line<Values>>>,
+    /// Messages in flight.
     flights: Interner<CopyOnWrite<InFlightMessage<Values>>>,
     /// Row of each number.
     rows: Interner<Row>,

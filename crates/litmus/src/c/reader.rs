@@ -26,18 +26,22 @@ pub(crate) fn variable(thread: &mut Thread, piece: Piece) -> Result<Register> {
     error_with_help(piece, message, suggestion(piece.text, "variable", names))
 }
 
-/// Recursive-descent reader of the threads.
+/// Recursive-descent reader of the threads. Methods consume tokens from `position` on.
 pub(super) struct Reader<'r, 't> {
+    /// All tokens of the threads, without comments.
     pub(super) tokens: Vec<Piece<'t>>,
     /// True if some thread waits for a grace period. Otherwise read-side critical sections have no effect and are
     /// dropped.
     pub(super) has_grace_period: bool,
+    /// Index of the next token.
     pub(super) position: usize,
     /// End of the code, empty.
     pub(super) end: Piece<'t>,
+    /// Program that receives the threads.
     pub(super) program: &'r mut Program,
     /// Parameters of the thread: shared locations by name.
     pub(super) shared: Vec<(&'t str, Location)>,
+    /// The current thread so far; its number is the number of threads in `program`.
     pub(super) thread: Thread,
     /// First access whose location is known only at run time.
     pub(super) indirect: Option<Piece<'t>>,
@@ -49,18 +53,21 @@ impl<'t> Reader<'_, 't> {
         self.tokens.get(self.position).copied().unwrap_or(self.end)
     }
 
+    /// Consumes and returns the next token, or an empty one at the end.
     pub(super) fn next(&mut self) -> Piece<'t> {
         let token = self.peek();
         self.position += 1;
         token
     }
 
+    /// Consumes the next token if it is `text`. Returns true if it was.
     pub(super) fn consume_if(&mut self, text: &str) -> bool {
         let matches = self.peek().text == text;
         self.position += usize::from(matches);
         matches
     }
 
+    /// Consumes the next token, which must be `text`.
     pub(super) fn expect(&mut self, text: &str) -> Result<Piece<'t>> {
         let token = self.next();
         match token.text == text {
@@ -298,6 +305,7 @@ impl<'t> Reader<'_, 't> {
         self.program.require(Claim::Equals(observed, value));
     }
 
+    /// Emits a computation into a new temporary and returns its operand. Constants are computed at once.
     pub(super) fn compute(
         &mut self,
         token: Piece,

@@ -12,6 +12,7 @@ pub struct Execution<'e> {
     pub from: Vec<Option<usize>>,
     /// Coherence position of each write, by event: number of earlier writes of its location.
     pub rank: Vec<usize>,
+    /// Path of each thread, by thread.
     pub(super) paths: Vec<&'e ThreadPath>,
 }
 
