@@ -13,8 +13,8 @@ pub struct Sequence {
     pub steps: Vec<Step>,
 }
 
-/// Name of an agent's lifeline. If the name is reserved for a role other than the agent's, the agent's role follows
-/// in parentheses.
+/// Name of an agent's lifeline. If the name is reserved for a role other than the agent's, the agent's
+/// role follows in parentheses.
 ///
 /// ```
 /// use cohkit_base::sequence::lifeline;

@@ -1,9 +1,9 @@
 //! The bytes of lines: shared copies, which cost nothing until they are written.
 //!
-//! A [`Copy`] is a handle of one content of one line. Caches, messages and memory hold copies. Equal contents are
-//! one entry with a count of holders, and a write makes its own entry first. The content of a line that was never
-//! written is a function of its address and has no entry. Each entry records the number of the write that created
-//! it, which the oracle compares.
+//! A [`Copy`] is a handle of one content of one line. Caches, messages and memory hold copies. Equal contents
+//! are one entry with a count of holders, and a write makes its own entry first. The content of a line that was
+//! never written is a function of its address and has no entry. Each entry records the number of the write that
+//! created it, which the oracle compares.
 
 use cohkit_base::memory::{prefetch, request_huge_pages};
 

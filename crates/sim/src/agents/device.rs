@@ -14,8 +14,8 @@ pub struct DeviceWorkload {
     pub operations: u64,
     /// Number of lines that operations are drawn from, from line 0 on.
     pub lines: Line,
-    /// Maximum time between two operations, and maximum time for which a lock is held, in picoseconds. Both are
-    /// drawn uniformly.
+    /// Maximum time between two operations, and maximum time for which a lock is held, in picoseconds.
+    /// Both are drawn uniformly.
     pub pause: Time,
     /// Seed of the random choices.
     pub seed: u64,
@@ -63,8 +63,8 @@ impl Device {
         self.current.map(|operation| operation.line)
     }
 
-    /// Issues the next local operation. The caller presents it to the home at once. Returns `None` if no operation
-    /// is left, or the home has no local operations.
+    /// Issues the next local operation. The caller presents it to the home at once. Returns `None` if
+    /// no operation is left, or the home has no local operations.
     pub(crate) fn issue(&mut self, context: &Context) -> Option<(Work, Line)> {
         let locals = context.tables.locals.len() as u64;
         if locals == 0 || self.operations_left == 0 {

@@ -18,7 +18,8 @@ pub(crate) struct ScenarioState {
     pub tally: Tally,
     /// End of the warm-up and start of the measurement window, in picoseconds.
     pub warm_up: Time,
-    /// End of the measurement window, after which no new work starts, in picoseconds; `Time::MAX` for no limit.
+    /// End of the measurement window, after which no new work starts, in picoseconds; `Time::MAX` for no
+    /// limit.
     pub until: Time,
 }
 

@@ -1,5 +1,5 @@
-//! Device bus, such as PCIe: packets in order in each direction, without coherence. A direction is busy for the
-//! bytes of each packet; arrivals are later by the latency.
+//! Device bus, such as PCIe: packets in order in each direction, without coherence. A direction is busy
+//! for the bytes of each packet; arrivals are later by the latency.
 
 use crate::kernel::Time;
 use crate::platform;
@@ -30,8 +30,8 @@ impl Bus {
         }
     }
 
-    /// Sends `bytes` of payload now, in as many packets as necessary and at least one, after the packets already
-    /// sent in this direction. Returns the arrival time of the last packet, in picoseconds.
+    /// Sends `bytes` of payload now, in as many packets as necessary and at least one, after the packets
+    /// already sent in this direction. Returns the arrival time of the last packet, in picoseconds.
     pub fn carry(&mut self, direction: TransferDirection, now: Time, bytes: u64) -> Time {
         let quantities = &self.quantities;
         let packets = bytes.div_ceil(quantities.payload_bytes.value.max(1)).max(1);
@@ -44,7 +44,8 @@ impl Bus {
         *free_at + quantities.latency.value
     }
 
-    /// Latency from the arrival of an interrupt until a thread that waits for it continues, in picoseconds.
+    /// Latency from the arrival of an interrupt until a thread that waits for it continues, in
+    /// picoseconds.
     pub fn interrupt_latency(&self) -> Time {
         self.quantities.interrupt_latency.value
     }

@@ -91,8 +91,8 @@ pub(crate) struct Groups {
 }
 
 impl Groups {
-    /// Creates the groups of all kinds. `begins` has the initial configuration of each kind; the workloads give the
-    /// number of cores used.
+    /// Creates the groups of all kinds. `begins` has the initial configuration of each kind; the
+    /// workloads give the number of cores used.
     pub fn new(
         remotes: Remotes,
         quantities: &[KindQuantities],
@@ -133,7 +133,8 @@ impl Groups {
         }
     }
 
-    /// Returns the first group for which `is_member` is true. With a single group, the function is not called.
+    /// Returns the first group for which `is_member` is true. With a single group, the function
+    /// is not called.
     #[inline(always)]
     fn find(&self, is_member: impl Fn(&Group) -> bool) -> &Group {
         match &self.groups[..] {

@@ -25,8 +25,8 @@ pub(crate) struct Kind {
     pub class: Option<Class>,
     /// True if the message uses the home's request queues: a request, or a message in one order with requests.
     pub request: bool,
-    /// Number of the order that the message keeps: the index of an order of the protocol file, or `behind_index` or
-    /// `earlier_index`. `None` if it keeps none.
+    /// Number of the order that the message keeps: the index of an order of the protocol file, or `behind_index`
+    /// or `earlier_index`. `None` if it keeps none.
     pub order_group: Option<u8>,
     /// Number of homes if the message's order spans all lines of one home; `None` if each line has its own order.
     pub order_span: Option<Line>,
@@ -96,8 +96,8 @@ fn enforce_at_receivers(kinds: &mut [Kind], orders: &[usize]) {
     }
 }
 
-/// Computes the properties of each message kind, in the order of the protocol file. `quantities` gives the links of
-/// each kind of caching agents.
+/// Computes the properties of each message kind, in the order of the protocol file. `quantities` gives the links
+/// of each kind of caching agents.
 pub(super) fn kinds(
     protocol: &Protocol,
     hosts: Option<&platform::Hosts>,
