@@ -14,7 +14,7 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// An empty model.
+    /// An empty model with the booleans as its only type.
     pub fn new(name: impl Into<String>) -> Builder {
         Builder {
             model: Model {
@@ -92,7 +92,7 @@ impl Builder {
         self.declare(name, Type::Range { lo, hi })
     }
 
-    /// Declares an enumeration.
+    /// Declares an enumeration with these labels, in order.
     pub fn enumeration<L: Into<String>>(
         &mut self,
         name: impl Into<String>,
@@ -109,7 +109,7 @@ impl Builder {
         self.declare(name, Type::Array { index, element })
     }
 
-    /// Declares a record.
+    /// Declares a record with these fields, in order.
     pub fn record<L: Into<String>>(
         &mut self,
         name: impl Into<String>,
@@ -202,7 +202,7 @@ impl Builder {
         });
     }
 
-    /// Adds a rule.
+    /// Adds a rule after those added before.
     pub fn rule(&mut self, rule: Rule) {
         self.model.rules.push(rule);
     }
@@ -261,7 +261,7 @@ impl Rule {
         }
     }
 
-    /// Adds a parameter.
+    /// Adds a parameter, a bound variable; the rule has one instance for each of its values.
     pub fn over(mut self, parameter: VariableId) -> Rule {
         self.parameters.push(parameter);
         self
@@ -314,7 +314,7 @@ impl Place {
         self
     }
 
-    /// Stores a value.
+    /// Makes a statement that stores a value in the place.
     pub fn set(self, value: impl Into<Expr>) -> Stmt {
         Stmt::Assign(self, value.into())
     }
@@ -336,7 +336,7 @@ impl VariableId {
         Place::from(self).field(name)
     }
 
-    /// Stores a value.
+    /// Makes a statement that stores a value in the variable.
     pub fn set(self, value: impl Into<Expr>) -> Stmt {
         Place::from(self).set(value)
     }

@@ -207,7 +207,7 @@ struct Signature {
 /// Instructions without their operands, each with its operands relative to the class.
 type Code = Vec<(Op, Vec<Term>)>;
 
-/// An operand.
+/// An operand in a signature.
 #[derive(PartialEq)]
 enum Term {
     /// A slot of the class, by its position in the class.

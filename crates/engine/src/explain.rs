@@ -17,11 +17,11 @@ use serde::Serialize;
 /// agent waits.
 #[derive(Clone, Debug)]
 pub struct Remark {
-    /// Bound variables.
+    /// Bound variables; one sentence for each combination of their values.
     pub parameters: Vec<VariableId>,
     /// Condition under which the sentence is true.
     pub when: Expr,
-    /// The sentence.
+    /// The sentence, which may contain the values of the parameters.
     pub phrase: Phrase,
 }
 

@@ -72,7 +72,7 @@ impl<'a> Explorer<'a> {
         }
     }
 
-    /// Number of states.
+    /// Number of states found so far.
     pub fn len(&self) -> usize {
         self.count
     }

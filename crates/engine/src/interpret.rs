@@ -92,7 +92,7 @@ impl<'a> Machine<'a> {
         }
     }
 
-    /// Sorts the multisets.
+    /// Sorts the multisets of the frame, inner ones first, and logs the changes.
     fn sort_multisets(&mut self) {
         let log = &mut self.log;
         self.program

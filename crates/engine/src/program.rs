@@ -440,7 +440,7 @@ pub(crate) struct Field {
 }
 
 impl Field {
-    /// Packed value, unshifted.
+    /// Packed value of a number in the slot's range, unshifted.
     #[inline]
     pub fn encode(&self, value: Number) -> u64 {
         let raw = match self.undefined && value == UNDEFINED {

@@ -107,9 +107,9 @@ pub enum Property {
     Invariant(String),
     /// An assertion or an error statement, by name.
     Assertion(String),
-    /// No value leaves its range, no index its array, and nothing is divided by zero.
+    /// No value leaves its range, no index its array, nothing is divided by zero, and no undefined value is read.
     WellDefined,
-    /// Every state has a step to a different one.
+    /// No reachable state is a deadlock, as [`Model::deadlock`] defines it.
     NoDeadlock,
     /// Rules that are not spontaneous can always lead to a quiescent state.
     Drain,
@@ -125,7 +125,7 @@ pub enum Property {
 /// A property of a higher layer, unknown to the engine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct HigherLayerProperty {
-    /// Its name.
+    /// Name of the property, in reports and JSON.
     pub kind: &'static str,
 }
 
@@ -238,8 +238,8 @@ pub(crate) fn stores_to_check(model: &Model, options: &Options) -> UniformStores
     }
 }
 
-/// Validates and compiles a model. The program compares all orders of a loop whose iterations store different values in a
-/// place of `uniform_stores`. If the results differ, it reports an exceeded limit.
+/// Validates and compiles a model. The program compares all orders of a loop whose iterations store different values
+/// in a place of `uniform_stores`. If the results differ, it reports an exceeded limit.
 ///
 /// # Errors
 /// All errors that [`Model::validate`] finds, or that the code would be too large.

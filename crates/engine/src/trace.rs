@@ -63,9 +63,9 @@ pub struct TraceStep {
 pub struct Change {
     /// Name of the scalar, such as `cells[2].state`.
     pub variable: String,
-    /// Value before.
+    /// Value before the step, as in [`VariableValue::value`].
     pub from: String,
-    /// Value after.
+    /// Value after the step.
     pub to: String,
 }
 

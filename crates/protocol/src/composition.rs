@@ -21,7 +21,7 @@ pub struct Composition {
     pub levels: Vec<LevelBinding>,
     /// Nodes, in the order of the file. They group agents and add no rule.
     pub nodes: Vec<Node>,
-    /// Systems to check.
+    /// Systems to check, each over all spaces.
     pub systems: Vec<JointSystem>,
 }
 
@@ -102,7 +102,7 @@ pub struct LevelBinding {
     pub outer: usize,
 }
 
-/// A used file.
+/// A used file, with its name in the composition.
 #[derive(Clone, Debug)]
 pub struct Space {
     /// Name of the space in the composition.

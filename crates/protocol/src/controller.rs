@@ -41,7 +41,7 @@ pub struct Controller {
     pub name: String,
     /// States; the first is the initial one.
     pub states: Vec<State>,
-    /// Variables.
+    /// Variables and registers; a [`VariableId`] is an index into this list.
     pub variables: Vec<Variable>,
     /// Constant tables, for constructed controllers; see [`Expression::Table`].
     pub tables: Vec<Table>,
@@ -86,7 +86,7 @@ pub struct Variable {
     pub ty: Type,
     /// True if the variable is a register: the agent has one instance for all lines together.
     pub register: bool,
-    /// Initial value.
+    /// Initial value; for an array, of every element.
     pub initial: Initial,
     /// Words for the values `0, 1, ...` of a range, for people; empty if values are shown as numbers.
     pub labels: Vec<String>,
@@ -327,9 +327,9 @@ pub enum Effect {
 pub enum Statement {
     /// Send a message to one agent.
     Send {
-        /// Message type.
+        /// Type of the message.
         message: MessageId,
-        /// Destination.
+        /// Destination; several agents for [`Target::Each`].
         to: Target,
         /// Values of its fields, in the order of the message's declaration.
         fields: Vec<Value>,
@@ -358,12 +358,12 @@ pub enum Statement {
     /// Run the statements for each home of a set, in order, with [`Expression::Each`] bound to the home's number. No
     /// iteration changes the set.
     ForHomes {
-        /// Set of homes.
+        /// Set of homes, evaluated once before the first iteration.
         set: HomeSet,
         /// Statements of one iteration; no nested loop.
         body: Vec<Statement>,
     },
-    /// Conditional execution.
+    /// Run one of two lists of statements.
     If {
         /// Condition, evaluated once.
         condition: Expression,

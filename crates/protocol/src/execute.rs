@@ -154,16 +154,16 @@ pub enum Fault {
     OutOfRange {
         /// Index of the variable.
         variable: u16,
-        /// The value.
+        /// Value that does not fit.
         value: i32,
     },
     /// A value does not fit the field of this message at this position.
     FieldOutOfRange {
-        /// The message.
+        /// Type of the message.
         message: MessageId,
         /// Position of the field.
         field: usize,
-        /// The value.
+        /// Value that does not fit.
         value: i32,
     },
     /// The receiver of this message is `none`.
@@ -177,7 +177,7 @@ pub enum Fault {
 /// A rule that could not be executed to its end.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RowError {
-    /// Reason.
+    /// First fault of the rule, in the order of its statements.
     pub fault: Fault,
     /// Actions before the fault.
     pub acts: Vec<Act>,

@@ -17,7 +17,7 @@ use std::collections::BTreeSet;
 /// A controller as text.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Rows {
-    /// Number of states.
+    /// Number of states of the controller.
     pub states: usize,
     /// Number of rows that take their event; rows that stall or reject it are not counted.
     pub transitions: usize,
@@ -34,9 +34,9 @@ pub struct Row {
     pub state: String,
     /// Access, message or operation.
     pub event: String,
-    /// Guard, if any.
+    /// Guard as text; `None` if the rule has none.
     pub guard: Option<String>,
-    /// Actions, in order.
+    /// Actions in order, each as text; the only one of a row that takes nothing is `stall` or `refuse`.
     pub actions: Vec<String>,
     /// Next state, which may be the same; `None` if the event is not taken.
     pub next: Option<String>,

@@ -31,7 +31,7 @@ pub struct Sending<Copy> {
     pub to: Receiver,
     /// Field values, in the order of their declaration; a set is one value.
     pub fields: Vec<u16>,
-    /// Data.
+    /// Data that the message carries.
     pub bytes: Bytes<Copy>,
 }
 
@@ -187,7 +187,7 @@ fn stale_single_use(protocol: &Protocol, message: MessageId) -> Violation {
 /// An operation that a home requests of split memory.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum MemoryOp<Copy> {
-    /// Read the line.
+    /// Read the whole line.
     Read,
     /// Write this copy of the line.
     Write(Copy),
@@ -214,7 +214,7 @@ pub trait HomeContext {
     /// # Errors
     /// The channel is full, or the message exceeds a declared bound.
     fn send(&mut self, sending: Sending<Self::Copy>) -> Result<(), Self::Error>;
-    /// Contents of memory.
+    /// Contents of memory for the line.
     fn memory(&self) -> Self::Copy;
     /// Sets the contents of memory.
     ///

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 pub struct Violation {
     /// Name of the property, as reports show it.
     pub property: Cow<'static, str>,
-    /// Description, one sentence.
+    /// Description of the violation, as a clause without a full stop.
     pub what: String,
 }
 

@@ -244,7 +244,7 @@ struct Compiler<'a> {
     violation_indices: FxHashMap<Violation, u32>,
     /// Next free temporary.
     temporary: Cell,
-    /// Maximum number of temporaries in use at a time.
+    /// End of the cells that have been used as temporaries so far.
     max_temporaries: Cell,
     /// Position of each label of the current piece of code.
     labels: Vec<u32>,
@@ -323,6 +323,8 @@ struct Element {
 struct Label(u32);
 
 impl<'a> Compiler<'a> {
+    /// Lays out the frame: slots of the state, cells of recursive functions, loop orders, and local and bound variables.
+    /// Temporaries and constants follow once their number is known.
     fn new(model: &'a Model, notes: bool, uniform_stores: &UniformStores) -> Self {
         let sizes = model.sizes();
         let mut leaves = Vec::new();
@@ -571,7 +573,7 @@ impl<'a> Compiler<'a> {
         self.emit(op);
     }
 
-    /// Emits a violation.
+    /// Emits an instruction that reports a violation.
     fn emit_violation(&mut self, violation: &Violation) {
         let violation = self.violation_index(violation);
         self.emit_at(Op::Fail { violation }, |_| String::new());

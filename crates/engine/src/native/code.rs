@@ -185,7 +185,7 @@ impl<'t, 'f> Translation<'t, 'f> {
         }
     }
 
-    /// Reads a cell.
+    /// Emits code that reads a cell.
     fn read_cell(&mut self, cell: Cell) -> Value {
         if (cell as usize) < self.context.program.slots.len() {
             return self.read_slot(cell);

@@ -38,7 +38,7 @@ pub struct CheckpointError {
     pub component: usize,
     /// Number of the checkpoint in its component.
     pub number: u64,
-    /// Kind of error.
+    /// Reason of the error.
     pub kind: CheckpointErrorKind,
 }
 
@@ -51,9 +51,9 @@ pub enum CheckpointErrorKind {
     OtherModel,
     /// Contents differ from the stored ones.
     Damaged,
-    /// Cannot be read.
+    /// The stored checkpoint cannot be read.
     Unreadable(io::Error),
-    /// Cannot be stored.
+    /// The new checkpoint cannot be stored.
     CannotStore(io::Error),
 }
 
@@ -286,6 +286,7 @@ pub(super) struct Checkpoints<'a> {
 }
 
 impl<'a> Checkpoints<'a> {
+    /// Prepares the checkpoints of a component; none has been stored or loaded yet.
     pub fn new(
         checkpoint_sink: &'a dyn CheckpointSink,
         component: usize,

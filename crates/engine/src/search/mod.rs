@@ -206,7 +206,7 @@ pub(crate) const NO_START: u32 = u32::MAX;
 /// A path through the state space.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Path {
-    /// Start state instance.
+    /// Number of the start state, counted over all instances.
     pub start: u32,
     /// Rule instances in order; the last one may fault.
     pub rules: Vec<u32>,

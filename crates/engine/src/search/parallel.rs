@@ -336,15 +336,19 @@ impl SharedSearchData<'_> {
 /// State of one thread.
 struct ThreadExpansion<'a, K> {
     policy: PhantomData<K>,
+    /// Data of all threads.
     shared: &'a SharedSearchData<'a>,
     /// Interpreter that judges invariants if no machine code exists.
     invariant_checker: Worker<'a>,
     /// Number of entries it may put into the table before the table counts as full.
     table_share: usize,
+    /// Numbers of candidates that the thread may use.
     numbers: &'a mut CandidateNumbers,
+    /// Candidates found in this stretch, in the order of their parents.
     candidates_found: &'a mut Vec<FoundCandidate>,
     /// Number of its completed chunks; later ones are in progress.
     completed: usize,
+    /// Results so far, with the chunks taken.
     results: ThreadResults,
 }
 

@@ -42,7 +42,8 @@ impl RecentStates {
         self.words.is_empty()
     }
 
-    /// Index of the slot of a state with this hash. Uses other bits of the hash than the first bucket and the tag of the table.
+    /// Index of the slot of a state with this hash. Uses other bits of the hash than the first bucket and the tag of
+    /// the table.
     #[inline(always)]
     fn slot_index(&self, hash: u64, words: usize) -> usize {
         let slots = self.words.len() / words.max(1);

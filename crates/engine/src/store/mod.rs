@@ -143,7 +143,7 @@ impl States {
         }
     }
 
-    /// Reads a state.
+    /// Reads a complete state into `words`. With compaction, only states that are not expanded yet can be read.
     #[inline(always)]
     pub fn read<K: StorePolicy>(&self, state: usize, words: &mut [u64]) {
         if K::COMPACT {
@@ -363,7 +363,7 @@ impl Store {
         states + unexpanded + self.table.memory() + self.genealogy.memory()
     }
 
-    /// Reads a state.
+    /// Reads a complete state into `words`.
     pub fn read(&self, state: usize, words: &mut [u64]) {
         match self.states.is_compacted() {
             true => self.states.read::<CompactStates>(state, words),

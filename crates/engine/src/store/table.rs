@@ -7,7 +7,7 @@
 //!
 //! Any number of threads look up and insert entries in parallel ([`Table::claim`]), without a lock. Equal states probe
 //! the same positions in the same order, so only one of them is inserted.
-//! Growth requires exclusive access. The table grows in position. Buckets are in the order of hashes, so each entry moves
+//! Growth requires exclusive access. The table grows in place. Buckets are in the order of hashes, so each entry moves
 //! toward the end, where space is free. The old position and the stored bits of the hash almost always determine the
 //! new position. The table is therefore processed in order, and few states are read.
 
@@ -286,7 +286,8 @@ impl Table {
         }
     }
 
-    /// Searches for an entry that `is_equal` accepts, and inserts `new` if none exists, concurrently with other threads.
+    /// Searches for an entry that `is_equal` accepts, and inserts `new` if none exists, concurrently with other
+    /// threads.
     /// Calls `write` before other threads can see the entry. The caller reports insertions by [`Table::add_to_count`].
     #[inline(always)]
     pub fn claim(
@@ -648,6 +649,7 @@ impl TargetBuckets {
 struct OldLayout {
     /// Number of buckets.
     buckets: usize,
+    /// Width of entry numbers in bits.
     bits: u32,
 }
 

@@ -500,7 +500,7 @@ impl Layout {
         }
     }
 
-    /// Reads all leaves.
+    /// Reads the packed value of each leaf, and the element that it holds.
     #[inline]
     fn read_leaves(&self, words: &[u64], scratch: &mut Scratch) {
         if !self.arrows.is_empty() {

@@ -30,7 +30,7 @@ const MAX_NODES: usize = 1 << 20;
 /// An asymmetric use of scalarsets.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct AsymmetricUse {
-    /// The scalarsets concerned.
+    /// Scalarsets whose values are used asymmetrically.
     pub sets: Vec<TypeId>,
     /// Reason, as a sentence without its full stop.
     pub reason: String,
@@ -592,7 +592,7 @@ impl AsymmetryAnalysis<'_> {
         parts.into_iter().for_each(|e| self.expr(e));
     }
 
-    /// Analyses an expression.
+    /// Analyses an expression and everything in it.
     fn expr(&mut self, e: &Expr) {
         use Operator::*;
         if !self.count_node() {

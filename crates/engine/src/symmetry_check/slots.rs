@@ -17,7 +17,7 @@ pub(super) struct Slots {
 
 /// A slot number held by a variable.
 struct Slot {
-    /// The multiset.
+    /// Multiset whose slots the number counts.
     multiset: ResolvedPlace,
     /// The scalarsets by whose values the multiset is sorted.
     sets: Vec<TypeId>,

@@ -15,8 +15,8 @@ use std::sync::Mutex;
 /// Checkpoints by component and number.
 type Files = BTreeMap<(usize, u64), Vec<u8>>;
 
-/// Checkpoint sink in memory. A checkpoint is due at every `interval`-th call of `is_due`; the search may be interrupted at one
-/// of these calls.
+/// Checkpoint sink in memory. A checkpoint is due at every `interval`-th call of `is_due`; the search may be
+/// interrupted at one of these calls.
 #[derive(Default)]
 struct MemorySink {
     /// Checkpoints stored so far.

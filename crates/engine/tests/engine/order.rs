@@ -49,7 +49,7 @@ fn model(functions: &str, go: &str, claim: &str) -> String {
     )
 }
 
-/// The last value that a quantifier visits stays in `got`.
+/// The quantifier stores values in `got`; the last one stored depends on the order in which it visits them.
 #[test]
 fn quantified_claims_with_side_effects_are_asymmetric() {
     let take = "function take(n: S): boolean; begin got := n; return true; end;

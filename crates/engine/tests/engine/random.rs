@@ -63,7 +63,7 @@ fn claim(c: &mut Choices, group: &Group, parameter: VariableId, depth: usize) ->
     }
 }
 
-/// A random statement. About half of them keep numbers in range.
+/// A random statement; some may store a number out of range.
 fn statement(c: &mut Choices, group: &Group, parameter: VariableId, depth: usize) -> Stmt {
     match c.below(if depth == 0 { 6 } else { 8 }) {
         0 => group.number.set((group.number + 1) % 3),

@@ -300,7 +300,7 @@ fn limits_end_undecided_with_coverage_counts() {
         .all(|p| p.status == Status::Undecided));
 }
 
-/// Copies of one counter, with and without a final state, in which the copies deadlock.
+/// Copies of a small message ring, which with a final state can stop permanently; all stopped rings are a deadlock.
 #[test]
 fn independent_parts_give_the_counts_of_the_whole() {
     for (parts, final_state) in [(2, false), (3, false), (2, true), (3, true)] {

@@ -12,8 +12,11 @@ pub type Constructed = (Controller, KnownPermissions);
 
 /// Cache entry. The protocol and the number of remotes are the key.
 struct CachedConstruction {
+    /// Protocol whose home is a policy.
     protocol: Protocol,
+    /// Number of remotes of the systems.
     remotes: u16,
+    /// Result of the construction.
     constructed: Arc<Constructed>,
 }
 

@@ -208,7 +208,7 @@ impl<'e, 'a> Drawing<'e, 'a> {
         self.remotes
     }
 
-    /// Adds a step.
+    /// Adds a step at the lifeline `agent`. Charts omit steps that are not `visible`.
     pub fn push(&mut self, agent: usize, action: Action, visible: bool) {
         self.sequence.steps.push(Step {
             agent,

@@ -73,7 +73,7 @@ pub enum ConstructionError {
 
 /// A constructed home.
 pub struct Construction<'a> {
-    /// The knowledge sets.
+    /// Knowledge sets of all explorations together.
     pub knowledge: Knowledge<'a>,
     /// For each knowledge set, its class of sets with indistinguishable futures.
     pub class_of: Vec<u32>,

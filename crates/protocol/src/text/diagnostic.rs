@@ -135,7 +135,7 @@ impl Diagnostic {
         self.label = label.into();
         self
     }
-    /// Adds general advice.
+    /// Adds advice that refers to no other span.
     pub(super) fn note(mut self, note: impl Into<String>) -> Self {
         self.notes.push((None, note.into()));
         self

@@ -102,7 +102,7 @@ pub enum Found<W, S> {
     Safe {
         /// All states, in the order of their discovery.
         worlds: Vec<W>,
-        /// Number of transitions.
+        /// Number of transitions between these states.
         transitions: u64,
         /// Distance of the farthest state from the initial state, in steps.
         depth: u64,

@@ -586,7 +586,7 @@ pub(super) fn permissions<D: Data>(world: &World<D>, system: &System, line: u8) 
 /// Combined permissions of a system's caches to a line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct LevelPermissions {
-    /// The highest permission.
+    /// Highest permission of any cache.
     highest: Permission,
     /// Number of caches with any permission.
     holders: usize,

@@ -38,7 +38,7 @@ pub use steps::{CompletedAccess, Step};
 
 /// The fixed part of a system.
 pub struct System<'p> {
-    /// The protocol.
+    /// The protocol of remotes and home.
     pub protocol: &'p Protocol,
     /// Its home, written by hand or constructed.
     pub home: &'p Controller,
@@ -162,7 +162,7 @@ pub enum Operation<D: Data> {
 /// A write that the home has deferred.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct DeferredStore<D: Data> {
-    /// Sender.
+    /// Number of the remote that sent it.
     pub from: u8,
     /// True if the bytes cover the whole line.
     pub whole: bool,
@@ -188,15 +188,15 @@ pub enum Lock {
 pub struct Line<D: Data> {
     /// State and variables of the home.
     pub home: Configuration,
-    /// Contents of memory.
+    /// Contents of memory; the default if the home has no permission to its memory.
     pub memory: D::Copy,
     /// Permission of the home to its memory: write, unless an outer level grants it.
     pub backing_permission: Permission,
-    /// The caching agents.
+    /// State of each caching agent, by number.
     pub remotes: Vec<Remote<D>>,
     /// The memory operation in progress.
     pub operation: Operation<D>,
-    /// The deferred write.
+    /// The write that the home has deferred, if any.
     pub deferred_store: Option<DeferredStore<D>>,
     /// Value of the write that the home has consumed and not yet passed to memory, if its value matters.
     pub consumed_value: Option<D::Write>,
@@ -204,7 +204,7 @@ pub struct Line<D: Data> {
     pub requested: Option<u8>,
     /// The local operation that the home has accepted and not yet acknowledged.
     pub accepted: Option<u8>,
-    /// The device's lock.
+    /// Lock of the device on the line.
     pub lock: Lock,
 }
 
@@ -213,7 +213,7 @@ pub struct Line<D: Data> {
 pub struct World<D: Data> {
     /// Data shared by all copies.
     pub data: D,
-    /// The lines.
+    /// State of each line, by number.
     pub lines: Vec<CopyOnWrite<Line<D>>>,
     /// Messages in flight.
     pub network: Network<D>,

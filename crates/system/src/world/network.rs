@@ -28,19 +28,19 @@ pub struct InFlightMessage<D: Data> {
     pub line: u8,
     /// Message type.
     pub message: MessageId,
-    /// Sender.
+    /// Sender of the message.
     pub from: Endpoint,
-    /// Receiver.
+    /// Receiver of the message.
     pub to: Endpoint,
     /// Number of the sending home, for an ordered message between homes; otherwise 0.
     pub home: u8,
-    /// Field values.
+    /// Field values, in the order of their declaration; a set is one value.
     pub fields: Vec<u16>,
     /// True if a later message that stays behind this one is still in flight.
     pub early: bool,
     /// True if the message is at the head of the input queue of its network and stalls all others there.
     pub first: bool,
-    /// Data.
+    /// Data that the message carries.
     pub carried: Payload<D>,
 }
 
@@ -196,7 +196,7 @@ impl<D: Data> Network<D> {
         .map(|flight| &**flight)
     }
 
-    /// Removes a message.
+    /// Removes a message that [`Network::arrivals`] lists.
     pub fn take(&mut self, arrival: Arrival) {
         match arrival {
             Arrival::Unordered(index) => {

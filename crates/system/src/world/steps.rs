@@ -72,9 +72,9 @@ impl Step {
 /// A completed access of a remote.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CompletedAccess<D: Data> {
-    /// The line.
+    /// Number of the line.
     pub line: u8,
-    /// The remote.
+    /// Number of the remote.
     pub remote: u8,
     /// The copy before the access: the value of a read, and the old value of a write. `None` if the home has performed
     /// the access, or it has no value.

@@ -31,7 +31,7 @@ struct Declarations<'f, 'a> {
 /// Degree to which the rows of an agent were resolved.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Completeness {
-    /// All rows.
+    /// All rows were resolved.
     Complete,
     /// Some rows have errors.
     Partial,
@@ -264,7 +264,7 @@ impl<'a> Resolver<'a, '_> {
         }
     }
 
-    /// Resolves all rows.
+    /// Resolves all rows of an agent; rows with errors are left out.
     fn resolve_rows(&mut self, agent: &Agent<'a>, table: &mut AgentTable<'a>) -> Completeness {
         let mut rules = 0;
         let mut completeness = match agent.body.broken {
