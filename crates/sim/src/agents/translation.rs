@@ -485,7 +485,7 @@ impl Translations {
         }
     }
 
-    /// Handles a device's request at the host: answers it, starts a walk, or lets it wait until the page is mapped
+    /// Handles a device's request at the host: responds to it, starts a walk, or lets it wait until the page is mapped
     /// again.
     fn request_translation(&mut self, context: &mut Context, device: Agent, page: Page) {
         if let Some((_, waiting)) = self.unmapping_pages.get_mut(&page) {

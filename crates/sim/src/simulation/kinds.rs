@@ -21,7 +21,7 @@ pub(crate) struct Kind {
     pub store: bool,
     /// True if the message carries the bytes of a whole line, as a copy or for a store.
     pub carries_whole_line: bool,
-    /// Class of its channel. `None` if the channel has none, and for answers to other caches.
+    /// Class of its channel. `None` if the channel has none, and for responses to other caches.
     pub class: Option<Class>,
     /// True if the message uses the home's request queues: a request, or a message in one order with requests.
     pub request: bool,
