@@ -38,35 +38,46 @@ pub struct Inputs {
     pub rx_last: Pins,
     /// Messages to the remote: mask of the circuits that accept a beat.
     pub tx_ready: Pins,
-    /// Local operations of the device.
+    // Local operations of the device, unlocks, and the responses to both.
     pub local_req_valid: Pins,
     /// Local operation (`local_req_t`): line in bits 0 to 35, operation from bit 36.
     pub local_req: Pins,
+    /// Unlocks of the device.
     pub unlock_valid: Pins,
     /// Line number.
     pub unlock_line: Pins,
+    /// Responses to local operations and unlocks.
     pub local_rsp_ready: Pins,
-    /// Memory port (AXI), by which the home reads and writes lines.
+    // Memory port (AXI), by which the home reads and writes lines.
     pub aw_ready: Pins,
+    /// Write data.
     pub w_ready: Pins,
+    /// Write responses.
     pub b_valid: Pins,
     pub b_id: Pins,
+    /// Read addresses.
     pub ar_ready: Pins,
+    /// Read data.
     pub r_valid: Pins,
     pub r_id: Pins,
+    /// Beat of the line; narrower beats use the low words.
     pub r_data: Pins<[u64; BEAT]>,
     pub r_last: Pins,
-    /// Register port (AXI-Lite).
+    // Register port (AXI-Lite).
     pub cfg_aw_valid: Pins,
     /// Byte address of the register.
     pub cfg_aw_addr: Pins,
+    /// Write data of a register.
     pub cfg_w_valid: Pins,
     /// Byte mask of the write.
     pub cfg_w_data: Pins,
     pub cfg_w_strb: Pins,
+    /// Write response of a register.
     pub cfg_b_ready: Pins,
+    /// Read address of a register.
     pub cfg_ar_valid: Pins,
     pub cfg_ar_addr: Pins,
+    /// Read data of a register.
     pub cfg_r_ready: Pins,
     /// Listener to permission changes.
     pub change_ready: Pins,
@@ -74,7 +85,7 @@ pub struct Inputs {
     pub start: u64,
     /// Stops the application of both slices.
     pub stop: u64,
-    /// Port of the application's own memory (AXI).
+    // Port of the application's own memory (AXI).
     pub app_aw_ready: Pins,
     pub app_w_ready: Pins,
     pub app_b_valid: Pins,
@@ -98,33 +109,42 @@ pub struct Outputs {
     pub tx_valid: Pins,
     /// Headers (`header_t`), whose message number is an index into `Rom::sends`.
     pub tx_header: Pins<[u64; CIRCUITS]>,
+    /// Payload, of which beats narrower than 512 bits use the low words.
     pub tx_data: Pins<[[u64; BEAT]; CIRCUITS]>,
+    /// Mask of the circuits whose beat is the last of its message.
     pub tx_last: Pins,
-    /// Local operations of the device, unlocks, and the responses to both.
+    // Local operations of the device, unlocks, and the responses to both.
     pub local_req_ready: Pins,
     pub unlock_ready: Pins,
     pub local_rsp_valid: Pins,
     /// Response (`local_rsp_t`): line in bits 0 to 35, operation in bits 36 to 38, refusal in bit 39, unlock in bit
     /// 40.
     pub local_rsp: Pins,
-    /// Memory port (AXI). Addresses are in bytes.
+    // Memory port (AXI). Addresses are in bytes.
     pub aw_valid: Pins,
     pub aw_id: Pins,
+    /// Byte address of a line.
     pub aw_addr: Pins,
     /// Number of the message's event in bits 0 to 5; permission that the remote keeps in bits 6 and 7.
     pub aw_user: Pins,
+    /// Write data.
     pub w_valid: Pins,
+    /// Beat of the line; narrower beats use the low words.
     pub w_data: Pins<[u64; BEAT]>,
     /// Byte mask of the beat.
     pub w_strb: Pins,
     pub w_last: Pins,
+    /// Write responses.
     pub b_ready: Pins,
+    /// Read addresses.
     pub ar_valid: Pins,
     pub ar_id: Pins,
+    /// Byte address of a line.
     pub ar_addr: Pins,
     /// Number of the request's event in bits 0 to 5; permission that the remote gets in bits 6 and 7: 0 for none, 1 for
     /// read, 2 for write.
     pub ar_user: Pins,
+    /// Read data.
     pub r_ready: Pins,
     /// Mask of the units that report a step.
     pub step_valid: Pins,
@@ -134,30 +154,36 @@ pub struct Outputs {
     pub busy: Pins,
     /// One if the slice and its application have nothing outstanding.
     pub idle: Pins,
-    /// Register port (AXI-Lite).
+    // Register port (AXI-Lite).
     pub cfg_aw_ready: Pins,
     pub cfg_w_ready: Pins,
     pub cfg_b_valid: Pins,
+    /// AXI response code: 0 for OKAY, 2 for SLVERR.
     pub cfg_b_resp: Pins,
     pub cfg_ar_ready: Pins,
     pub cfg_r_valid: Pins,
+    /// Value of the register.
     pub cfg_r_data: Pins,
+    /// AXI response code: 0 for OKAY, 2 for SLVERR.
     pub cfg_r_resp: Pins,
     /// Permission change of the remote for the listener.
     pub change_valid: Pins,
     /// Change (`change_t`): line in bits 0 to 35, new permission in bits 36 and 37, old one in bits 38 and 39.
     pub change: Pins,
-    /// Port of the application's own memory (AXI).
+    // Port of the application's own memory (AXI).
     pub app_aw_valid: Pins,
     pub app_aw_id: Pins,
+    /// Byte address of a line.
     pub app_aw_addr: Pins,
     pub app_w_valid: Pins,
     pub app_w_data: Pins<[u64; BEAT]>,
+    /// Byte mask of the beat.
     pub app_w_strb: Pins,
     pub app_w_last: Pins,
     pub app_b_ready: Pins,
     pub app_ar_valid: Pins,
     pub app_ar_id: Pins,
+    /// Byte address of the first line of the burst.
     pub app_ar_addr: Pins,
     /// Length of the read burst in lines, minus 1. The lines are those of one slice.
     pub app_ar_lines: Pins,
@@ -166,7 +192,9 @@ pub struct Outputs {
     pub passes: Pins,
     /// One if a beat of a read goes from the device side to the home.
     pub passes_r: Pins,
+    /// AXI ID of that beat.
     pub passes_r_id: Pins,
+    /// Data of that beat.
     pub passes_r_data: Pins<[u64; BEAT]>,
     /// AXI ID of the write response, if bit 1 of `passes` is set.
     pub passes_b_id: Pins,

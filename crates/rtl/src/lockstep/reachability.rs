@@ -206,10 +206,15 @@ impl ReachabilityGraph {
 
 /// A line with its remote and its home, as a transition system.
 struct LineSystem<'a> {
+    /// Protocol of the line, for bounds and orders of messages.
     protocol: &'a Protocol,
+    /// ROM of the home, for the numbers of events.
     rom: &'a Rom,
+    /// Controller of the home.
     home: &'a Controller,
+    /// Interpreter of the home's controller, for one remote.
     home_machine: Machine<'a>,
+    /// Interpreter of the remote's controller.
     remote_machine: Machine<'a>,
 }
 

@@ -133,10 +133,14 @@ pub fn paths(netlist: &Netlist) -> Result<Vec<Path>, String> {
 /// # Errors
 /// The logic contains a combinational loop.
 fn order(netlist: &Netlist, drivers: &[usize]) -> Result<Vec<usize>, String> {
+    /// Progress of the depth-first search at a part.
     #[derive(Clone, Copy, PartialEq)]
     enum Visit {
+        /// Not reached yet.
         No,
+        /// On the stack. An input driven by such a part closes a loop.
         Open,
+        /// Emitted, with all parts that it depends on.
         Done,
     }
     let mut visits = vec![Visit::No; netlist.parts.len()];

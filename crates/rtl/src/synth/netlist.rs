@@ -143,8 +143,9 @@ pub struct Netlist {
     pub(super) instances: Vec<Instance>,
     /// For each net, its preferred name and the instance that defines the name.
     pub(super) names: Vec<Option<(usize, String)>>,
-    /// Nets at the ports of the top: inputs, and outputs.
+    /// Nets at the input ports of the top, each with the name of the port and the index of the bit.
     pub(super) inputs: Vec<(usize, String)>,
+    /// Nets at the output ports of the top, likewise.
     pub(super) outputs: Vec<(usize, String)>,
 }
 
@@ -194,6 +195,11 @@ impl Netlist {
         }
     }
 
+    /// Adds an instance of a module, with its submodules. `nets` maps the module's net numbers to the global
+    /// ones; the nets of its ports must be in it.
+    ///
+    /// # Errors
+    /// A primitive is unknown, or a cell connects a port that its module lacks.
     fn add(
         &mut self,
         file: &File,

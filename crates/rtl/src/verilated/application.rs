@@ -110,7 +110,7 @@ pub(super) struct RtlApplication {
 /// Memory of an application at the pins of a slice.
 #[derive(Default)]
 struct ApplicationMemory {
-    /// Read bursts that are not complete, in the order of their addresses.
+    /// Read bursts that are not complete, in the order in which they were requested.
     bursts: Vec<Burst>,
     /// Burst being transmitted, by its AXI identifier, and the index of its next beat within the current line.
     outgoing_burst: Option<(u64, usize)>,

@@ -25,7 +25,7 @@ struct Burst {
 pub(super) struct MemoryPorts {
     /// Number of the slice.
     slice: usize,
-    /// Outstanding reads, in order of their addresses.
+    /// Outstanding reads, in the order in which they were requested.
     reads: Vec<Burst>,
     /// Read whose beat is on the pins, as an index into `reads`.
     current_read: Option<usize>,
