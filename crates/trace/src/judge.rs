@@ -168,11 +168,13 @@ struct Flight {
     number: u32,
     /// Line of the message, or the number of its home for a message about no line.
     line: u32,
+    /// Message type, receiver and fields.
     sent: SentMessage,
     /// Sending remote; `None` if a home sent it.
     from: Option<usize>,
     /// Lifelines of sender and receiver.
     ends: [usize; 2],
+    /// Data, as versions.
     data: MessageData,
     /// Numbers of the messages that this one must not overtake. Numbers of messages received since remain in the list.
     earlier_flights: Vec<u32>,
@@ -231,7 +233,9 @@ struct Line {
 
 /// State of the check of one trace.
 struct TraceChecker<'j> {
+    /// Protocol that the trace must conform to.
     protocol: &'j Protocol,
+    /// Trace.
     sequence: &'j Sequence,
     /// Table of all remotes.
     remote: Table<'j>,

@@ -58,7 +58,7 @@ enum Timer {
     Detection(u64),
 }
 
-// /Kinds of messages, in the upper bits of their labels.
+// Kinds of messages, in the upper bits of their labels. The lower bits hold the number of the transfer.
 const DOORBELL: u64 = 1 << 60;
 const DATA: u64 = 2 << 60;
 const STATUS: u64 = 3 << 60;
