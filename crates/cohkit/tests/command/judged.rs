@@ -4,6 +4,7 @@
 use crate::{cohkit, text};
 use std::path::{Path, PathBuf};
 
+/// Path of one of the small protocols.
 fn protocol_file(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/command/judged");
     folder.join(format!("{name}.coh"))
@@ -117,6 +118,7 @@ fn row_without_channel_capacity_waits() {
     assert_eq!(code, Some(1));
 }
 
+/// Names of the protocol files, and the text that their verdict must contain.
 const VERDICTS: &[(&str, &str)] = &[
     ("ack_before_performed", "violated: data value"),
     ("acks_off_by_one", "violated: data value"),

@@ -75,6 +75,7 @@ fn interrupt(child: &mut std::process::Child) {
     assert!(kill_status.expect("kill runs").success());
 }
 
+/// Output as text, which must be UTF-8.
 fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).expect("output is UTF-8")
 }
@@ -89,6 +90,7 @@ fn transcript(output: &Output) -> String {
     )
 }
 
+/// Compares exit code and output of a command with the expected ones.
 fn check(arguments: &[&str], expected: Expect) {
     let output = cohkit(arguments).output().expect("the command starts");
     expected.assert_eq(&transcript(&output));

@@ -277,6 +277,7 @@ fn modules(source: &Path, folder: &Path) -> BTreeMap<String, BTreeSet<String>> {
     uses
 }
 
+/// Source without line comments.
 fn without_comments(text: &str) -> String {
     let lines = text
         .lines()

@@ -45,6 +45,7 @@ fn machine(scenario: Arc<dyn Playable>, remotes: u16, seed: u64) -> Setup {
     setup
 }
 
+/// Runs a setup to its end; the error is the failure as text.
 fn play(setup: &Setup) -> Result<Tally, String> {
     let mut simulation = Simulation::new(setup, None).expect("valid setup");
     simulation.run().map_err(|failure| failure.to_string())?;

@@ -82,6 +82,7 @@ fn parameters_by_name(parameters: &[(&str, u64)]) -> BTreeMap<String, u64> {
         .collect()
 }
 
+/// Returns the shipped kernel of this name with these parameters.
 fn kernel(name: &str, parameters: &[(&str, u64)]) -> Arc<dyn Playable> {
     visit(name, &parameters_by_name(parameters), Plays).unwrap()
 }

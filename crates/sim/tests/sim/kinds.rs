@@ -310,6 +310,7 @@ fn with_engines(protocol: Protocol, scenario: Arc<dyn Playable>, seed: u64) -> S
     setup
 }
 
+/// Runs a setup to its end; the error is the failure as text.
 fn play(setup: &Setup) -> Result<Tally, String> {
     let mut simulation = Simulation::new(setup, None).unwrap();
     simulation.run().map_err(|failure| failure.to_string())?;

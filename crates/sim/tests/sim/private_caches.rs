@@ -34,6 +34,7 @@ fn machine(name: &str, mix: &[(Access, u32)], sets: u64) -> Setup {
     restrict_to_protocol(setup)
 }
 
+/// Number of sent messages with these names, together.
 fn sent(statistics: &Statistics, names: &[&str]) -> u64 {
     let counts = names.iter().filter_map(|name| statistics.sent(name));
     counts.sum()

@@ -32,6 +32,7 @@ const OPTIONS: ReadOptions = ReadOptions {
 /// One access: core, kind by number, address, and the time since the access before in picoseconds.
 type TracedAccess = (u16, u8, u64, u32);
 
+/// Writes accesses in the text form, one per line.
 fn as_text(accesses: &[TracedAccess]) -> Vec<u8> {
     let line = |&(core, kind, address, gap): &TracedAccess| {
         let name = ACCESSES[usize::from(kind)].name();
@@ -64,6 +65,7 @@ fn compress(bytes: &[u8]) -> Vec<u8> {
     packed
 }
 
+/// Reads a trace with [`OPTIONS`].
 fn read_text(text: &str) -> Result<Recorded, ReadError> {
     read(text.as_bytes(), &OPTIONS)
 }
@@ -354,6 +356,7 @@ fn malformed_foreign_traces_are_rejected() {
     );
 }
 
+/// Returns a run of a workload with ECI on the shipped Enzian platform.
 fn setup(workload: Workload) -> Setup {
     let protocol = protocol("eci");
     let platform = Platform::shipped("enzian-dc-ddr").unwrap();

@@ -62,6 +62,7 @@ fn failure(setup: &Setup) -> (FailureKind, String) {
     }
 }
 
+/// Returns a statistic of the host's space, or of the only space.
 fn get(performance: &Performance, name: &str) -> f64 {
     let host = performance.statistics.host.as_deref();
     host.unwrap_or(&performance.statistics).get(name).unwrap()

@@ -48,11 +48,13 @@ fn fields(mut bytes: &[u8]) -> Vec<Field<'_>> {
     fields
 }
 
+/// Returns the value of a field by its number.
 fn field_value(fields: &[Field], field: u64) -> Option<u64> {
     let entry = fields.iter().find(|(number, ..)| *number == field);
     entry.map(|(_, value, _)| *value)
 }
 
+/// Returns the bytes of a field by its number.
 fn field_bytes<'b>(fields: &[Field<'b>], field: u64) -> Option<&'b [u8]> {
     let entry = fields.iter().find(|(number, ..)| *number == field);
     entry.map(|(.., bytes)| *bytes)
@@ -148,10 +150,12 @@ fn slices(events: &[Event]) -> BTreeMap<u64, Vec<Slice>> {
     slices
 }
 
+/// Returns a short stress run of a shipped protocol on three caches.
 fn setup(name: &str, seed: u64) -> Setup {
     setups::torture(setups::protocol(name), 3, seed).unwrap()
 }
 
+/// Returns the timeline of a run.
 fn record(setup: &Setup, filter: &Filter) -> Recorded {
     let mut statistics = draw_while(setup, filter, &mut |_| true).expect("run without violation");
     *statistics
