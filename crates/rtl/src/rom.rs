@@ -228,12 +228,12 @@ impl Rom {
         self.events.iter().position(|event| event.name == name)
     }
 
-    /// Returns the number of a local operation's event.
+    /// Returns the number of the event that requests local operation `local`, an index into [`Rom::locking`].
     pub fn local(&self, local: u8) -> usize {
         self.messages + usize::from(local)
     }
 
-    /// Returns the number of the event `unlock`.
+    /// Returns the number of the event `unlock`, by which the device releases a lock.
     pub fn unlock(&self) -> usize {
         self.messages + self.locking.len()
     }

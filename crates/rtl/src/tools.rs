@@ -55,7 +55,8 @@ const fn module(
 }
 
 impl Tool {
-    /// Returns the installation instruction.
+    /// Returns the instruction for a user who lacks the tool: its necessary version, and the packages that provide
+    /// it.
     pub fn install(&self) -> String {
         format!("install {}: {}", self.description, self.installed_by)
     }

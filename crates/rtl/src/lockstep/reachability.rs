@@ -156,7 +156,7 @@ impl ReachabilityGraph {
         self.rows.iter().rev().position(|&other| other == row)
     }
 
-    /// Returns the number of states.
+    /// Returns the number of reachable states.
     pub fn line_states(&self) -> usize {
         self.edges.len()
     }

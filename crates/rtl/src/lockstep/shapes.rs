@@ -57,7 +57,7 @@ pub enum Endpoint {
 }
 
 impl Endpoint {
-    /// True if the endpoint implements the memory.
+    /// True if the endpoint implements the memory, so that the AXI pins are idle.
     pub fn has_memory(self) -> bool {
         self != Endpoint::None
     }
@@ -247,12 +247,12 @@ pub const SHAPES: [(&str, Shape); 14] = [
     ),
 ];
 
-/// Returns the name of a seed's shape.
+/// Returns the name of a seed's shape; consecutive seeds use the shapes in turn.
 pub fn of_seed(seed: u64) -> &'static str {
     SHAPES[(seed % SHAPES.len() as u64) as usize].0
 }
 
-/// Returns the shape with this name.
+/// Returns the shape with this name, one of those in [`SHAPES`]; `None` if the name is unknown.
 pub fn named(name: &str) -> Option<Shape> {
     SHAPES
         .iter()

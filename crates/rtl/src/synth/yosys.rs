@@ -70,7 +70,7 @@ pub fn find() -> Result<Yosys, BuildError> {
     find_in(&tool::search_path())
 }
 
-/// Searches the given folders for Yosys.
+/// Searches the given folders for Yosys. The errors are those of [`find`].
 pub(crate) fn find_in(path: &OsStr) -> Result<Yosys, BuildError> {
     let (help, oldest) = (YOSYS.install(), YOSYS.programs[0].oldest);
     let mut first_error = None;

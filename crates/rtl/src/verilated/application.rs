@@ -172,7 +172,8 @@ impl RtlApplication {
         }
     }
 
-    /// Drives the pins of its memory.
+    /// Drives the pins of its memory: the next beat of a read, a write response, and, with a seed, random readiness
+    /// for requests. `beats` is the number of beats per line.
     pub fn drive_inputs(&mut self, inputs: &mut Inputs, beats: usize) {
         for (s, memory) in self.memories.iter_mut().enumerate() {
             // Valid beats that were not accepted must remain on the pins.

@@ -27,7 +27,8 @@ pub const LINES: usize = 5;
 /// Number of cycles after which a request has arrived at the place where it waits.
 const ARRIVAL_CYCLES: u64 = 300;
 
-/// Plays the scenario to its end.
+/// Plays the scenario to its end. Fails if the third line or a withheld answer is blocked, or if the protocol lacks
+/// the operations.
 pub(in crate::lockstep) fn play_control_lines(
     bench: &mut Bench,
     withheld: DelayedResponse,

@@ -103,12 +103,12 @@ impl<'a> Context<'a> {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// True while new accesses start.
+    /// True while new accesses start, that is, before the run has exchanged its number of messages.
     pub fn starts_accesses(&self) -> bool {
         self.report.messages < self.run.messages
     }
 
-    /// Records activity in this cycle.
+    /// Records activity in this cycle: a transfer at a port, or a step of a unit.
     pub fn record_activity(&mut self) {
         self.last_activity = self.cycle;
     }
@@ -133,7 +133,7 @@ impl<'a> Context<'a> {
         u64::from(self.random.below(16) < self.run.ready)
     }
 
-    /// Returns a random line.
+    /// Returns the index of a random line.
     pub fn random_line(&mut self) -> usize {
         self.random.below(self.lines.len() as u64) as usize
     }

@@ -221,7 +221,7 @@ impl Counts {
         self.add(const { counter_position("ChangesLost") }, 0, count);
     }
 
-    /// True if a counter may have this value.
+    /// True if the counter at this position may have the value `counted`.
     pub fn is_possible(&self, position: usize, counted: u64) -> bool {
         let certain = self.certain[position];
         (certain..=certain + self.possible_excess[position]).contains(&counted)

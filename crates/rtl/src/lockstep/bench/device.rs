@@ -47,7 +47,7 @@ impl Device {
         self.slices[slice].unlock_valid
     }
 
-    /// Requests a local operation.
+    /// Requests a local operation of a line, given by its index in the controller's `locals`.
     pub fn request(&mut self, context: &mut Context, line_index: usize, operation: u8) {
         let slice = context.slice(line_index);
         (context.lines[line_index].queued_locals).push_back(operation);

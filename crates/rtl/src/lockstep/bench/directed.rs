@@ -56,7 +56,8 @@ impl<'a> Director<'a> {
         }
     }
 
-    /// Advances the directed lines and chooses further ones.
+    /// Advances the directed lines, releases those that have used their row or lost their path, and chooses further
+    /// ones.
     pub fn advance(&mut self, environment: &mut Environment) -> Checked {
         let Some(graph) = self.graph else {
             return Ok(());

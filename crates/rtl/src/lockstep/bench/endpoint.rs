@@ -34,7 +34,7 @@ fn procedure(word: u64) -> u64 {
     word.wrapping_mul(3).wrapping_add(1)
 }
 
-/// Results of a call with these arguments.
+/// Returns the results of a call with these arguments, word by word.
 pub(super) fn results(arguments: &Bytes) -> Bytes {
     arguments.map(procedure)
 }

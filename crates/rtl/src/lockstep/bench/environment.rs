@@ -46,7 +46,7 @@ impl<'a> Environment<'a> {
         }
     }
 
-    /// The remote.
+    /// Borrows the parts that the remote's rows use.
     pub fn remote(&mut self) -> Remote<'_, 'a> {
         Remote {
             context: &mut self.context,
@@ -60,7 +60,7 @@ impl<'a> Environment<'a> {
         self.remote().start_access(line_index, access)
     }
 
-    /// Delivers the messages that arrive in this cycle.
+    /// Delivers the messages that arrive in this cycle, to the remote or to the home's ports.
     pub fn deliver(&mut self) -> Checked {
         while let Some((line_index, to_home, message)) = self.link.next_arrival(&mut self.context) {
             match to_home {
@@ -98,7 +98,7 @@ impl<'a> Environment<'a> {
         Ok(())
     }
 
-    /// Returns a directed line to random traffic.
+    /// Returns a directed line to random traffic: sends its held messages, and lets memory answer.
     pub fn release(&mut self, line_index: usize) {
         let context = &mut self.context;
         let line = &mut context.lines[line_index];

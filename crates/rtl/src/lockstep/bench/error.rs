@@ -28,7 +28,7 @@ impl From<Violation> for BenchError {
 }
 
 impl BenchError {
-    /// Attributes the failure to a line.
+    /// Attributes the failure to a line, whose history the report then contains.
     pub(super) fn on_line(self, line: usize) -> BenchError {
         BenchError {
             line: Some(line),

@@ -131,7 +131,7 @@ pub(super) struct IllegalTraffic {
 }
 
 impl IllegalTraffic {
-    /// Creates the illegal traffic of a run.
+    /// Creates the illegal traffic of a run, derived from its seed.
     pub fn new(run: &Run) -> IllegalTraffic {
         IllegalTraffic {
             random: RandomGenerator::new(run.seed ^ 0x5bd1_e995),

@@ -24,7 +24,7 @@ pub(super) struct PortQueue {
 }
 
 impl PortQueue {
-    /// True if no message is entering or offered.
+    /// True if no message is entering or offered, so that an illegal one may take its place.
     pub fn is_free(&self) -> bool {
         self.beat == 0 && !self.valid
     }
@@ -73,7 +73,7 @@ impl LinkPorts {
         self.departing[circuit].is_some()
     }
 
-    /// Queues a message at the home's port.
+    /// Queues a message that has arrived at the home's port, in the queue of its circuit.
     pub fn queue(&mut self, context: &mut Context, line_index: usize, message: Message) {
         let circuit = context.reference.input_circuit(message.kind);
         context.lines[line_index].messages.at_ports += 1;
@@ -119,7 +119,7 @@ impl LinkPorts {
         inputs.tx_ready[slice] = ready.sum::<u64>() & !stalled;
     }
 
-    /// Records a beat that enters through a circuit.
+    /// Records a beat that enters through a circuit. With the last beat, the message has arrived at its unit.
     pub fn accept_beat(&mut self, context: &mut Context, units: &mut Units, circuit: usize) {
         let port_queue = &mut self.queues[circuit];
         if let (0, Some(&(line_index, _))) = (port_queue.beat, port_queue.queue.front()) {

@@ -135,7 +135,8 @@ impl MemoryPorts {
         }
     }
 
-    /// Checks memory requests, and completes memory operations.
+    /// Checks memory requests of this cycle against the controller's, and completes memory operations whose last
+    /// transfer was accepted.
     pub fn check(
         &mut self,
         context: &mut Context,

@@ -65,7 +65,7 @@ impl Ports {
             outputs.local_rsp_valid[slice_index] & inputs.local_rsp_ready[slice_index];
     }
 
-    /// Returns the transfers since an earlier count.
+    /// Returns the transfers since an earlier count of the same run.
     pub(super) fn since(&self, earlier: &Ports) -> Ports {
         let circuits = |new: [u64; CIRCUITS], old: [u64; CIRCUITS]| {
             std::array::from_fn(|circuit| new[circuit] - old[circuit])

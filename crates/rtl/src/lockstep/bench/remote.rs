@@ -126,7 +126,8 @@ impl RemoteContext for RemoteRow<'_, '_> {
 }
 
 impl<'a> Remote<'_, 'a> {
-    /// Attempts up to three random accesses.
+    /// Attempts up to three random accesses to lines that are not directed. An access that is impossible now is
+    /// skipped.
     pub fn attempt_accesses(&mut self) -> Checked {
         for _ in 0..self.context.random.below(4) {
             let line_index = self.context.random_line();

@@ -125,7 +125,7 @@ impl<'a> Bench<'a> {
         )
     }
 
-    /// Executes a cycle without new operations.
+    /// Executes a cycle in which only earlier operations proceed: the remote and the device start none.
     pub(super) fn run_quiet_cycle(&mut self) -> Checked {
         self.environment.deliver()?;
         self.execute_cycle()
@@ -352,7 +352,7 @@ impl<'a> Bench<'a> {
         Ok(())
     }
 
-    /// Failure: nothing happens any more.
+    /// Fails because nothing happens any more; the message describes the first line with pending work.
     pub(super) fn report_deadlock(&self) -> Checked {
         let context = &self.environment.context;
         let message = "no agent can make progress";
@@ -385,7 +385,7 @@ impl<'a> Bench<'a> {
         self.environment.start_access(line_index, access)
     }
 
-    /// Requests a local operation of the device.
+    /// Requests a local operation of the device, given by its index in the controller's `locals`.
     pub(super) fn request_local(&mut self, line_index: usize, operation: u8) {
         let Environment {
             context, device, ..
@@ -446,7 +446,7 @@ impl<'a> Bench<'a> {
         Ok(())
     }
 
-    /// Runs for a number of cycles.
+    /// Runs for a number of cycles; fails if no agent makes progress.
     pub(super) fn run_cycles(&mut self, cycles: u64) -> Checked {
         self.context().record_activity();
         (0..cycles).try_for_each(|_| self.run_cycle())

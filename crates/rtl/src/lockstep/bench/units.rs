@@ -152,7 +152,7 @@ pub(super) struct Units {
 }
 
 impl Units {
-    /// Creates idle units.
+    /// Creates idle units, and determines from the lines of the run whether requests must be limited.
     pub fn new(context: &Context) -> Units {
         let reference = &context.reference;
         let shape = &reference.shape;
