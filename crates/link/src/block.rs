@@ -30,7 +30,7 @@ impl Circuits {
     /// All slots are empty.
     pub const NONE: Circuits = Circuits((1 << (4 * SLOTS)) - 1);
 
-    /// Circuit number of a slot.
+    /// Circuit number of a slot, [`EMPTY`] for a slot without a word.
     #[inline]
     pub fn circuit_of(self, slot: usize) -> u8 {
         (self.0 >> (4 * slot)) as u8 & 15

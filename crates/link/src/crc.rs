@@ -13,7 +13,7 @@ use crc::{Algorithm, Crc, CRC_24_INTERLAKEN};
 /// CRC of ECI's blocks.
 const WORD_CRC: Crc<u32> = Crc::<u32>::new(&CRC_24_INTERLAKEN);
 
-/// CRC-24 of words, most significant bit first.
+/// CRC-24 (Interlaken) of words, most significant bit first.
 pub fn crc24(words: &[u64]) -> u32 {
     let mut digest = WORD_CRC.digest();
     for word in words {

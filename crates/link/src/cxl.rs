@@ -53,7 +53,7 @@ pub enum Side {
 }
 
 impl Side {
-    /// Receiving side.
+    /// Side at the other end of the link, which receives what this side sends.
     pub fn partner(self) -> Side {
         match self {
             Side::Host => Side::Device,

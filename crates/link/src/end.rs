@@ -144,7 +144,7 @@ impl End {
         })
     }
 
-    /// Words waiting in all transmit queues.
+    /// Number of words waiting in all transmit queues.
     pub fn waiting(&self) -> usize {
         self.waiting_words
     }
@@ -285,7 +285,8 @@ impl End {
         true
     }
 
-    /// Processes a received block.
+    /// Processes a received block: acknowledgements, credits and words, or replay control. Words without free buffer
+    /// space are counted in [`End::overrun`].
     #[inline]
     pub fn receive(&mut self, block: &Block) {
         match block.control() {

@@ -94,7 +94,7 @@ impl Lanes {
         }
     }
 
-    /// The same link with `count` lanes.
+    /// The same link with `count` active lanes.
     #[must_use]
     pub fn with(self, count: u32) -> Lanes {
         Lanes { count, ..self }

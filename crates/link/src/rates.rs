@@ -113,7 +113,7 @@ impl Kind {
         ("cxl256", Kind::Cxl(Flits::Large)),
     ];
 
-    /// Lanes of a full link.
+    /// Number of lanes of a full link.
     pub fn lanes(self) -> u32 {
         if self == Kind::Eci {
             12
@@ -156,7 +156,7 @@ impl LinkConfig {
         }
     }
 
-    /// Computes and measures the rates.
+    /// Computes the rates by formula and measures them, which takes a run of both ends per kind of traffic.
     pub fn rates(&self) -> LinkRates {
         let lanes = self.kind.lanes_for(self.lanes);
         let coded = lanes.raw().times(lanes.code.0.into(), lanes.code.1.into());

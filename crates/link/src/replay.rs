@@ -53,13 +53,13 @@ impl<B> Default for Sender<B> {
 }
 
 impl<B: Clone> Sender<B> {
-    /// True if a new block may be sent.
+    /// True if a new block may be sent: none is being resent, and the window is not full.
     #[inline]
     pub fn has_room(&self) -> bool {
         self.next_sent == self.next_new && self.next_new - self.oldest < WINDOW
     }
 
-    /// True if all blocks are acknowledged.
+    /// True if all blocks are acknowledged, and no sync block must announce that the sender goes back.
     #[inline]
     pub fn is_settled(&self) -> bool {
         self.oldest == self.next_new && !self.announces_go_back
@@ -128,7 +128,7 @@ impl<B: Clone> Sender<B> {
         }
     }
 
-    /// Processes an acknowledgement bit.
+    /// Processes an acknowledgement bit, which acknowledges [`BLOCKS_PER_ACK`] more blocks.
     #[inline]
     pub fn acknowledge_bit(&mut self) {
         self.bit_acknowledged += BLOCKS_PER_ACK;
@@ -378,7 +378,7 @@ impl<B: Clone> Retry<B> {
         Transmission::Sync(sync)
     }
 
-    /// Processes a damaged block.
+    /// Processes a damaged block. All blocks are then discarded until a sync block announces the expected one.
     pub fn record_damaged(&mut self) {
         self.receiver.damaged += 1;
         // Request a consecutive run of lost blocks only once.

@@ -368,7 +368,7 @@ impl<L: Layer> Testbench<L> {
         }
     }
 
-    /// The ends, read-only.
+    /// Both ends, read-only. They may lag behind the current time by skipped idle units.
     #[inline]
     pub fn ends(&self) -> &[L; 2] {
         &self.ends
@@ -562,7 +562,7 @@ impl<L: Layer> Testbench<L> {
         }
     }
 
-    /// Advances to `until`, excluding events at that time.
+    /// Advances to `until` in ticks, excluding events at that time.
     #[inline]
     pub fn advance(&mut self, until: u64) {
         loop {

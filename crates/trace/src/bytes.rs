@@ -126,7 +126,7 @@ impl Bytes {
         self.performed_versions.get(&serial).copied().unwrap_or(0)
     }
 
-    /// Records that a sent write was abandoned.
+    /// Records that a sent write was abandoned: it must not be performed any more.
     pub fn abandon_write(&mut self, serial: u64) {
         self.unperformed.remove(&serial);
     }

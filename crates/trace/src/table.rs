@@ -26,7 +26,7 @@ pub enum Value {
 }
 
 impl Value {
-    /// Converts to the contents of a variable.
+    /// Converts to the contents of a variable of type `ty`, in which the members of sets are numbered from 0.
     pub fn contents(&self, ty: Type) -> Contents {
         match self {
             Value::Scalar(scalar) => Contents::Value(*scalar as u16),

@@ -439,7 +439,7 @@ impl<T: Body> End<T> {
         Some(body)
     }
 
-    /// Returns the next packet to send.
+    /// Returns the next packet to send, which is idle if nothing else is due.
     pub fn next_packet(&mut self) -> Packet<T> {
         let mut packet = Packet::default();
         self.transmit_packet(&mut packet);
@@ -528,7 +528,8 @@ impl<T: Body> End<T> {
         self.bytes_since_return = self.bytes_since_return.map(|since| since + bytes);
     }
 
-    /// Processes a received packet.
+    /// Processes a received packet: a body, an acknowledgement or credits. A damaged body causes a NAK; other damaged
+    /// packets are ignored.
     pub fn receive(&mut self, packet: &mut Packet<T>) {
         if packet.is_idle() {
             return;

@@ -54,7 +54,7 @@ impl<T: Clone> Sender<T> {
         self.next_sent < self.next_new
     }
 
-    /// True if a new packet may be sent.
+    /// True if a new packet may be sent: none is being resent, and the window is not full.
     #[inline]
     pub fn has_room(&self) -> bool {
         !self.is_resending() && self.next_new - self.oldest < WINDOW
@@ -157,7 +157,7 @@ impl Receiver {
         self.expected
     }
 
-    /// Processes a damaged packet.
+    /// Processes a damaged packet, whose number is unknown.
     pub fn reject(&mut self) -> Arrival {
         if std::mem::replace(&mut self.has_sent_nak, true) {
             Arrival::Ignored
@@ -166,7 +166,7 @@ impl Receiver {
         }
     }
 
-    /// Processes an intact packet.
+    /// Processes an intact packet with this sequence number.
     pub fn receive(&mut self, number: u16) -> Arrival {
         match (u64::from(number) + NUMBERS - self.expected % NUMBERS) % NUMBERS {
             0 => {

@@ -24,7 +24,7 @@ impl Span {
         u64::from(self.tag) | self.offset << 16 | self.bytes << 32
     }
 
-    /// Decodes a label.
+    /// Decodes a label that [`Span::label`] has encoded.
     pub fn of(label: u64) -> Span {
         Span {
             tag: label as u16,
@@ -87,7 +87,7 @@ impl Requester {
         self.queued_reads.len()
     }
 
-    /// Number of outstanding requests.
+    /// Number of outstanding requests, each of which occupies a tag.
     pub fn open_request_count(&self) -> usize {
         self.open_requests.len() - self.free_tags.len()
     }
@@ -167,7 +167,7 @@ pub struct Completer {
 }
 
 impl Completer {
-    /// Completions of a request, in order.
+    /// Completions of a request, in order. The request must be one of [`Requester::next_request`].
     pub fn completions(self, request: Message) -> impl Iterator<Item = Message> {
         let mut span = Span::of(request.label);
         std::iter::from_fn(move || {

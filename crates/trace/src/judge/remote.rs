@@ -55,7 +55,7 @@ impl TraceChecker<'_> {
         }
     }
 
-    /// Performs an access on the remote's own copy.
+    /// Performs an access on the remote's own copy: a read observes the copy, a write makes a new version of it.
     pub(super) fn perform_access(
         &mut self,
         line: &mut Line,
@@ -221,7 +221,8 @@ impl TraceChecker<'_> {
         }
     }
 
-    /// Applies a row of a remote.
+    /// Applies a row of a remote, whose `effects` are those of its table, in order. `received` is the message that
+    /// triggered the row, if one did.
     pub(super) fn apply_remote_row(
         &mut self,
         line: &mut Line,
