@@ -128,7 +128,7 @@ pub(crate) fn litmus(
         let mixes = test
             .with_store_variants(stores, &source.protocol)
             .map_err(to_exception)?;
-        // Letters describe one mix, whereas `every` gives several.
+        // Letters describe one combination of variants, whereas `all` gives one test per combination.
         let [single_test] = <[_; 1]>::try_from(mixes)
             .map_err(|_| input_error("`stores` needs one letter per write of a single test"))?;
         test = single_test;

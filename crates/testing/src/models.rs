@@ -144,7 +144,7 @@ pub fn drain(ending: Ending) -> Model {
             .when(client.is(&asked))
             .does([client.set(&idle)]),
     );
-    // The clock is spontaneous, so it does not count when the client must drain.
+    // The clock is spontaneous, so its ticks do not count as progress towards quiescence.
     m.rule(
         Rule::new("tick")
             .does([clock.set((clock + 1) % 4)])

@@ -9,7 +9,7 @@ pub fn retried_store(eci: &str) -> String {
             "  E                    | store                    |                           | M      # silent\n",
             "  E | store | send DemoteClean, retry | S\n",
         ),
-        // It must come to an end there.
+        // After an upgrade the store is performed in M; in E it would be retried forever.
         (
             "  IE SE IU             | DataExclusive            |                           | E\n",
             "  IE | DataExclusive | | E\n  SE IU | DataExclusive | | M\n",

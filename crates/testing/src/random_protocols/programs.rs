@@ -91,7 +91,7 @@ pub fn compare(
     let threads = system.remotes.total();
     let options = Options {
         max_states: MAX_STATES,
-        // The system has as many lines at each home.
+        // The system has the same number of lines at each home.
         placed: Placement::InTurn,
         ..Options::default()
     };

@@ -28,7 +28,7 @@ impl Generator {
         let globals = self.scope.len();
         self.starts();
         if self.below(4) > 0 {
-            // A rule that finds more than deadlocks.
+            // This rule is always enabled. Without it, most searches would find only a deadlock.
             if let Some((place, _)) = self
                 .place(|_, t| t == 0, true)
                 .filter(|p| !p.1.fragile && !p.0.contains('['))
@@ -366,7 +366,7 @@ impl Generator {
             open += 1;
         }
         let aliased = match self.random.once_in(10) {
-            // The place is evaluated in every state.
+            // The alias is evaluated in every state, so it must not fail.
             true => {
                 let safe = std::mem::replace(&mut self.safe, true);
                 let place = self.place(|_, _| true, true);
