@@ -121,6 +121,7 @@ impl Builder {
         )
     }
 
+    /// Adds a variable; returns its handle.
     fn add(&mut self, name: impl Into<String>, ty: TypeId, role: Role) -> VariableId {
         self.model.variables.push(Variable {
             name: name.into(),

@@ -140,6 +140,7 @@ fn with_rules(model: &Model, rules: Vec<Rule>) -> Model {
     }
 }
 
+/// A rule without a name, with the default priority.
 fn make_rule(parameters: &[VariableId], guard: Expr, body: Vec<Stmt>) -> Rule {
     Rule {
         name: String::new(),

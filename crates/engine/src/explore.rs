@@ -152,6 +152,7 @@ impl<'a> Explorer<'a> {
         table_index
     }
 
+    /// Doubles the hash table, and enters all states again.
     fn grow(&mut self) {
         self.table = vec![0; 2 * self.table.len()];
         let words = self.view.packing.words;

@@ -298,7 +298,6 @@ fn explorer_at<'a>(program: &'a Program, view: &'a View, state: &[Number]) -> Ex
 
 /// Reachability of a state in which a condition holds.
 enum Reachability {
-    /// Some path leads to such a state.
     Reachable,
     /// `moves` is true if the state has a step to a different one.
     Unreachable {

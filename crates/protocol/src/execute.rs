@@ -62,6 +62,7 @@ pub enum Receiver {
 }
 
 /// Action of an agent on its environment. The caller chooses the representation of message fields.
+/// `AcknowledgeUnlock` reports to the device that its unlock is complete.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[allow(missing_docs)]
 pub enum Act<Fields = Vec<u16>> {
@@ -95,7 +96,6 @@ pub enum Act<Fields = Vec<u16>> {
     },
     /// Report to the device that the local operation with this index into [`Controller::locals`] is complete.
     Acknowledge(u8),
-    /// Report to the device that its unlock is complete.
     AcknowledgeUnlock,
 }
 
@@ -611,6 +611,7 @@ impl RuleExecution<'_, '_, '_> {
         Ok(())
     }
 
+    /// Sets every element of an array to one value, which is evaluated once.
     fn assign_all(&mut self, variable: VariableId, value: &Expression) -> Result<(), Fault> {
         let ty = self.machine.controller.variables[variable.index()].ty;
         let value = self.eval(value)?;
@@ -736,6 +737,7 @@ impl RuleExecution<'_, '_, '_> {
         }
     }
 
+    /// Stores a value in the slot `element` of a variable; [`Fault::OutOfRange`] if it does not fit.
     fn store(&mut self, variable: u16, element: usize, value: i32) -> Result<(), Fault> {
         let ty = self.machine.controller.variables[variable as usize].ty;
         let encoded = self.encode(ty, value);

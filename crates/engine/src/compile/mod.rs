@@ -323,8 +323,8 @@ struct Element {
 struct Label(u32);
 
 impl<'a> Compiler<'a> {
-    /// Lays out the frame: slots of the state, cells of recursive functions, loop orders, and local and bound variables.
-    /// Temporaries and constants follow once their number is known.
+    /// Lays out the frame: slots of the state, cells of recursive functions, loop orders, and local and bound
+    /// variables. Temporaries and constants follow once their number is known.
     fn new(model: &'a Model, notes: bool, uniform_stores: &UniformStores) -> Self {
         let sizes = model.sizes();
         let mut leaves = Vec::new();
@@ -474,6 +474,7 @@ impl<'a> Compiler<'a> {
         });
     }
 
+    /// Values of a bound variable; empty if its type is not simple.
     fn domain(&self, bound: VariableId) -> std::ops::RangeInclusive<Number> {
         let (lo, hi) = self
             .model

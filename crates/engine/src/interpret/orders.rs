@@ -40,7 +40,7 @@ pub(crate) enum RunResult {
     Fault(Fault),
 }
 
-/// Result that must be equal in all orders.
+/// Result that must be equal in all orders. Two faults are equal if both or neither exceed a limit of the engine.
 #[derive(PartialEq)]
 enum Outcome {
     /// State after the body of a rule or start state.
@@ -56,7 +56,6 @@ enum Outcome {
         number: Option<u32>,
         covered: Vec<bool>,
     },
-    /// The step faults; `limit` is true if a limit of the engine is exceeded.
     Fault {
         limit: bool,
     },

@@ -653,6 +653,7 @@ impl<'t, 'f> Translation<'t, 'f> {
         self.slot_location(layout, Shape::Varying(layout))
     }
 
+    /// Address of the [`SlotLayout`] of the slot `base + offset`.
     fn layout_address(&mut self, base: Cell, offset: Value) -> Value {
         let size = size_of::<SlotLayout>() as i64;
         let offset = self.emit_product(offset, size);
@@ -660,6 +661,7 @@ impl<'t, 'f> Translation<'t, 'f> {
         self.emit_sum(offset, first)
     }
 
+    /// Computes the position of a slot from the [`SlotLayout`] at the address `layout`.
     fn slot_location(&mut self, layout: Value, shape: Shape) -> SlotLocation {
         let flags = TRUSTED.with_readonly();
         let bit = self.builder.ins().load(types::I64, flags, layout, 0);
@@ -693,6 +695,7 @@ impl<'t, 'f> Translation<'t, 'f> {
         }
     }
 
+    /// Reads a slot at a computed offset, as [`Self::read_slot`] does at a fixed one.
     fn load_slot(&mut self, location: SlotLocation) -> Value {
         let (mask, add, undefined) = self.shape(location.shape);
         let word =

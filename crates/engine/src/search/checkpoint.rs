@@ -135,6 +135,7 @@ impl Header {
         ]
     }
 
+    /// Bytes of the header, with its own checksum at the end.
     fn write(&self) -> Vec<u8> {
         let mut bytes = MAGIC.to_vec();
         bytes.extend(
@@ -305,6 +306,7 @@ impl<'a> Checkpoints<'a> {
         }
     }
 
+    /// Error of the next checkpoint.
     fn checkpoint_error(&self, kind: CheckpointErrorKind) -> CheckpointError {
         CheckpointError {
             component: self.component,

@@ -377,6 +377,7 @@ impl Search<'_> {
         }
     }
 
+    /// As [`Search::visit_moves`], for one state and by the interpreter.
     fn visit_moves_interpreted(
         &self,
         state: usize,

@@ -32,6 +32,7 @@ pub(super) struct ParallelExpansion {
 }
 
 impl ParallelExpansion {
+    /// Starts the threads, for states of `words` words.
     fn new(words: usize, threads: usize) -> ParallelExpansion {
         let team = Team::new(threads);
         ParallelExpansion {

@@ -5,7 +5,6 @@ use super::*;
 /// Effect of an access on a place.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) enum Effect {
-    /// Reads the place.
     Read,
     /// Stores a value that may be equal in all iterations.
     StoreUniform(SymbolicValue),

@@ -343,6 +343,7 @@ impl AsymmetryAnalysis<'_> {
         self.record_removal(to);
     }
 
+    /// Records an asymmetric use, unless one with this location and reason is known.
     fn report(&mut self, sets: Vec<TypeId>, reason: String, location: AsymmetryLocation) {
         let report = AsymmetricUse {
             sets,
@@ -364,6 +365,7 @@ impl AsymmetryAnalysis<'_> {
             .for_each(|l| l.local_variables.push(id));
     }
 
+    /// Begins the analysis of a loop that binds `variable`.
     fn open_loop(&mut self, variable: VariableId) {
         self.begin_lifetime(variable);
         self.loops.push(Loop {

@@ -168,6 +168,7 @@ impl AsymmetryAnalysis<'_> {
         }
     }
 
+    /// Marks the slot numbers of multisets that may lie in this variable: other elements may occupy their slots now.
     fn mark_stale(&mut self, root: VariableId) {
         let unknown = |id: VariableId| self.model.variable(id).role == Role::Alias;
         for slot in self.slots.by_variable.iter_mut().flatten() {

@@ -66,6 +66,7 @@ impl Model {
         self.spell_in_indices(place, 0)
     }
 
+    /// As [`Model::spell`], inside `depth` indices of other places.
     fn spell_in_indices(&self, place: &Place, depth: u32) -> String {
         let variable = self.variable(place.variable);
         if let Some(spoken_name) = &variable.spoken_name {
@@ -81,6 +82,7 @@ impl Model {
         text
     }
 
+    /// Text of an index at this depth.
     fn spell_index(&self, e: &Expr, depth: u32) -> String {
         match e {
             Expr::Int(n) => n.to_string(),

@@ -237,6 +237,7 @@ impl<'a> Environment<'a> {
         }
     }
 
+    /// Removes a message from its queue, which must contain it.
     fn dequeue(setting: &mut Setting, queue: usize, message: MessageId) {
         let messages = &mut setting.queues[queue];
         let position = messages

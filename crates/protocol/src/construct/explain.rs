@@ -218,6 +218,7 @@ impl<'e, 'a> Drawing<'e, 'a> {
         });
     }
 
+    /// Draws the sending of a message from one lifeline to another.
     fn send(&mut self, from: usize, to: usize, message: MessageId, visible: bool) {
         let flight = self.flight_count;
         self.flight_count += 1;

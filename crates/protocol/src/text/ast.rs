@@ -304,7 +304,6 @@ pub(super) enum ActionKind<'a> {
     Acknowledge(Name<'a>),
     /// `unlocked`: report to the device that its unlock is complete.
     Unlocked,
-    /// `stall`: leave the event where it is.
     Stall,
     /// `unreachable`: declare that the event cannot occur.
     Unreachable,

@@ -234,6 +234,7 @@ impl<'a, 's> Parser<'a, 's> {
         self.tokens[(self.position + ahead).min(self.tokens.len() - 1)]
     }
 
+    /// Current token; inside parentheses, newlines before it are skipped.
     fn peek(&mut self) -> Token {
         while self.parentheses > 0 && self.token_at(0).0 == Token::Newline {
             self.position += 1;
@@ -241,6 +242,7 @@ impl<'a, 's> Parser<'a, 's> {
         self.token_at(0).0
     }
 
+    /// Span of the current token.
     fn span(&mut self) -> Span {
         self.peek();
         self.token_at(0).1
@@ -255,6 +257,7 @@ impl<'a, 's> Parser<'a, 's> {
         self.position = (self.position + 1).min(self.tokens.len() - 1);
     }
 
+    /// Takes the current token if it is of this kind, and returns true then.
     fn eat(&mut self, token: Token) -> bool {
         let is_match = self.peek() == token;
         if is_match {
@@ -298,6 +301,7 @@ impl<'a, 's> Parser<'a, 's> {
         false
     }
 
+    /// Takes the current token if it is this word, and returns true then.
     fn eat_word(&mut self, word: &str) -> bool {
         let is_match = self.word() == word;
         if is_match {
@@ -347,6 +351,7 @@ impl<'a, 's> Parser<'a, 's> {
         Err(ParseError)
     }
 
+    /// Takes a token of this kind; otherwise reports that `description` was expected.
     fn expect(&mut self, token: Token, description: &str) -> Parse<Span> {
         let span = self.span();
         if self.eat(token) {
@@ -356,6 +361,7 @@ impl<'a, 's> Parser<'a, 's> {
         }
     }
 
+    /// Takes this word; otherwise reports that it was expected.
     fn expect_word(&mut self, word: &str) -> Parse<()> {
         if self.eat_word(word) {
             Ok(())
@@ -412,6 +418,7 @@ impl<'a, 's> Parser<'a, 's> {
 
     // ---- Words, names, numbers ----
 
+    /// Parses a name that may be declared anywhere; `description` is used in the error.
     fn name(&mut self, description: &str) -> Parse<Name<'a>> {
         let span = self.span();
         if self.eat(Token::Word) {
@@ -457,6 +464,7 @@ impl<'a, 's> Parser<'a, 's> {
         Ok(names)
     }
 
+    /// Parses a number written in digits.
     fn number(&mut self, description: &str) -> Parse<Number> {
         let span = self.expect(Token::Number, description)?;
         Ok(Number {

@@ -44,6 +44,7 @@ struct Names<'a> {
 }
 
 impl<'a> Names<'a> {
+    /// An empty name space. `partial` is true if declarations will be missing from it.
     fn new(kind: &'static str, partial: bool) -> Self {
         Names {
             kind,

@@ -66,6 +66,7 @@ impl<A> Parts<A> {
         }
     }
 
+    /// Returns the index of a state; `compute` is called if the state is new.
     fn intern(&mut self, world: World<Shared>, compute: impl FnOnce(&World<Shared>) -> A) -> u32 {
         let (number, is_new) = self.worlds.add(Rc::new(world));
         if is_new {
@@ -163,6 +164,7 @@ fn permutations(system: &System, symmetry: bool) -> Vec<Vec<u8>> {
 }
 
 impl<'l, 'p> Product<'l, 'p> {
+    /// A product without interned states. Without `symmetry`, no rows are identified.
     fn new(levels: &'l Levels<'p>, symmetry: bool) -> Product<'l, 'p> {
         Product {
             clusters: levels.outer.remotes,
@@ -180,6 +182,7 @@ impl<'l, 'p> Product<'l, 'p> {
         }
     }
 
+    /// Returns the index of an outer state.
     fn intern_outer(&mut self, world: World<Shared>) -> u32 {
         let system = &self.levels.outer;
         self.outer.intern(world, |world| UpperLevel {
@@ -197,6 +200,7 @@ impl<'l, 'p> Product<'l, 'p> {
         })
     }
 
+    /// Returns the index of an inner state.
     fn intern_inner(&mut self, world: World<Shared>) -> u32 {
         let system = &self.levels.inner;
         self.inner.intern(world, |world| LowerLevel {

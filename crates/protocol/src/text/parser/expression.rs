@@ -30,6 +30,7 @@ impl<'a> Parser<'a, '_> {
         self.disjunction()
     }
 
+    /// An operation, with the span of both operands.
     fn binary(&mut self, operator: Operator, left: Expr<'a>, right: Expr<'a>) -> Expr<'a> {
         let span = left.span.to(right.span);
         Expr {
@@ -38,6 +39,7 @@ impl<'a> Parser<'a, '_> {
         }
     }
 
+    /// Conjunctions joined by `or`, from the left.
     fn disjunction(&mut self) -> Parse<Expr<'a>> {
         let mut left = self.conjunction()?;
         while self.eat_word("or") {
@@ -48,6 +50,7 @@ impl<'a> Parser<'a, '_> {
         Ok(left)
     }
 
+    /// Negations joined by `and`, from the left.
     fn conjunction(&mut self) -> Parse<Expr<'a>> {
         self.production("conjunction");
         let mut left = self.negation()?;

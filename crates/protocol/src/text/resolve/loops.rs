@@ -497,6 +497,7 @@ impl VariableUses {
         }
     }
 
+    /// Records the variables that a set of remotes reads.
     fn record_set_reads(&mut self, set: &Set) {
         match set {
             Set::Variable(variable) => self.reads.push((*variable, false)),
@@ -508,6 +509,7 @@ impl VariableUses {
             Set::Empty | Set::All(_) | Set::Field(_) => {}
         }
     }
+    /// Records the variables that a set of homes reads.
     fn record_home_set_reads(&mut self, set: &HomeSet) {
         match set {
             HomeSet::Variable(variable) => self.reads.push((*variable, false)),

@@ -97,6 +97,7 @@ impl VariableEffects {
         }
     }
 
+    /// Adds the effect of further statements of the row.
     fn apply(&mut self, body: &[Statement]) {
         for statement in body {
             match statement {
@@ -127,6 +128,7 @@ impl VariableEffects {
     }
 }
 
+/// Conjunction of two conditions; constant operands are folded.
 fn conjunction(left: Expression, right: Expression) -> Expression {
     match (left, right) {
         (Expression::Constant(1), operand) | (operand, Expression::Constant(1)) => operand,
@@ -135,6 +137,7 @@ fn conjunction(left: Expression, right: Expression) -> Expression {
     }
 }
 
+/// Negation of a condition; a constant is folded.
 fn negation(operand: Expression) -> Expression {
     match operand {
         Expression::Constant(value) => Expression::Constant(u16::from(value == 0)),

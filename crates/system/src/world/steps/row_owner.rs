@@ -28,6 +28,7 @@ pub(super) enum RowOwner {
 }
 
 impl RowOwner {
+    /// Name of the remote's kind, or of the home, and the controller with its rows.
     fn name_and_controller<'s>(self, system: &'s System) -> (&'s str, &'s Controller) {
         match self {
             RowOwner::Remote(number) => {
