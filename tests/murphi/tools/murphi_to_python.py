@@ -1,8 +1,9 @@
 """Translate Murphi models to Python: the half of brute_force.py that knows the language.
 
-`Translator(text).code` is the text of functions `test_k(s)`, which yields the parameters of each enabled instance of rule
-`k`, and `body_k(s, parameters)`, which fires it, over a state `s` that is a list of leaves. Invariants and assumptions are tests that yield
-`False` where they do not hold. It reads what the models in models/ use, in either dialect.
+`Translator(text).code` is the text of functions `test_k(s)`, which yields the parameters of each enabled instance of
+rule `k`, and `body_k(s, parameters)`, which fires the instance, over a state `s` that is a list of leaves.
+Invariants and assumptions are tests that yield `False` where they do not hold. The translator reads the constructs that
+the models in models/ use, in either dialect.
 """
 
 from __future__ import annotations
