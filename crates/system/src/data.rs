@@ -49,7 +49,7 @@ pub trait Data: Clone + Ord + Hash + Debug {
     /// The value of a copy after a write to another copy of the line.
     fn mark_stale(copy: &Self::Copy) -> Self::Copy;
 
-    /// Clears the record of the last write; the caller applies that write to all other worlds with the same data.
+    /// Clears the record of the last write; the caller applies that write to all other states with the same data.
     fn clear_last_write(&mut self) {}
 }
 

@@ -71,7 +71,7 @@ impl RuleExecution<'_, '_, '_> {
         self.values.slots(first, count)
     }
 
-    /// Number of a home; an [`Fault::Arithmetic`] if the value does not fit.
+    /// Number of a home; [`Fault::Arithmetic`] if the value does not fit.
     fn eval_home(&mut self, home: &Expression) -> Result<u16, Fault> {
         u16::try_from(self.eval(home)?).map_err(|_| Fault::Arithmetic)
     }
