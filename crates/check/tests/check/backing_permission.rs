@@ -14,6 +14,7 @@ use cohkit_system::data::Current;
 use cohkit_system::world::{explore, Found, StepError, System, World};
 use rumur::{require, rumur, Compiled};
 
+/// L1 caches below an L2, whose line is the memory of the L1s.
 const INNER: &str = include_str!("../../../../protocols/mesi-l1.coh");
 
 fn parse_valid(text: &str) -> Protocol {
@@ -30,7 +31,7 @@ fn backing_options() -> Options {
     }
 }
 
-/// The checker's report for this number of L1s and lines, with every state explored.
+/// Returns the checker's report for this number of L1s and lines, with every state explored.
 fn check_text(text: &str, remotes: u16, lines: u8) -> Report {
     let protocol = parse_valid(text);
     let home = construct::home(&protocol, remotes).unwrap();
@@ -43,7 +44,7 @@ fn check_text(text: &str, remotes: u16, lines: u8) -> Report {
     check(&lowered_model, &search).unwrap()
 }
 
-/// States, transitions and depth by execution, or the properties violated at the shortest distance.
+/// Returns states, transitions and depth by execution, or the properties violated at the shortest distance.
 fn explore_text(text: &str, remotes: u16, lines: u8) -> Result<(u128, u128, u64), Vec<String>> {
     let protocol = parse_valid(text);
     let home = construct::home(&protocol, remotes).unwrap();
@@ -67,6 +68,7 @@ fn explore_text(text: &str, remotes: u16, lines: u8) -> Result<(u128, u128, u64)
     }
 }
 
+/// The abstract outer level covers every outer protocol. Model and execution must have the same states.
 #[test]
 fn inner_levels_are_verified_below_any_outer_protocol() {
     for (remotes, lines) in [(1, 1), (2, 1)] {
@@ -162,6 +164,7 @@ fn faults_below_a_backing_permission_are_refuted() {
     }
 }
 
+/// The export includes the outer level. The faulty home grants more permission than it has.
 #[test]
 fn rumur_agrees_on_lent_memory() {
     if !require("rumur") {
@@ -187,6 +190,7 @@ fn rumur_agrees_on_lent_memory() {
     }
 }
 
+/// A verdict below an outer level has one more assumption. A home that cannot give up its memory is rejected.
 #[test]
 fn verdict_lists_backing_permission_assumptions() {
     let protocol = parse_valid(INNER);

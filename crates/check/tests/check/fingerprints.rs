@@ -102,6 +102,7 @@ fn add_random(list: &mut String, first: u64, count: u64) {
     writeln!(list, "random from {first}: {:016x}", fingerprints.0).expect("a string");
 }
 
+/// Compares the fingerprints of shipped, test and random protocols with the stored list.
 #[test]
 fn models_keep_their_fingerprints() {
     let mut list = String::new();
