@@ -108,6 +108,8 @@ fn end_hint(request: &Request) -> String {
 }
 
 /// Returns the options that bound an endless application to `count` repetitions, without those that are set already.
+/// `application` may combine several names with `+`; `given_parameters` are `name=value` each. Empty if the
+/// application has no such parameter.
 pub fn bounding_options(application: &str, given_parameters: &[String], count: u64) -> String {
     let is_given = |name: &str| {
         let mut settings = given_parameters
@@ -381,7 +383,8 @@ impl Play {
         }
     }
 
-    /// JSON value, described in `docs/output.md`.
+    /// JSON value, described in `docs/output.md`. `seconds` is the wall-clock time of the run, for its
+    /// machine-dependent part.
     pub fn json(&self, played: &PlayResult, seconds: f64) -> Value {
         let performance = played.as_ref().ok();
         let parameters = self.parameter_values.iter();

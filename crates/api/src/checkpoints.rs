@@ -194,7 +194,7 @@ impl SearchCheckpoints<'_> {
         Ok(false)
     }
 
-    /// Failure with a message for the user.
+    /// Converts an error of a search to a failure that names the checkpoint file, with a remedy.
     pub fn failure(&self, error: &CheckpointError) -> Failure {
         let path = self.path(error.component, error.number);
         let path_text = path.display();

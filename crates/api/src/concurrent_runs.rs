@@ -12,10 +12,11 @@ pub(crate) fn threads(requested: Option<usize>) -> usize {
     requested.unwrap_or(processors).clamp(1, processors)
 }
 
-/// Runs all on `threads` threads, and returns their values in their order.
+/// Executes `run` on each of the runs, on `threads` threads, and returns the values in
+/// the order of the runs.
 ///
 /// # Errors
-/// A run failed.
+/// The error of a run that failed.
 pub(crate) fn run_each<Run: Sync>(
     runs: &[Run],
     threads: usize,

@@ -33,7 +33,8 @@ impl SystemCoverage {
         SystemCoverage { coverage, rows }
     }
 
-    /// Coverage of a protocol's system.
+    /// Coverage of a protocol's system. `model` is the searched model, and `home` the controller from which it
+    /// was lowered. Rows with the effect `Never`, and rows that the model does not count, are omitted.
     pub(crate) fn of_system(
         coverage: Coverage,
         model: &Modelled,

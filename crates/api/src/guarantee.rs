@@ -151,7 +151,8 @@ impl GuaranteeVerdict {
         format!("{programs} of at most {threads} and {accesses} accesses per thread, {homes}, {placements}")
     }
 
-    /// Verdict as text.
+    /// Verdict as text: the programs that were run and their bounds, or the violating program with the chart of a
+    /// shortest path. `charts` is the form of the chart.
     pub fn text(&self, source: &Source, charts: &Text) -> String {
         let (name, model) = (&source.protocol.name, self.report.model);
         let programs = counted(self.report.programs.len() as u64, "program");

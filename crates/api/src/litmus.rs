@@ -66,7 +66,7 @@ impl Test {
         ))
     }
 
-    /// Parses a test from a file of this name.
+    /// Parses a test. `file` is the name to show in errors and results.
     ///
     /// # Errors
     /// The error of the test as JSON, with the keys of errors of protocol files.
@@ -82,7 +82,7 @@ impl Test {
         })
     }
 
-    /// Reads a test from a file of this name.
+    /// Reads a test. `file` is the name to show in results.
     ///
     /// # Errors
     /// The first error of the text.
@@ -118,8 +118,8 @@ impl Test {
         }
     }
 
-    /// Returns the test on caches of these kinds. Without `kinds`, returns one test per placement if kinds differ
-    /// in their rows.
+    /// Returns the test on caches of these kinds, one per thread, separated by commas. Without `kinds`, returns one
+    /// test per placement if kinds differ in their rows.
     ///
     /// # Errors
     /// The kinds are invalid.

@@ -45,7 +45,10 @@ pub enum Systems {
 }
 
 impl Systems {
-    /// Returns the selected systems of this source.
+    /// Returns the selected systems of this source, in order.
+    ///
+    /// # Errors
+    /// A name is unknown, or the source declares no system and none is given by size.
     pub(crate) fn of(&self, source: &Source) -> Result<Vec<System>, InputError> {
         let declared = &source.protocol.systems;
         if let &Systems::Sized { remotes, lines } = self {
@@ -535,7 +538,7 @@ pub fn simulation(steps: u64, seed: u64, length: Option<u64>) -> Simulation {
     }
 }
 
-/// Machine-dependent metadata of a verdict.
+/// Machine-dependent metadata of a verdict. `seconds` is the wall-clock time of the search.
 pub(crate) fn run_json(file: &Path, request: &Request, report: &Report, seconds: f64) -> Value {
     json!({
         "file": file.display().to_string(),
@@ -547,7 +550,8 @@ pub(crate) fn run_json(file: &Path, request: &Request, report: &Report, seconds:
     })
 }
 
-/// Search options of a request.
+/// Search options of a request. The search calls `progress` about ten times a second, and writes checkpoints to
+/// `checkpoint_sink` if there is one.
 pub(crate) fn search_options<'a>(
     request: &Request<'a>,
     progress: &'a (dyn Fn(&Progress) + Sync),

@@ -57,10 +57,10 @@ pub fn shipped_platform(name: &str) -> Result<Platform, StartError> {
     })
 }
 
-/// Parses a platform file.
+/// Parses a platform file. `file` is the name to show, and `platform` the contents.
 ///
 /// # Errors
-/// Every error of the platform file.
+/// All errors of the file.
 pub fn read_platform(file: &str, platform: &str) -> Result<Platform, StartError> {
     text::read(platform).map_err(|errors| match cohkit_nearmemory::Platform::read(platform) {
         Ok(_) => StartError::input(
@@ -83,7 +83,7 @@ pub fn set(platform: &mut Platform, settings: &[String]) -> Result<(), StartErro
     set_each(settings, |name, value| platform.set(name, value))
 }
 
-/// Sets quantities of any object, like [`set`].
+/// Sets quantities of any object by the function `set`, `name=value` each, and each at most once.
 ///
 /// # Errors
 /// The first setting that is invalid.

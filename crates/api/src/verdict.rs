@@ -260,8 +260,8 @@ pub fn outcome(report: &Report) -> ExitStatus {
     }
 }
 
-/// Results of a search as entries of `docs/output.md`. `limit_kind` names an exceeded limit, and `limit_means` explains
-/// it if it is not empty.
+/// Results of a search as entries of `docs/output.md`. `limit_kind` names the kind of an exceeded limit in JSON, and
+/// `limit_means` explains the limit if it is not empty. `sequences` are the charts of the counterexample.
 pub(crate) fn search_json(
     report: &Report,
     (limit_kind, limit_means): (&str, &str),
@@ -379,7 +379,8 @@ fn property(property: &Property, status: &Status) -> Value {
     json!({ "kind": kind(property), "name": property.to_string(), "status": status })
 }
 
-/// JSON of a counterexample, described in `docs/output.md`.
+/// JSON of a counterexample, described in `docs/output.md`. `kind` and `name` are those of the property, and `message`
+/// describes the violation. `trace` has the states and steps, if there are any.
 pub fn counterexample(
     kind: &str,
     name: &str,

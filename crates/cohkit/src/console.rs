@@ -34,7 +34,7 @@ pub struct Console<'a> {
 }
 
 impl<'a> Console<'a> {
-    /// Creates a console on two streams; work stops soon after `interrupted` is set.
+    /// Creates a console on two streams. Work stops soon after another thread sets `interrupted`.
     pub fn new(
         out: &'a mut dyn Write,
         err: &'a mut dyn Write,

@@ -98,7 +98,10 @@ impl Visitor for ApplicationExplorer<'_> {
     }
 }
 
-/// Checks the request before anything is constructed.
+/// Checks that the application ends by itself and is small enough, before anything is constructed.
+///
+/// # Errors
+/// The application is unknown, combined, endless or too large.
 pub(crate) fn check_size(options: &Options) -> Result<(), StartError> {
     let input_error = |reason| StartError::Input {
         message: reason,
@@ -113,6 +116,9 @@ pub(crate) fn check_size(options: &Options) -> Result<(), StartError> {
 }
 
 /// Explores the application, and delivers the result.
+///
+/// # Errors
+/// The home is not a policy, the exploration was interrupted, or the output cannot be written.
 pub(crate) fn run(
     play: &Play,
     options: &Options,

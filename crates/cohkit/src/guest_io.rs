@@ -30,7 +30,8 @@ pub(crate) fn describe_place(file: &[u8], image: &Image, pc: u64, instruction: &
     place
 }
 
-/// Jump that led to an address without a valid instruction; empty for other exceptions.
+/// Description of the jump that led to an address without a valid instruction, with its position `from`; empty for
+/// other exceptions, or if the position is unknown.
 pub(crate) fn jump_origin(
     file: &[u8],
     image: &Image,
@@ -60,7 +61,8 @@ pub(crate) fn stack_size(exception: &Exception, memory: u64) -> String {
     }
 }
 
-/// Function at an address, with the lines of its source if they are known.
+/// Function at the address `pc` with the offset in bytes, and the lines of its source if they are known; `None`
+/// outside of all functions.
 pub(crate) fn source(file: &[u8], image: &Image, pc: u64) -> Option<String> {
     let (name, offset) = image.symbol_at(pc)?;
     let mut source = format!("{name} + {offset}");
@@ -72,6 +74,9 @@ pub(crate) fn source(file: &[u8], image: &Image, pc: u64) -> Option<String> {
 }
 
 /// Canonical path of a folder, without symbolic links.
+///
+/// # Errors
+/// The folder does not exist, is no folder, or cannot be accessed.
 pub(crate) fn canonical_path(folder: &Path) -> Result<PathBuf, Failure> {
     let folder_text = folder.display();
     match folder.canonicalize() {

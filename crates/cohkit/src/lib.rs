@@ -58,7 +58,8 @@ pub use cohkit_api::ExitStatus;
 pub use console::{Console, Terminal};
 pub use exit_code::exit_code;
 
-/// Runs one command line, which starts with the command's name, and returns its outcome.
+/// Runs one command line, which starts with the command's name, and returns its outcome. Results and messages go to
+/// the streams of the console.
 pub fn run<A>(arguments: impl IntoIterator<Item = A>, console: &mut Console) -> ExitStatus
 where
     A: Into<OsString> + Clone,

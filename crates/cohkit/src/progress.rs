@@ -30,7 +30,8 @@ fn progress_bar(length: Option<u64>, template: &str, terminal: &Terminal) -> Pro
 pub(crate) struct ProgressLine(ProgressBar);
 
 impl ProgressLine {
-    /// Creates a bar for `total` things; hidden without a terminal.
+    /// Creates a bar for `total` units of work; `unit` is their plural, and `name` begins the line. Hidden
+    /// without a terminal.
     pub fn new(name: String, total: u64, unit: &str, terminal: &Terminal) -> ProgressLine {
         let template = format!(
             "{{spinner}} {{msg}}: {{bar:24}} {{human_pos}} of {{human_len}} {unit}, {{per_sec}}, {{eta}} to go"
@@ -40,7 +41,7 @@ impl ProgressLine {
         ProgressLine(bar)
     }
 
-    /// Shows the amount of work done.
+    /// Shows the number of units of work done.
     pub fn show(&self, position: u64) {
         self.0.set_position(position);
     }

@@ -24,7 +24,11 @@ use cohkit_protocol::remotes::Remotes;
 use serde_json::{json, Map, Value};
 use std::path::Path;
 
-/// Replays the counterexamples of a file.
+/// Replays the counterexamples of a file on the only specification of the options. The outcome is the worst one of
+/// all replays.
+///
+/// # Errors
+/// The file has no usable counterexample, or one does not fit the specification.
 pub(crate) fn run(
     options: &Check,
     file: &Path,

@@ -141,7 +141,10 @@ fn request(options: &Sim) -> Request {
     }
 }
 
-/// Reads the protocol of a machine, or the protocols of its upper and lower level.
+/// Reads the protocol of a machine, or the protocols of its upper and lower level, in this order.
+///
+/// # Errors
+/// A file cannot be read or is invalid, or the composition is not two levels.
 pub(crate) fn read_levels(path: &Path, colour: bool) -> Result<(Source, Option<Source>), Failure> {
     let text = files::read(path)?;
     if !composes(&text) {
@@ -254,7 +257,11 @@ fn trace_error(file: &str, error: &ReadError, colour: bool) -> String {
     error_at(excerpt, reason, place.clone().into(), None, colour)
 }
 
-/// Returns the named platform, or the one in the file; two joined by `+` are one machine with two spaces.
+/// Returns the shipped platform of this name, or the one in the file; two joined by `+` are one machine
+/// with two address spaces.
+///
+/// # Errors
+/// There is no such platform, its file has errors, or the two cannot be joined.
 pub(crate) fn platform(path: &Path, colour: bool) -> Result<Platform, Failure> {
     let name_text = path.display().to_string();
     if let (Some((device, host)), false) = (name_text.split_once('+'), path.exists()) {

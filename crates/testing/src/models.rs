@@ -173,8 +173,8 @@ pub fn drain(ending: Ending) -> Model {
     m.build().unwrap()
 }
 
-/// `parts` independent copies of a small message ring, and constants that join nothing.
-/// With `final_state`, each copy can stop permanently.
+/// `parts` independent copies of a small message ring, and constants that couple nothing. With
+/// `final_state`, each copy can stop permanently.
 pub fn copies(parts: i32, final_state: bool) -> Model {
     let mut m = Builder::new(format!("copies{parts}"));
     let part = m.range("part", 0, parts - 1);

@@ -174,7 +174,7 @@ impl Corpus {
         }
     }
 
-    /// Input with this number.
+    /// Returns the input with this number; equal numbers give equal inputs.
     pub fn input(&self, number: u64) -> String {
         let mut random = Random(number);
         let mut text = match random.below(100) {

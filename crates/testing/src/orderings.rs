@@ -9,12 +9,14 @@ use cohkit_sim::simulation::Setup;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Returns a protocol of `ordering` with these parameters.
+/// Returns a protocol of `ordering` with these parameters; `name` is that of its file, without
+/// extension.
 pub fn ordering(name: &str, sizes: &[(&str, u16)]) -> Protocol {
     changed_ordering(name, sizes, &[])
 }
 
-/// Returns a protocol of `ordering` with these parameters and textual changes.
+/// Returns a protocol of `ordering` with these parameters and textual changes, each from a text that
+/// must occur.
 pub fn changed_ordering(name: &str, sizes: &[(&str, u16)], changes: &[(&str, &str)]) -> Protocol {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../ordering");
     let mut text = std::fs::read_to_string(folder.join(format!("{name}.coh"))).unwrap();

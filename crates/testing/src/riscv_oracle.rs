@@ -23,7 +23,7 @@ pub struct Program {
     pub data_at: u64,
 }
 
-/// Encodes an instruction by mnemonic, with the given operand bits.
+/// Encodes an instruction by mnemonic. `operand_bits` are the bits of its operands at their positions in the word.
 pub fn encode(name: &str, operand_bits: u32) -> u32 {
     row(name)
         .unwrap_or_else(|| panic!("no row {name}"))
@@ -65,7 +65,7 @@ impl Program {
         self.code.extend(&word.to_le_bytes()[..length]);
     }
 
-    /// Loads a number of at most 31 bits into a register.
+    /// Loads `value`, of at most 31 bits, into the register `rd` by two instructions.
     pub fn li(&mut self, rd: u32, value: u64) {
         let value = u32::try_from(value).expect("a value of at most 31 bits");
         self.push(encode(
@@ -75,7 +75,7 @@ impl Program {
         self.push(i_type("addi", rd, rd, value as i32));
     }
 
-    /// Writes these bytes to standard output and exits.
+    /// Emits the end of the program: writes `length` bytes from address `start` to standard output, and exits.
     pub fn finish(&mut self, start: u64, length: usize) {
         self.li(10, 1);
         self.li(11, start);

@@ -34,7 +34,10 @@ pub fn rumur(
     result.unwrap_or_else(|output| panic!("{output}\n{printed}"))
 }
 
-/// Like [`rumur`], for a text. The error is Rumur's output for a text that it rejects.
+/// Checks a model given as text, like [`rumur`], with these command-line options of Rumur.
+///
+/// # Errors
+/// The output of Rumur or the compiler for a text that it rejects.
 pub fn rumur_text(
     printed: &str,
     options: &[&str],

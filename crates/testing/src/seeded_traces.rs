@@ -6,7 +6,7 @@ use cohkit_protocol::controller::{Access, Controller};
 use cohkit_protocol::protocol::Protocol;
 use cohkit_trace::{judge, Summary, Trace};
 
-/// Judges a trace that must be accepted, and returns its summary.
+/// Judges a trace that must be accepted, and returns its summary. `name` labels the trace in the message of a failure.
 ///
 /// # Panics
 /// If the trace is rejected.

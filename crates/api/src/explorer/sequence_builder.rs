@@ -107,7 +107,8 @@ impl<'s> SequenceBuilder<'s> {
         self.step(agent, line, Action::Does { what: description });
     }
 
-    /// Appends a step, given the states before and after it.
+    /// Appends a step with its consequences: the messages that it sends, and the new states of agents. `before` and
+    /// `after` are the states around the step.
     pub fn append_step(&mut self, step: Step, [before, after]: [&World<Current>; 2]) {
         let (memory, device) = (self.memory(), self.memory() + 1);
         let local = |number: u8| self.system.home.locals[usize::from(number)].name.clone();

@@ -8,7 +8,8 @@ use cohkit_rtl::CLOCK;
 use cohkit_units::{self as units, Unit};
 use std::fmt::Write;
 
-/// Quantities of a simulated home with the timing of this RTL, as TOML.
+/// Quantities of a simulated home with the timing of this RTL, as TOML. `file` is the name of the protocol file, and
+/// `parts` are the measured times.
 pub(super) fn table(setup: &Setup, file: &str, parts: &Parts) -> String {
     let shape = &setup.shape;
     let mut text =

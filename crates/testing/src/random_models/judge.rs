@@ -118,6 +118,9 @@ fn disagreement(name: &str, a: &Report, b: &Report) -> JudgeError {
 
 /// Compares our engines: interpreted and compiled, with one thread and with two, in components, with symmetry and
 /// without, and printed and read again.
+///
+/// # Errors
+/// The text is rejected, or two engines disagree.
 pub fn compare_engines(text: &str) -> Result<AgreedVerdict, JudgeError> {
     let model = model(text)?;
     let expected = run(&model, &exhaustive_options())?;
@@ -232,7 +235,11 @@ fn brief_report(report: &Report) -> String {
     )
 }
 
-/// Compares our result with that of Rumur, on a text in Rumur's dialect, without symmetry.
+/// Compares our result with that of Rumur, on a text in Rumur's dialect, without symmetry. `folder` receives the
+/// source, the generated program and its binary.
+///
+/// # Errors
+/// The text is rejected, or the two disagree.
 pub fn rumur(text: &str, folder: &Path) -> Result<AgreedVerdict, JudgeError> {
     let model = model(text)?;
     let report = run(&model, &exhaustive_options())?;
@@ -305,8 +312,8 @@ pub fn rumur(text: &str, folder: &Path) -> Result<AgreedVerdict, JudgeError> {
     })
 }
 
-/// Reduces a text that fails: removes lines, blocks and brackets of blocks, and replaces parenthesised expressions by
-/// constants, until no change is possible.
+/// Reduces a text for which `fails` returns true: removes lines, blocks and brackets of blocks, and replaces
+/// parenthesised expressions by constants, as long as `fails` returns true for the reduced text.
 pub fn shrink(text: &str, fails: impl Fn(&str) -> bool) -> String {
     let mut lines: Vec<String> = text.lines().map(Into::into).collect();
     loop {

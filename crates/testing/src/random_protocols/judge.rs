@@ -54,7 +54,10 @@ pub struct Case {
     pub found: Found,
 }
 
-/// Reads a protocol and executes it.
+/// Reads a protocol and executes its first system, over at most `MAX_STATES` states.
+///
+/// # Errors
+/// The front end rejects the protocol.
 pub fn case(text: &str) -> Result<Case, JudgeError> {
     let protocol = parse(text).map_err(|errors| {
         let messages = errors.iter().map(|e| e.render("random.coh", text, false));
@@ -207,6 +210,9 @@ pub struct EngineComparison {
 }
 
 /// Compares the execution with the checker, the simulator, and litmus programs. The seed chooses the simulation.
+///
+/// # Errors
+/// The protocol is rejected, or two engines disagree.
 pub fn compare_engines(text: &str, seed: u64) -> Result<EngineComparison, JudgeError> {
     let case = case(text)?;
     let agreed = models(&case)?;
@@ -333,6 +339,9 @@ fn accesses_can_complete(case: &Case, can_begin_again: bool) -> Result<bool, Jud
 
 /// Compares the execution with the checker: interpreted, compiled, over orbits, printed as Murphi and read again, and
 /// state by state.
+///
+/// # Errors
+/// The two disagree.
 pub fn models(case: &Case) -> Result<AgreedVerdict, JudgeError> {
     let Case {
         protocol,
@@ -437,8 +446,11 @@ fn compare_with_words(
     }
 }
 
-/// Compares the execution with an independent checker of the printed Murphi model. `checker` returns verdict, number of
-/// states, and its output.
+/// Compares the execution with an independent checker of the printed Murphi model. `checker` returns true if there is
+/// no violation, the number of states, and its output.
+///
+/// # Errors
+/// The protocol is rejected, or the two disagree.
 pub fn rumur(
     text: &str,
     checker: impl FnOnce(&Model) -> (bool, u64, String),

@@ -12,7 +12,8 @@ use cohkit_system::data::Current;
 use cohkit_system::world::{Found, Step, World};
 use cohkit_units::Quantity;
 
-/// A torture test of the system's lines with the accesses that the protocol has rows for.
+/// Returns a torture test of the first system's lines, with the accesses that the protocol has rows for. `remotes`
+/// is the number of caching agents.
 pub fn setup(protocol: Protocol, remotes: u16, seed: u64) -> Setup {
     let system = &protocol.systems[0];
     let (lines, homes) = (u32::from(system.lines), protocol.homes);
