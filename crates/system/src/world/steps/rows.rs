@@ -11,8 +11,8 @@ use crate::stores::{self, AtomicRead, StoreSend};
 use crate::world::{StepError, System, World};
 
 impl<D: Data> World<D> {
-    /// Applies a row of a remote: its index, its acts, and the configuration after it. `carried_copy` is the copy in the
-    /// current message, and `extent` the part of the line that a write changes. Completed accesses are appended to
+    /// Applies a row of a remote: its index, its acts, and the configuration after it. `carried_copy` is the copy in
+    /// the current message, and `extent` the part of the line that a write changes. Completed accesses are appended to
     /// `completed`.
     #[allow(clippy::too_many_arguments)]
     pub(super) fn apply_row(
