@@ -69,10 +69,15 @@ fn run() -> Result<(), String> {
 
 /// Command-line options.
 struct RunOptions {
+    /// Placement of the locations at the homes.
     placed: Placement,
+    /// True to run the protocols with small tables.
     small: bool,
+    /// True to run every mix of store variants.
     mixes: bool,
+    /// Name of the only protocol to run; `None` runs all.
     only: Option<String>,
+    /// Maximum number of threads of a program.
     threads: usize,
 }
 
@@ -186,6 +191,7 @@ fn jobs(texts: &[(&str, Protocol)], options: &RunOptions) -> Result<Vec<Job>, St
     Ok(jobs)
 }
 
+/// Runs programs of one size on a protocol, and compares their outcomes with its guaranteed model.
 fn run_programs(
     protocol: &Protocol,
     programs: &[Program],

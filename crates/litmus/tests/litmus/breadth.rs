@@ -39,6 +39,7 @@ fn programs() -> Vec<Program> {
     texts.map(program).collect()
 }
 
+/// Compares the stored files with the generated ones.
 #[test]
 fn shape_files_are_up_to_date() {
     let generated = files().unwrap().into_iter();
@@ -52,6 +53,7 @@ fn shape_files_are_up_to_date() {
     );
 }
 
+/// Each stored condition holds for the outcomes that release consistency allows.
 #[test]
 fn conditions_match_release_consistency() {
     for program in programs() {

@@ -7,6 +7,7 @@ use cohkit_litmus::models::ends;
 use cohkit_litmus::print::print;
 use cohkit_litmus::program::Program;
 
+/// Message passing: release consistency forbids the outcome of its condition.
 const MP: &str = "\
 C MP
 {}
@@ -47,6 +48,7 @@ fn allowed(text: &str, model: Model) -> bool {
     is_allowed
 }
 
+/// Each weakened order of `MP` makes the outcome possible; fences of the same order forbid it again.
 #[test]
 fn orders_of_accesses_are_kept() {
     let relaxed = |text: &str, order: &str| text.replace(order, "memory_order_relaxed");
@@ -82,6 +84,7 @@ fn orders_of_accesses_are_kept() {
     ));
 }
 
+/// The functions without an order are sequentially consistent. Release and acquire are weaker.
 #[test]
 fn seq_cst_accesses_forbid_store_buffering() {
     let sb = |store: &str, load: &str| {

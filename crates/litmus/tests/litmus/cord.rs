@@ -19,7 +19,9 @@ use cohkit_system::world::StepError;
 use texts::home;
 use Refutation::{Shape, System, Written};
 
+/// Stores that are ordered at the directories, with release consistency.
 const CORD: &str = include_str!("../../../../ordering/cord.coh");
+/// The same with total store order.
 const CORD_TSO: &str = include_str!("../../../../ordering/tso/cord.coh");
 
 /// Programs other than cycles: with a cached copy of a written location, and with more epochs than epoch numbers.
@@ -44,18 +46,24 @@ enum Refutation {
     System(&'static str),
 }
 
+/// A fault of `cord`, and its refutation.
 struct Fault {
+    /// Behaviour of the faulty protocol.
     description: &'static str,
     /// Words of the protocol file, and their replacements.
     words: &'static [(&'static str, &'static str)],
+    /// Program or system that must refute the fault.
     refuted_by: Refutation,
     /// Part of the refutation: an outcome or a message.
     expected: &'static str,
 }
 
+/// Outcome of message passing: the flag is seen, and the data is old.
 const HANDED_OVER: &str = "1:X0=1; 1:X2=0";
+/// Description of threads that reach no outcome.
 const DEADLOCK: &str = "wait forever";
 
+/// Faults in the counts, turns, notifications and waits by which directories order stores.
 const FAULTS: &[Fault] = &[
     Fault {
         description: "a notification is sent before the stores are there",
@@ -277,6 +285,7 @@ fn read(text: &str) -> Protocol {
     })
 }
 
+/// Returns the program of [`PROGRAMS`] with this name.
 fn stored_program(name: &str) -> Program {
     let mut programs = PROGRAMS.iter().map(|text| {
         herd::read(text).unwrap_or_else(|error| panic!("{}", error.render("program", text, false)))
@@ -330,6 +339,7 @@ fn by_system(protocol: &Protocol, name: &str) -> Option<String> {
     }
 }
 
+/// Applies each fault, and compares the refutation with the expected one.
 #[test]
 fn every_fault_is_refuted_by_its_named_check() {
     let mut failures = Vec::new();

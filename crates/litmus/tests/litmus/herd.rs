@@ -9,6 +9,7 @@ use cohkit_litmus::print::print;
 use cohkit_litmus::program::Program;
 use std::collections::BTreeSet;
 
+/// Store buffering, in Intel syntax.
 const SB: &str = "\
 AArch64 SB
 \"PodWR Fre PodWR Fre\"

@@ -81,6 +81,7 @@ fn first_failure(protocol: &Protocol, max_threads: usize) -> Option<String> {
     None
 }
 
+/// The unchanged protocol, with which the faults below are compared.
 #[test]
 fn home_ordered_stores_are_release_consistent() {
     assert_eq!(first_failure(&read(ORDERED), 3), None);
@@ -184,6 +185,7 @@ fn condition_results(text: &str, name: &str) -> (bool, bool) {
     (outcomes.iter().any(holds), allowed.iter().any(holds))
 }
 
+/// Programs of up to three threads.
 #[test]
 fn source_and_number_ordering_are_release_consistent() {
     for text in [SO, SEQ] {
@@ -286,6 +288,7 @@ fn faults_of_total_store_order_at_homes_are_refuted_by_programs() {
     assert!(missed.is_empty(), "{missed:#?}");
 }
 
+/// Three threads have too many states for a test; the example `orderings` runs them.
 #[test]
 fn directory_ordering_is_release_consistent_for_two_threads() {
     assert_eq!(first_failure(&read(CORD), 2), None);

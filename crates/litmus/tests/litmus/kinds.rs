@@ -85,6 +85,7 @@ fn shapes(threads: usize) -> Vec<Program> {
         .collect()
 }
 
+/// Kinds with equal rows and symmetric threads reduce the number of placements.
 #[test]
 fn threads_are_placed_in_every_way_up_to_symmetry() {
     let protocol = read(MIXED);
@@ -193,6 +194,7 @@ fn shipped_kinds_show_exactly_the_allowed_outcomes() {
     }
 }
 
+/// Devices without rows for stores cannot run the writing thread.
 #[test]
 fn missing_row_is_reported_with_kind_and_access() {
     let protocol = read(&readers());
@@ -347,6 +349,7 @@ fn chart_lifelines_are_threads() {
     assert!(sent.contains(&(2, "Data".into(), 1)), "{sent:?}");
 }
 
+/// Runs a program `runs` times in the simulator, with each thread on a cache of its kind.
 fn observe_on(
     protocol: &Protocol,
     kinds: &Kinds,

@@ -22,6 +22,7 @@ const SO_TSO: &str = include_str!("../../../../ordering/tso/so.coh");
 const CORD_TSO: &str = include_str!("../../../../ordering/tso/cord.coh");
 const WB_TSO: &str = include_str!("../../../../ordering/tso/wb.coh");
 
+/// Returns options for cores that keep the protocol's orders, without spontaneous evictions.
 fn options(protocol: &Protocol) -> Options {
     Options {
         cores: Cores::Relaxed(

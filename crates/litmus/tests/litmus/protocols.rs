@@ -9,7 +9,9 @@ use cohkit_protocol::construct;
 use cohkit_protocol::protocol::Protocol;
 use cohkit_protocol::text::parse;
 
+/// A write, in the notation of [`shape`].
 const W: bool = true;
+/// A read, in the notation of [`shape`].
 const R: bool = false;
 
 /// Returns a program of accesses such as (W, 0), a write of the first location.
@@ -79,6 +81,7 @@ fn models_match_known_verdicts_of_classic_shapes() {
     }
 }
 
+/// Compares the outcomes of all programs of two threads with two accesses each.
 #[test]
 fn full_fences_reduce_tso_to_sc() {
     for program in all(2, 2, true) {
@@ -141,6 +144,8 @@ fn assert_sc_outcomes(name: &str, programs: &[Program], gives_up: u8) -> usize {
     visited
 }
 
+/// Compares in-order cores and store buffers before coherent caches with the same cores on sequentially consistent
+/// memory.
 #[test]
 fn store_buffers_turn_sc_caches_into_tso() {
     let programs = all(2, 2, false);

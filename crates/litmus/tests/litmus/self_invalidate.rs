@@ -12,6 +12,7 @@ use cohkit_protocol::protocol::{Home, Protocol};
 use cohkit_protocol::text;
 use std::collections::BTreeSet;
 
+/// Caches that drop all copies at an acquire, and are not invalidated.
 const TEXT: &str = include_str!("../../../../protocols/self-invalidate.coh");
 
 /// Returns the protocol with one replacement in its file.
@@ -55,6 +56,7 @@ fn run(
     }
 }
 
+/// The protocol forbids no outcome that release consistency allows, except for atomic accesses.
 #[test]
 fn two_thread_programs_show_exactly_the_rc_outcomes() {
     let protocol = text::parse(TEXT).expect("the protocol is valid");
@@ -130,6 +132,7 @@ fn failing_programs(protocol: &Protocol) -> BTreeSet<String> {
     names
 }
 
+/// Each rule of the protocol is necessary: without it some program has a forbidden outcome.
 #[test]
 fn classic_shapes_refute_each_removed_rule() {
     let transitions = "every V becomes I, every IV becomes IN";
@@ -178,6 +181,7 @@ fn simulate(protocol: &Protocol, program: &Program, runs: u64) -> timed::SeedOut
     observe(&[machine], program, &options, &mut || true).expect("the program can be simulated")
 }
 
+/// The simulator shows forbidden outcomes of a cache that keeps its copies at an acquire.
 #[test]
 fn simulated_outcomes_are_allowed_and_show_kept_copies() {
     let protocol = text::parse(TEXT).expect("the protocol is valid");

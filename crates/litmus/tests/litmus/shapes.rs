@@ -21,6 +21,7 @@ fn allowed(program: &Program, model: Model) -> bool {
     ends.iter().any(|end| program.holds(end))
 }
 
+/// Shapes with equal names would be counted twice.
 #[test]
 fn classic_shapes_are_numerous_and_unique() {
     let shapes = classic();
@@ -92,6 +93,7 @@ fn windows_with_orders_of_another_core_equal_that_core() {
     }
 }
 
+/// A full fence between all accesses of each thread leaves only sequentially consistent outcomes.
 #[test]
 fn full_fences_restore_sequential_consistency() {
     for shape in classic() {
@@ -250,20 +252,24 @@ fn large() -> Vec<(Program, u8)> {
     large.map(|shape| (shape, 0)).collect()
 }
 
+/// Kinds of cores with which coherent caches give sequential consistency and total store order.
 const CORES: [Cores; 2] = [Cores::InOrder, Cores::StoreBuffer];
 
+/// No outcome is missing, and none is forbidden.
 #[test]
 fn msi_shows_exactly_the_allowed_outcomes() {
     assert!(check_exact_outcomes("msi", &small(), &CORES) >= 100);
     check_exact_outcomes("msi", &large(), &CORES);
 }
 
+/// No outcome is missing, and none is forbidden.
 #[test]
 fn mesi_shows_exactly_the_allowed_outcomes() {
     assert!(check_exact_outcomes("mesi", &small(), &CORES) >= 100);
     check_exact_outcomes("mesi", &large(), &CORES);
 }
 
+/// Only shapes without variations, because MOESI has more states.
 #[test]
 fn moesi_shows_exactly_the_allowed_outcomes_of_plain_shapes() {
     let plain = |(shape, _): &(Program, u8)| !shape.name.contains('+');

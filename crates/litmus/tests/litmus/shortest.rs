@@ -59,10 +59,13 @@ impl Data for Numbers {
 /// A load into a register, or a store of a number.
 #[derive(Clone, Copy, PartialEq)]
 struct Access {
+    /// Location accessed.
     location: usize,
+    /// Kind of the access, which the protocol's orders distinguish.
     issue: Issue,
     /// True if an acquire waits for earlier releases.
     full: bool,
+    /// Destination register of a load, or the value of a store (`Err`).
     operand: Result<usize, i64>,
 }
 
@@ -116,16 +119,23 @@ fn accesses(program: &Program, thread: usize) -> Vec<Access> {
 /// number of spontaneous evictions and downgrades.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct State {
+    /// Caches and homes of all lines.
     world: World<Numbers>,
+    /// Per thread and access, the value found; `None` until the access completes.
     ended: Vec<Vec<Option<i64>>>,
+    /// Remaining number of spontaneous evictions and downgrades.
     gives_up: u8,
 }
 
 /// Oracle for a program on a protocol's caches, with cores that keep the orders `waits`.
 struct Oracle<'o> {
+    /// System with one cache per thread.
     system: System<'o>,
+    /// The program.
     program: &'o Program,
+    /// Accesses of each thread in program order.
     threads: Vec<Vec<Access>>,
+    /// True if the second access must wait for the first, whatever their locations.
     waits: &'o dyn Fn(Issue, Issue) -> bool,
 }
 
@@ -365,6 +375,7 @@ fn kept_orders(cores: Cores) -> Box<dyn Fn(Issue, Issue) -> bool> {
     }
 }
 
+/// Compares the lengths of reported paths with those that the oracle finds.
 #[test]
 fn reported_path_is_shortest() {
     let file = |text| herd::read(text).expect("a test");

@@ -44,6 +44,7 @@ fn sized(text: &str, sizes: &[(&str, u16)]) -> String {
     text.lines().map(line).collect()
 }
 
+/// Returns options for cores that keep the protocol's orders, without spontaneous evictions.
 fn options(protocol: &Protocol) -> Options {
     Options {
         cores: Cores::Relaxed(
@@ -59,11 +60,17 @@ fn options(protocol: &Protocol) -> Options {
 /// Sizes of the tables of a core and of a home.
 #[derive(Clone, Copy, Debug)]
 struct Tables {
+    /// Number of epoch numbers.
     epochs: u16,
+    /// Maximum number of stores of one epoch at one home.
     most: u16,
+    /// Homes whose stores of an epoch a core counts.
     counters: u16,
+    /// Epoch ends of a core that may be unacknowledged.
     entries: u16,
+    /// Epochs per core whose stores a home counts.
     slots: u16,
+    /// Releases per core whose notifications a home counts.
     notes: u16,
 }
 
@@ -193,6 +200,7 @@ fn first_violation(text: &str, tables: Tables, programs: &[Program]) -> Option<S
     None
 }
 
+/// With small tables, stores wait for free entries instead of overflowing a table.
 #[test]
 fn smallest_tables_keep_release_consistency() {
     let programs = programs();

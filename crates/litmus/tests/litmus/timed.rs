@@ -19,6 +19,7 @@ fn text(name: &str) -> String {
     std::fs::read_to_string(format!("{root}/../../protocols/{name}.coh")).unwrap()
 }
 
+/// Returns a level of caches with a home for their number.
 fn level(protocol: &Protocol, caches: u16) -> Level<'_> {
     Level {
         home: construct::home(protocol, caches).unwrap(),
@@ -48,6 +49,7 @@ fn observe_one(protocol: &Protocol, program: &Program, cores: Cores, runs: u64) 
     observe_on(&[one_level(protocol, program)], program, cores, runs)
 }
 
+/// Runs a program on machines with the seeds from 0 to `runs` - 1.
 fn observe_on(machines: &[Machine], program: &Program, cores: Cores, runs: u64) -> SeedOutcomes {
     let options = Options {
         cores,
@@ -64,6 +66,7 @@ fn check_outcomes(name: &str) {
     check_each_shape((name, 40), &|shape| vec![one_level(&protocol, shape)]);
 }
 
+/// Checks each classic shape as [`check_outcomes`] does, with `runs` runs on the machines that `machines` returns.
 fn check_each_shape<'p>(
     (name, runs): (&str, u64),
     machines: &dyn Fn(&Program) -> Vec<Machine<'p>>,
@@ -92,16 +95,19 @@ fn check_each_shape<'p>(
     }
 }
 
+/// A simulation that always has the same order of events would show a single outcome.
 #[test]
 fn simulated_msi_shows_several_allowed_outcomes() {
     check_outcomes("msi");
 }
 
+/// A simulation that always has the same order of events would show a single outcome.
 #[test]
 fn simulated_mesi_shows_several_allowed_outcomes() {
     check_outcomes("mesi");
 }
 
+/// Threads share L2s in all distributions.
 #[test]
 fn two_levels_show_several_allowed_outcomes() {
     let [upper, lower] = ["mesi", "mesi-l1"].map(|name| parse(&text(name)).unwrap());
@@ -110,6 +116,7 @@ fn two_levels_show_several_allowed_outcomes() {
     });
 }
 
+/// Fault: the L2 acknowledges a recall before the L1 that owns the line has invalidated its copy.
 #[test]
 fn stale_l1_line_is_found_with_its_seed() {
     let upper = parse(&text("mesi")).unwrap();
@@ -189,6 +196,7 @@ fn windows_show_outcomes_that_tso_forbids() {
     }
 }
 
+/// All executions of this test have the same outcome, so one wrong value fails the test.
 #[test]
 fn instructions_and_initial_values_have_their_semantics() {
     let test = "\
@@ -245,6 +253,7 @@ fn protocol_faults_are_reported_with_their_seed() {
     assert_eq!(rerun.failure, Some((failure, seed)));
 }
 
+/// Caches without a writable copy cannot perform atomic accesses; the reason is reported.
 #[test]
 fn written_through_caches_run_all_but_atomic_accesses() {
     let protocol = parse(&text("write-through")).unwrap();
@@ -280,6 +289,7 @@ fn written_through_caches_run_all_but_atomic_accesses() {
     assert!(ran > 100 && rejected > 5, "{ran}, {rejected}");
 }
 
+/// Stores that are ordered at the homes, without caches.
 const ORDERED: &str = include_str!("../../../../tests/homes/ordered-at-homes.coh");
 
 /// Runs each classic program `runs` times on a protocol, with cores that keep its declared orders. Returns the total
@@ -327,12 +337,14 @@ fn run_classic(text: &str, runs: u64) -> Result<(usize, usize), String> {
     Ok(sum)
 }
 
+/// The random delays show most of the allowed outcomes.
 #[test]
 fn simulated_home_ordered_stores_are_release_consistent() {
     let (observed, allowed) = run_classic(ORDERED, 60).unwrap();
     assert!(observed * 3 > allowed * 2, "{observed} of {allowed}");
 }
 
+/// The same for the protocols of `ordering`, with fewer runs.
 #[test]
 fn written_through_stores_are_release_consistent() {
     for name in ["so", "seq", "cord", "wb"] {
@@ -344,6 +356,7 @@ fn written_through_stores_are_release_consistent() {
     }
 }
 
+/// Each fault drops one wait of the verified protocol.
 #[test]
 fn simulation_finds_faults_of_the_order_at_homes() {
     for (original, replacement) in [

@@ -16,24 +16,36 @@ use cohkit_litmus::warm_caches::named;
 use cohkit_protocol::protocol::Protocol;
 use std::borrow::Cow;
 
+/// Stores that are ordered at the directories, by counts and epochs.
 const CORD: &str = include_str!("../../../../../ordering/cord.coh");
+/// The same with total store order.
 const CORD_TSO: &str = include_str!("../../../../../ordering/tso/cord.coh");
+/// Stores with sequence numbers, which a directory commits in order.
 const SEQ: &str = include_str!("../../../../../ordering/seq.coh");
+/// The same with total store order.
 const SEQ_TSO: &str = include_str!("../../../../../ordering/tso/seq.coh");
+/// Stores that are ordered at the source, which waits for acknowledgements.
 const SO: &str = include_str!("../../../../../ordering/so.coh");
+/// Posted stores with credits, ordered between one core and one home only.
 const MP: &str = include_str!("../../../../../ordering/mp.coh");
+/// Caches that drop all copies at an acquire.
 const SELF_INVALIDATE: &str = include_str!("../../../../../protocols/self-invalidate.coh");
 
 /// A protocol file with some words replaced, and the program that refutes it.
 struct Fault {
+    /// Behaviour of the faulty protocol.
     description: &'static str,
+    /// Name of the program that refutes the fault.
     program: &'static str,
+    /// Protocol file without the fault.
     text: &'static str,
+    /// Words of the protocol file, and their replacements.
     words: &'static [(&'static str, &'static str)],
     /// Part of the refutation's message.
     expected: &'static str,
 }
 
+/// Creates a fault of the protocol file `text`.
 const fn fault(
     text: &'static str,
     description: &'static str,
@@ -50,9 +62,12 @@ const fn fault(
     }
 }
 
+/// Refutation by an outcome that the memory model forbids.
 const FORBIDDEN_OUTCOME: &str = "its outcome is";
+/// Refutation by a deadlock or livelock.
 const STUCK: &str = "lock: its threads";
 
+/// Faults that need more than one store, acknowledgement or epoch in most cases.
 const FAULTS: &[Fault] = &[
     fault(
         CORD,
@@ -368,6 +383,7 @@ impl Fault {
     }
 }
 
+/// Applies each fault, and compares the refutation with the expected one.
 #[test]
 fn every_counting_fault_is_refuted_by_its_named_program() {
     let mut failures = Vec::new();
@@ -389,6 +405,7 @@ fn every_counting_fault_is_refuted_by_its_named_program() {
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
+/// The programs of the conformance check find each fault without knowledge of it.
 #[test]
 #[ignore = "minutes, for `make soak`"]
 fn guarantee_programs_refute_every_counting_fault() {

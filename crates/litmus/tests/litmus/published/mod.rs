@@ -8,6 +8,7 @@ use cohkit_litmus::program::Program;
 
 /// Published verdict: the outcome is allowed.
 const ALLOWED: bool = true;
+/// Published verdict: the outcome is forbidden.
 const FORBIDDEN: bool = false;
 
 /// A test: name, code of its threads (rows separated by `;`), condition, and published verdict.
@@ -67,8 +68,10 @@ fn addresses(threads: usize, names: [&str; 4]) -> String {
     (0..threads).map(thread_addresses).collect()
 }
 
+/// Thread that stores 1 to x.
 const STORE_X: &str = "MOV W0,#1; STR W0,[X1]";
 
+/// Compares `--model armv8` with the verdicts of Armv8's model.
 #[test]
 fn armv8_matches_published_verdicts() {
     const MP_DMB: &str = "MOV W0,#1; STR W0,[X1]; DMB SY; MOV W2,#1; STR W2,[X3]";
@@ -169,6 +172,7 @@ fn armv8_matches_published_verdicts() {
     assert!(disagreements.is_empty(), "{}", disagreements.join("\n"));
 }
 
+/// Compares `--model riscv` with the verdicts of RVWMO.
 #[test]
 fn risc_v_matches_published_verdicts() {
     const W_FENCE_W: &str = "li x5,1; sw x5,0(x6); fence w,w; sw x5,0(x7)";
@@ -206,6 +210,7 @@ fn risc_v_matches_published_verdicts() {
     assert!(disagreements.is_empty(), "{}", disagreements.join("\n"));
 }
 
+/// Compares `--model tso` with the verdicts of x86-TSO.
 #[test]
 fn x86_matches_published_tso_verdicts() {
     let two_threads: &[Published] = &[
