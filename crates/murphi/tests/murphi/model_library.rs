@@ -14,13 +14,17 @@ use std::process::Command;
 
 /// The card of a model: the keys and the description in its first lines.
 struct Card {
+    /// File name of the model.
     file: String,
+    /// Whole file.
     text: String,
+    /// Values by key.
     keys: BTreeMap<String, String>,
     /// The comment after the keys, as one line.
     description: String,
 }
 
+/// Permitted keys in their order.
 const KEYS: [&str; 9] = [
     "verdict",
     "property",
@@ -37,6 +41,7 @@ fn models_folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../models")
 }
 
+/// Reads the cards of all models, sorted by file name.
 fn cards() -> Vec<Card> {
     let mut paths: Vec<PathBuf> = std::fs::read_dir(models_folder())
         .unwrap()
@@ -124,6 +129,7 @@ impl Card {
     }
 }
 
+/// Returns the table of models for the README of the library.
 fn table_of_models(cards: &[Card]) -> String {
     let mut list = String::from(
         "| Model | What it is | Dialect | Verdict | States | Orbits |\n|---|---|---|---|---:|---:|\n",
@@ -149,6 +155,7 @@ fn table_of_models(cards: &[Card]) -> String {
     list
 }
 
+/// Values that depend on each other must be consistent.
 #[test]
 fn model_cards_have_valid_keys() {
     for card in cards() {
@@ -205,6 +212,7 @@ fn model_cards_have_valid_keys() {
     }
 }
 
+/// Compares the table in the README with the cards.
 #[test]
 fn readme_lists_every_model() {
     let path = models_folder().join("README.md");
@@ -356,6 +364,8 @@ fn card_property(property: &Property, message: &str) -> String {
     }
 }
 
+/// Explores the models and compares states, depth and verdict. Slow models are explored only if `COHKIT_WHOLE_LIBRARY`
+/// is set, or if they have few states up to symmetry.
 #[test]
 fn models_match_their_cards() {
     let include_slow = std::env::var_os("COHKIT_WHOLE_LIBRARY").is_some();
@@ -393,6 +403,7 @@ fn models_match_their_cards() {
     assert!(errors_found.is_empty(), "{}", errors_found.join("\n"));
 }
 
+/// A model is accepted in the dialects of its card, and models for CMurphi alone are rejected as Rumur's.
 #[test]
 fn shared_models_are_read_in_every_dialect() {
     for card in cards() {
@@ -416,6 +427,7 @@ fn shared_models_are_read_in_every_dialect() {
     }
 }
 
+/// Probable mistakes in shipped models would be misleading examples.
 #[test]
 fn library_models_have_no_warnings() {
     for card in cards() {
