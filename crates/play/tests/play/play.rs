@@ -22,6 +22,8 @@ use kept_without_permission::{kept_without_permission, kept_without_permission_a
 use std::fmt::Debug;
 use std::hash::Hash;
 
+/// Explores a scenario on ECI, with lines of one word and units with one outstanding read. `waiting` is the maximum
+/// number of requests that a unit defers.
 fn explore_eci<S: Scenario>(
     scenario: &S,
     remotes: u16,
@@ -36,7 +38,8 @@ where
     explore_eci_with(scenario, remotes, (lines, 1), (units, waiting, 1))
 }
 
-/// Explores with lines of the given number of words, and units with the given number of outstanding reads.
+/// Explores a scenario on ECI, with lines of the given number of words, and units with the given number of outstanding
+/// reads.
 fn explore_eci_with<S: Scenario>(
     scenario: &S,
     remotes: u16,
@@ -57,7 +60,8 @@ fn eci() -> String {
     std::fs::read_to_string(path).expect("ECI")
 }
 
-/// Explores a given protocol, whose home is constructed without these bounds.
+/// Explores a scenario on a given protocol. The home is constructed without `bounds`, which only the exploration
+/// obeys.
 fn explore_protocol<S: Scenario>(
     protocol: &Protocol,
     bounds: &Bounds,
@@ -106,6 +110,7 @@ fn assert_verified(ending: &Ending) -> usize {
     }
 }
 
+/// Returns a scenario in which a device and a thread increment each row once.
 fn table(rows: Line) -> SharedTable {
     SharedTable {
         cached: false,
@@ -122,6 +127,7 @@ fn table(rows: Line) -> SharedTable {
 /// Two lines in separate units, and in one unit that defers one request or none: (units, deferred requests).
 const UNITS: [(u32, usize); 3] = [(2, 1), (1, 1), (1, 0)];
 
+/// The final sum of the rows is checked for every arrangement of units.
 #[test]
 fn no_increment_of_a_shared_table_is_lost() {
     let state_counts = UNITS
@@ -130,6 +136,7 @@ fn no_increment_of_a_shared_table_is_lost() {
     assert!(state_counts[0] > state_counts[1], "{state_counts:?}");
 }
 
+/// Two threads on separate caches, and the device, use one row.
 #[test]
 fn shared_table_of_two_caches_is_verified() {
     let table = SharedTable {
@@ -140,6 +147,7 @@ fn shared_table_of_two_caches_is_verified() {
     assert_verified(&explore_eci(&table, 2, 1, 1, 0));
 }
 
+/// The device invalidates lines that the CPU holds dirty, clean, or not.
 #[test]
 fn invalidation_is_verified() {
     for (dirty, held) in [(true, true), (false, true), (false, false)] {
@@ -155,6 +163,7 @@ fn invalidation_is_verified() {
     }
 }
 
+/// The device answers reads from prefetched blocks, which must follow the CPU's writes.
 #[test]
 fn prefetcher_is_verified() {
     for (blocks, burst) in [(0, 1), (1, 1), (1, 2), (2, 2)] {
@@ -187,6 +196,8 @@ fn calls_return() {
     }
 }
 
+/// The CPU and the device use one table of locks. The device updates a lock's word in one memory operation, or reads and
+/// writes the line.
 #[test]
 fn locks_exclude_each_other() {
     let sizes = [(1, 1), (2, 1), (1, 2)].into_iter();
@@ -261,16 +272,20 @@ fn view_update_is_verified() {
 /// complete.
 #[derive(Clone)]
 struct Withholding {
+    /// True if the application locks the line that it takes.
     locks: bool,
     /// First line of each thread, and the number of increments that it makes to both lines in turn.
     threads: [(Line, u8); 2],
 }
 
+/// Application of [`Withholding`].
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 struct Withholder {
+    /// As in [`Withholding`].
     locks: bool,
     /// The line being taken.
     taking: Option<Line>,
+    /// Contents of the two lines.
     rows: [u64; 2],
 }
 
@@ -314,7 +329,9 @@ impl Application for Withholder {
 /// Increments both lines in turn.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 struct Both {
+    /// Line to be incremented next.
     next: Line,
+    /// Number of increments left.
     remaining: u8,
 }
 
@@ -374,6 +391,7 @@ impl Scenario for Withholding {
     }
 }
 
+/// Withheld answers do not deadlock, whether units are shared or not.
 #[test]
 fn applications_may_withhold_one_or_two_lines() {
     for locks in [false, true] {
@@ -404,15 +422,20 @@ fn withheld_read_keeps_its_position() {
     assert_verified(&explore_with_reads(2));
 }
 
-/// A fault of an application.
+/// A fault of an application: it omits or repeats an action, or acts too early.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 enum Slip {
+    /// Drops each unlock.
     NeverUnlocks,
+    /// Takes lines without a lock.
     NeverLocks,
     /// Releases the lock before memory has completed the write.
     UnlocksEarly,
+    /// Answers no read.
     NeverAnswers,
+    /// Answers each read twice.
     AnswersTwice,
+    /// Accepts no write.
     NeverAccepts,
 }
 
@@ -442,10 +465,11 @@ impl Slip {
     }
 }
 
-/// An application with a fault.
+/// A scenario whose application has a fault.
 #[derive(Clone)]
 struct Faulty<S>(S, Slip);
 
+/// An application with a fault.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 struct Fault<A>(A, Slip);
 
@@ -511,6 +535,7 @@ where
     }
 }
 
+/// Each fault breaks the contract, the scenario's own verification, or the reachability of the end.
 #[test]
 fn application_mistakes_are_detected() {
     let calls = Calls::new(1, 1, Some(2));
@@ -575,6 +600,7 @@ fn application_mistakes_are_detected() {
 #[derive(Clone)]
 struct Steps(Vec<Vec<Step>>);
 
+/// Device application without behaviour.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 struct Idle;
 
@@ -588,9 +614,12 @@ impl Application for Idle {
     fn handle(&mut self, _: Event, _: &mut Actions) {}
 }
 
+/// Thread that executes given steps.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 struct Follows {
+    /// Steps in order; the thread stops after the last one.
     steps: Vec<Step>,
+    /// Index of the next step.
     next: usize,
 }
 
@@ -623,12 +652,15 @@ impl Scenario for Steps {
     }
 }
 
+/// Load of the only word.
 const LOAD: Step = Step::Load { line: 0, word: 0 };
+/// Store of an arbitrary value to the only word.
 const STORE: Step = Step::Store {
     line: 0,
     word: 0,
     value: 7,
 };
+/// One line of one word, and one unit that defers one request and has one outstanding read.
 const ONE_LINE: ((Line, u16), (u32, usize, usize)) = ((1, 1), (1, 1, 1));
 
 fn bound(limit: u16) -> Bound {
