@@ -17,6 +17,7 @@ use std::path::Path;
 /// Distance between the numbers of judged mutants: about 150 mutants over all protocols.
 const STRIDE: usize = 50;
 
+/// A surviving mutant that is not listed as equivalent shows a gap in the checks.
 #[test]
 fn sampled_mutants_do_not_survive() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");

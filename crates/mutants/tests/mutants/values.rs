@@ -110,12 +110,14 @@ fn compare_mutants(one_in: usize) -> usize {
     count
 }
 
+/// A sample of the mutants, for every test run.
 #[test]
 fn abstractions_agree_on_sampled_mutants() {
     let count = compare_mutants(50);
     assert!(count > 120, "{count}");
 }
 
+/// Every mutant, for `make soak`.
 #[test]
 #[ignore = "minutes, for `make soak`"]
 fn abstractions_agree_on_all_mutants() {
