@@ -95,6 +95,7 @@ def litmus(test: str | os.PathLike[str], **options: Unpack[Options]) -> types.Li
 
 
 def _native_options(options: Options) -> LitmusRun:
+    """Return the options for the compiled module, with defaults in place of missing ones."""
     gives_up, max_states, runs = options.get("gives_up"), options.get("max_states"), options.get("simulate_runs")
     kinds = options.get("kinds")
     return {
@@ -140,6 +141,7 @@ def _validate_numbers(options: Options) -> None:
 
 
 def _validate_runs(options: Options) -> None:
+    """Reject options that do not apply without a protocol, or not to simulator runs."""
     if isinstance(options.get("kinds"), str):
         raise InputError("`kinds` must be a list with one kind per thread")
     if options.get("protocol") is None:
