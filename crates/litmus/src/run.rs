@@ -568,8 +568,8 @@ impl<'r, 'p> Runner<'r, 'p> {
     }
 }
 
-/// Step of a thread or of the protocol, and true if it is spontaneous. Spontaneous evictions and downgrades are optional,
-/// so an outcome must be reachable without them.
+/// Step of a thread or of the protocol, and true if it is spontaneous. Spontaneous evictions and downgrades are
+/// optional, so an outcome must be reachable without them.
 type Step = (ThreadStep, bool);
 
 impl TransitionSystem<Row> for Runner<'_, '_> {

@@ -285,8 +285,8 @@ impl<'p> Agents<'p> {
         Expr::Int(0)
     }
 
-    /// Violation: an agent has no row for the event, or its row cannot be executed. `describe` describes it with the name
-    /// of the agent. For a remote, the name is that of its state's kind.
+    /// Violation: an agent has no row for the event, or its row cannot be executed. `describe` describes it with the
+    /// name of the agent. For a remote, the name is that of its state's kind.
     pub fn unexpected_message_error(
         &self,
         context: &Context,

@@ -1,5 +1,5 @@
-//! State of the device behind the home, if the home has local operations. With backing permission, the outer level takes
-//! its place.
+//! State of the device behind the home, if the home has local operations. With backing permission, the outer level
+//! takes its place.
 
 use cohkit_engine::build::assert;
 use cohkit_engine::model::{Expr, Stmt, TypeId, VariableId, Violation};

@@ -67,10 +67,11 @@
 //!
 //! - the model under construction (`scope`), and the fixed parts of a system (`frame`, with `notes` for charts);
 //! - components that own state variables: states and variables of the agents (`agents`, `expressions`, `agent_words`),
-//!   `memory`, the `device`, the `backing_permission`, messages in flight (`channels`, `flows`, `in_flight`, `transfers`,
-//!   `input_queues`), pending stores (`stores`, `store_order`, `tickets`), the `copies` of a line, and the `watch` of an
-//!   access (`access_flow`). `layout` is all of them;
-//! - effects of a row on these components: statements (`effects`), `sends`, and those of a whole case (`answers`, `room`);
+//!   `memory`, the `device`, the `backing_permission`, messages in flight (`channels`, `flows`, `in_flight`,
+//!   `transfers`, `input_queues`), pending stores (`stores`, `store_order`, `tickets`), the `copies` of a line, and
+//!   the `watch` of an access (`access_flow`). `layout` is all of them;
+//! - effects of a row on these components: statements (`effects`), `sends`, and those of a whole case (`answers`,
+//!   `room`);
 //! - rules: one event at an agent (`reactions`, with its `cases`), and all events (`accesses`, `deliveries`,
 //!   `memory_steps`, `device_steps`, `lender`);
 //! - invariants and quiescence (`properties`), and descriptions of what waits (`wait_for`);

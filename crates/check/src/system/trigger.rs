@@ -38,8 +38,8 @@ pub(super) struct Trigger {
 }
 
 impl Trigger {
-    /// Creates a trigger of an event without a message, which an agent may ignore. The event has no effect outside of the
-    /// agent's rows.
+    /// Creates a trigger of an event without a message, which an agent may ignore. The event has no effect outside of
+    /// the agent's rows.
     pub fn new(name: String, parameters: Vec<VariableId>, context: Context) -> Trigger {
         Trigger {
             name,

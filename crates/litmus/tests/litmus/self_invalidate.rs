@@ -21,7 +21,8 @@ fn with_change(from: &str, to: &str) -> Protocol {
     text::parse(&TEXT.replace(from, to)).expect("the protocol is valid")
 }
 
-/// Runs each program of at most `threads` threads and passes it with its result to `visit`, until `visit` returns false.
+/// Runs each program of at most `threads` threads and passes it with its result to `visit`, until `visit` returns
+/// false.
 fn run(
     protocol: &Protocol,
     threads: usize,

@@ -612,8 +612,8 @@ impl<'t> Lowering<'t, '_> {
         result
     }
 
-    /// Counts the combinations of values of the enclosing names. Warns if they are so many that a single state takes
-    /// seconds or minutes.
+    /// Counts the combinations of values of the enclosing names. Warns above `MAX_COMBINATIONS`, where a single state
+    /// takes seconds or minutes.
     fn count_combinations(&mut self, id: VariableId, has_steps: bool, span: Span) {
         /// Number of combinations above which a warning is given.
         const MAX_COMBINATIONS: u64 = 10_000_000;

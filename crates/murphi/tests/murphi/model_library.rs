@@ -364,8 +364,8 @@ fn card_property(property: &Property, message: &str) -> String {
     }
 }
 
-/// Explores the models and compares states, depth and verdict. Slow models are explored only if `COHKIT_WHOLE_LIBRARY`
-/// is set, or if they have few states up to symmetry.
+/// Explores the models, and compares the results with their cards. Slow models are explored only if
+/// `COHKIT_WHOLE_LIBRARY` is set, or if they have few states up to symmetry.
 #[test]
 fn models_match_their_cards() {
     let include_slow = std::env::var_os("COHKIT_WHOLE_LIBRARY").is_some();
@@ -403,7 +403,7 @@ fn models_match_their_cards() {
     assert!(errors_found.is_empty(), "{}", errors_found.join("\n"));
 }
 
-/// A model is accepted in the dialects of its card, and models for CMurphi alone are rejected as Rumur's.
+/// A shared model is accepted in both dialects. A model for CMurphi alone is rejected in Rumur's dialect.
 #[test]
 fn shared_models_are_read_in_every_dialect() {
     for card in cards() {

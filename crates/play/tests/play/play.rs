@@ -196,8 +196,8 @@ fn calls_return() {
     }
 }
 
-/// The CPU and the device use one table of locks. The device updates a lock's word in one memory operation, or reads and
-/// writes the line.
+/// The CPU and the device use one table of locks. The device updates a lock's word in one memory operation, or reads
+/// and writes the line.
 #[test]
 fn locks_exclude_each_other() {
     let sizes = [(1, 1), (2, 1), (1, 2)].into_iter();
