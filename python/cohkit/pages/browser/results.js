@@ -16,8 +16,8 @@ function percent(value) {
   return value === null ? "" : `${value > 0 ? "+" : ""}${Math.abs(value) < 1 ? (100 * value).toFixed(1) : digits(100 * value)} %`;
 }
 
-// Error of our number relative to the published one. Without a published number: the ratio of our number to another
-// one, and whether the published statement about both holds.
+// Error of our number relative to the published one. Without a published number: the ratio of our number to the
+// bound of the published statement, and whether the statement holds.
 function errorText(error, ratio, holds) {
   if (error !== null) return percent(error);
   return ratio === null ? "" : `${digits(ratio)}x${holds === null ? "" : holds ? ", holds" : ", fails"}`;
