@@ -256,7 +256,7 @@ impl Product<'_, '_> {
         };
         let label = Label::Home(successor.home, position);
         match &self.graph.cells[successor.home as usize][position as usize].1 {
-            Cell::Leave => return,
+            Cell::Stall => return,
             // A rejected local operation is gone; a rejected unlock changes nothing.
             Cell::Refuse if input.0 == Event::Unlock => return,
             Cell::Refuse => {}
@@ -350,7 +350,7 @@ impl Product<'_, '_> {
                 .get(&(product_state.home, input))
                 .is_some_and(|&position| {
                     self.graph.cells[product_state.home as usize][position as usize].1
-                        == Cell::Leave
+                        == Cell::Stall
                 })
         };
         for (remote, &setting) in product_state.settings.iter().enumerate() {

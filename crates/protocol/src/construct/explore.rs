@@ -20,7 +20,7 @@ const MAX_STATES: usize = 400_000;
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Cell {
     /// The input stalls: the message stays in its channel, the operation at its port.
-    Leave,
+    Stall,
     /// The operation is rejected.
     Refuse,
     /// The input is taken.
@@ -257,7 +257,7 @@ impl Explorer<'_, '_> {
             },
             Ok(Outcome::Stall) => {
                 self.note_doubtful_wait(state, input);
-                Cell::Leave
+                Cell::Stall
             }
             Ok(Outcome::Refuse) => Cell::Refuse,
             Ok(Outcome::Taken { acts, .. }) => {

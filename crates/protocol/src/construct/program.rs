@@ -68,7 +68,7 @@ impl Entry {
     /// Name of the table.
     fn name(self, protocol: &Protocol) -> String {
         match self {
-            Entry::Permissions => "rights".into(),
+            Entry::Permissions => "permissions".into(),
             Entry::Dirty => "dirty".into(),
             Entry::Forward => "forward".into(),
             Entry::Held => "held".into(),

@@ -115,7 +115,7 @@ impl HomeTable {
             let slots = &graph.states()[self.states[index].members[0] as usize].slots;
             for (event, cell) in rows {
                 let effect = match cell {
-                    Cell::Leave => Effect::Stall,
+                    Cell::Stall => Effect::Stall,
                     Cell::Refuse => Effect::Refuse,
                     Cell::Take { acts, to } => Effect::Take {
                         body: acts.iter().map(to_statement).collect(),
@@ -193,7 +193,7 @@ pub fn classes(cells: &[Vec<(Input, Cell)>]) -> Vec<u32> {
     refine(cells.len(), |state, class| {
         let reaction = |(input, cell): &(Input, Cell)| match cell {
             Cell::Take { acts, to } => (*input, Some((acts.clone(), class[*to as usize])), false),
-            Cell::Leave => (*input, None, false),
+            Cell::Stall => (*input, None, false),
             Cell::Refuse => (*input, None, true),
         };
         cells[state].iter().map(reaction).collect::<Vec<_>>()

@@ -158,7 +158,7 @@ pub(super) struct AgentCount<'a> {
 #[derive(Clone, Copy, Debug)]
 pub(super) enum EndItem<'a> {
     /// `remote`, `home` or `any`.
-    Of(End),
+    Role(End),
     /// A kind of remotes.
     Kind(Name<'a>),
 }

@@ -555,7 +555,7 @@ impl<'a> Resolver<'a, '_> {
     /// Resolves an end of a channel; returns the only kind of remotes allowed there, if any.
     fn resolve_end(&mut self, end: EndItem<'a>) -> (End, Option<KindId>) {
         let name = match end {
-            EndItem::Of(end) => return (end, None),
+            EndItem::Role(end) => return (end, None),
             EndItem::Kind(name) => name,
         };
         let Some(kind) = self.kind_names.get(name, self.sink) else {

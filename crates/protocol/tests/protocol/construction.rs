@@ -237,7 +237,7 @@ fn assert_same_behaviour(
             };
             let outcome = machine.step(&mut next, trigger, &mut &*controller).unwrap();
             match (outcome, cell) {
-                (Outcome::Stall, Cell::Leave) | (Outcome::Refuse, Cell::Refuse) => {}
+                (Outcome::Stall, Cell::Stall) | (Outcome::Refuse, Cell::Refuse) => {}
                 (Outcome::Taken { acts, .. }, Cell::Take { acts: expected, to }) => {
                     assert_eq!(&acts, expected);
                     match &configurations[*to as usize] {

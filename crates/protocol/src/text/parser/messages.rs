@@ -82,9 +82,9 @@ impl<'a> Parser<'a, '_> {
     pub(super) fn end(&mut self, description: &str) -> Parse<EndItem<'a>> {
         let name = self.name(description)?;
         Ok(match name.text {
-            "remote" => EndItem::Of(End::Remote),
-            "home" => EndItem::Of(End::Home),
-            "any" => EndItem::Of(End::Any),
+            "remote" => EndItem::Role(End::Remote),
+            "home" => EndItem::Role(End::Home),
+            "any" => EndItem::Role(End::Any),
             _ => EndItem::Kind(name),
         })
     }
