@@ -109,7 +109,7 @@ module dcu_proof #(
   assign row = row_t'(row_i[$bits(row_t)-1:0]);
 
   home_pkg::stall_e unused_stall;
-  home_pkg::permission_e unused_from, unused_to, unused_right;
+  home_pkg::permission_e unused_from, unused_to, unused_permission;
   logic             unused_evicted, unused_changes, unused_lost, unused_locks, unused_back;
   logic [LineWidth-1:0] unused_line, unused_dropped;
   logic             impossible_valid;
@@ -208,7 +208,7 @@ module dcu_proof #(
     .change_to_o    (unused_to),
     .change_line_o     (unused_line),
     .change_lost_o     (unused_lost),
-    .write_permission_o     (unused_right),
+    .write_permission_o     (unused_permission),
     .idle_o            (idle)
   );
 

@@ -19,7 +19,7 @@ module lockstep #(
   parameter int unsigned ChangeDepth     = 2,
   parameter int unsigned UnitsPerPort    = 8,
   parameter int unsigned PayloadWidth    = 512,   // with an endpoint behind the home, 512
-  parameter int unsigned Endpoint        = 0,   // the device side of the home; see behind.sv
+  parameter int unsigned Endpoint        = 0,   // the device side of the home; see device_side.sv
   parameter int unsigned MemoryLines     = 64,
   parameter int unsigned RecallDelayLog2 = 8,
 
@@ -175,18 +175,18 @@ module lockstep #(
   logic [1:0]                     home_unlock_ready;
   logic [1:0][home_pkg::LineWidth-1:0] home_unlock_line;
   logic [1:0]                     home_idle, app_busy;
-  behind_pkg::axi_slave_t   [1:0] from_memory;
-  behind_pkg::axi_master_t  [1:0] to_memory;
+  device_side_pkg::axi_slave_t   [1:0] from_memory;
+  device_side_pkg::axi_master_t  [1:0] to_memory;
 
   for (genvar s = 0; s < 2; s++) begin : gen_slice
-    behind #(
+    device_side #(
       .Protocol    (`PROTOCOL_PKG::Protocol),
       .Endpoint    (Endpoint),
       .Slice       (s),
       .MemoryLines (MemoryLines),
       .PayloadWidth(PayloadWidth),
       .AxiAddrWidth(AxiAddrWidth)
-    ) u_behind (
+    ) u_device_side (
       .clk_i,
       .rst_ni,
       .home_aw_valid_i         (home_aw_valid[s]),

@@ -151,19 +151,19 @@ module dcu #(
   localparam int unsigned WayWidth = bits(Ways);
 
   // Ways are counted in eight bits.
-  if (Ways % WaysPerStep != 0 || 2 ** $clog2(Ways) != Ways || 2 ** $clog2(WaysPerStep) != WaysPerStep || Ways > 128) begin : gen_wrong_ways
+  if (Ways % WaysPerStep != 0 || 2 ** $clog2(Ways) != Ways || 2 ** $clog2(WaysPerStep) != WaysPerStep || Ways > 128) begin : gen_invalid_ways
     $error("dcu: Ways and WaysPerStep must be powers of two up to 128, and Ways a multiple of WaysPerStep");
   end
-  if (MaxDeferred >= Ways || MaxDeferred < 1) begin : gen_wrong_waiting
+  if (MaxDeferred >= Ways || MaxDeferred < 1) begin : gen_invalid_max_deferred
     $error("dcu: MaxDeferred must be at least 1 and less than Ways: a locked line cannot make room for another");
   end
-  if (StoreSlots < MaxDeferred) begin : gen_wrong_slots
-    $error("dcu: StoreSlots must be at least MaxDeferred: each request that is set aside may have bytes");
+  if (StoreSlots < MaxDeferred) begin : gen_invalid_slots
+    $error("dcu: StoreSlots must be at least MaxDeferred: each deferred request may have bytes");
   end
   if (RecallDelayLog2 > 32) begin : gen_recall_delay_too_large
     $error("dcu: RecallDelayLog2 must be at most 32");
   end
-  if (Reads < 1 || Writes < 1 || Locals < 1 || SetWidth < 1 || TagWidth < 1) begin : gen_wrong_places
+  if (Reads < 1 || Writes < 1 || Locals < 1 || SetWidth < 1 || TagWidth < 1) begin : gen_invalid_places
     $error("dcu: Reads, Writes, Locals, SetWidth and TagWidth must be at least 1");
   end
 
@@ -205,8 +205,8 @@ module dcu #(
 
   typedef struct packed {
     event_e               happened;
-    permission_e               right;    // permission that the remote keeps
-    logic [1:0]           circuit;  // and slot: location of the payload
+    permission_e          permission;  // permission that the remote keeps
+    logic [1:0]           circuit;     // and slot: location of the payload
     logic [SlotWidth-1:0] slot;
   } write_t;
 
@@ -488,10 +488,10 @@ module dcu #(
     .idle_o         (writes_idle)
   );
 
-  assign write_event_o   = write_request.happened;
-  assign write_permission_o   = write_request.right;
-  assign write_circuit_o = write_request.circuit;
-  assign write_payload_slot_o   = write_request.slot;
+  assign write_event_o        = write_request.happened;
+  assign write_permission_o   = write_request.permission;
+  assign write_circuit_o      = write_request.circuit;
+  assign write_payload_slot_o = write_request.slot;
 
   dcu_messages #(
     .Protocol (Protocol),

@@ -172,9 +172,9 @@ impl Setup<'_> {
             "{}-{}.mem",
             self.protocol.name,
             if replacement.is_some() {
-                "spoilt"
+                "mutated"
             } else {
-                "whole"
+                "original"
             }
         );
         let file = self.folder.join(name);

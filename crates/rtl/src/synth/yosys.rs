@@ -33,7 +33,7 @@ const SEPARATE_MODULES: &[&str] = &[
     "dcs_changes",
     "dcs_counters",
     "dcs_registers",
-    "dcs_wrong",
+    "dcs_reject",
     "protocol_rom",
 ];
 

@@ -21,7 +21,7 @@ impl From<Violation> for BenchError {
     fn from(violation: Violation) -> BenchError {
         BenchError {
             check: Check::Comparison,
-            what: violation.what,
+            what: violation.description,
             line: None,
         }
     }

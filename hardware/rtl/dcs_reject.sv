@@ -6,7 +6,7 @@
 
 `include "assertions.svh"
 
-module dcs_wrong #(
+module dcs_reject #(
   // Parameters of dcs.sv. NumRx: number of circuits to the home.
   parameter int unsigned NumRx         = 1,
   parameter int unsigned Units         = 1,
@@ -204,4 +204,4 @@ module dcs_wrong #(
   end
 
   `ASSERT_STABLE(stable_rsp, local_rsp_valid_o, local_rsp_ready_i, local_rsp_o)
-endmodule : dcs_wrong
+endmodule : dcs_reject

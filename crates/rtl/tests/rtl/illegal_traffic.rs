@@ -52,7 +52,7 @@ fn illegal_traffic_is_rejected_and_counted() {
             }
             illegal_inputs += report.illegal_inputs;
         }
-        println!("{file}: {illegal_inputs} strangers, {counted:?}");
+        println!("{file}: {illegal_inputs} illegal inputs, {counted:?}");
         for (counted, name) in counted.iter().zip(names) {
             assert!(*counted > 20, "{file}: {name} {counted}");
         }
@@ -724,7 +724,7 @@ fn check_events_without_a_row(built: &Built) {
 }
 
 /// A correct home passes the checks above.
-macro_rules! holds {
+macro_rules! checks_of_correct_home {
     ($($name:ident: $check:ident;)*) => {
         $(#[test]
         fn $name() {
@@ -735,7 +735,7 @@ macro_rules! holds {
     };
 }
 
-holds! {
+checks_of_correct_home! {
     home_ignores_unused_message_numbers: check_unused_message_numbers;
     line_of_another_slice_is_not_aliased: check_lines_of_other_slices;
     unknown_device_operation_is_rejected: check_unknown_operations;
@@ -749,12 +749,12 @@ holds! {
 }
 
 /// Lists faults with the check that detects each: the check, the file, the correct text and its faulty replacement.
-macro_rules! once {
-    ($($check:ident of $file:literal: $correct:literal becomes $wrong:literal;)*) => {
+macro_rules! former_faults {
+    ($($check:ident of $file:literal: $original:literal becomes $faulty:literal;)*) => {
         &[$(($check, Fault {
             file: $file,
-            original: $correct,
-            faulty: $wrong,
+            original: $original,
+            faulty: $faulty,
         }),)*]
     };
 }
@@ -763,7 +763,7 @@ macro_rules! once {
 type Check = fn(&Built);
 
 /// Former faults of the RTL, each with the check that detects it.
-const FORMER_FAULTS: &[(Check, Fault)] = once! {
+const FORMER_FAULTS: &[(Check, Fault)] = former_faults! {
     check_unused_message_numbers of "dcs_ingress.sv":
         "reject = RejectMessage;"
         becomes "reject = @ ? reject : RejectMessage;";

@@ -6,7 +6,7 @@
 // Applications have separate memory pins. The pins of the home's memory are used only by an application that does not serve
 // the home's memory accesses.
 
-module behind #(
+module device_side #(
   parameter home_pkg::protocol_t Protocol = '0,
   // 1: coherent memory; 2: the same, with the invalidation engine; 3: RPC; 4: applications.sv
   parameter int unsigned Endpoint     = 0,
@@ -87,8 +87,8 @@ module behind #(
   input  logic                          start_i,
   input  logic                          stop_i,
   output logic                          busy_o,
-  input  behind_pkg::axi_slave_t        memory_i,
-  output behind_pkg::axi_master_t       memory_o
+  input  device_side_pkg::axi_slave_t   memory_i,
+  output device_side_pkg::axi_master_t  memory_o
 );
   if (Endpoint != 4) begin : gen_no_application
     assign home_unlock_valid_o = pin_unlock_valid_i;
@@ -125,9 +125,9 @@ module behind #(
     logic unused;
     assign unused = ^{clk_i, rst_ni};
   end else if (Endpoint == 4) begin : gen_applications
-    behind_pkg::from_home_t from_home;
-    behind_pkg::to_home_t   to_home;
-    behind_pkg::axi_slave_t pins;
+    device_side_pkg::from_home_t from_home;
+    device_side_pkg::to_home_t   to_home;
+    device_side_pkg::axi_slave_t pins;
 
     assign from_home = '{
       axi: '{
@@ -348,4 +348,4 @@ module behind #(
     logic unused_local;
     assign unused_local = ^pin_local_req_i;
   end
-endmodule : behind
+endmodule : device_side

@@ -1,7 +1,7 @@
 // Ports between home, application and memory: one struct per direction. Field names are
 // those of AXI; addresses are in bytes.
 
-package behind_pkg;
+package device_side_pkg;
   // Outputs of an AXI manager; `ar_lines` is the length of a burst, in lines, minus one.
   typedef struct packed {
     logic         aw_valid;
@@ -50,4 +50,4 @@ package behind_pkg;
     logic [home_pkg::LineWidth-1:0] unlock_line;
     logic                           local_rsp_ready;
   } to_home_t;
-endpackage : behind_pkg
+endpackage : device_side_pkg
