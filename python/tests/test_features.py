@@ -12,6 +12,7 @@ import cohkit
 if TYPE_CHECKING:
     from conftest import Command
 
+# End of a generated table in the page.
 END = "<!-- end -->"
 
 
@@ -33,6 +34,7 @@ def compare(root: Path, name: str, table: str) -> None:
 
 
 def machines(text: Path) -> str:
+    """Return the number of shipped platforms on which a protocol runs, as text."""
     runs = 0
     for platform in cohkit.platforms():
         try:
@@ -43,6 +45,7 @@ def machines(text: Path) -> str:
 
 
 def hardware(text: Path, command: Command, out: Path) -> str:
+    """Return whether RTL can be generated for a protocol's home, with the reason if not."""
     emitted = command("rtl", "emit", text, "--out", out)
     if emitted.returncode == 0:
         return "yes"
@@ -52,6 +55,7 @@ def hardware(text: Path, command: Command, out: Path) -> str:
 
 
 def row(root: Path, text: Path, command: Command, out: Path) -> str:
+    """Return a protocol's row of the table."""
     source = text.read_text()
     promises = re.search(r"^guarantee (.*?) *(?:#.*)?$", source, re.MULTILINE)
     try:
@@ -71,6 +75,7 @@ def row(root: Path, text: Path, command: Command, out: Path) -> str:
 
 
 def title(text: str) -> str:
+    """Return the title of a protocol text; empty if it has none."""
     match = re.search(r'^protocol \w+ "(.*)"', text, re.MULTILINE)
     return match[1] if match else ""
 

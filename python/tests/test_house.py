@@ -26,7 +26,9 @@ from cohkit.old_names import OLD_NAMES
 if TYPE_CHECKING:
     from conftest import Command
 
+# Public names that need no example.
 EXAMPLE_FREE = {"Composition", "Error", "Protocol", "__version__", "types"}
+# Folders of all crates with a library.
 LIBRARY_CRATES = sorted(path.parent.parent for path in Path(__file__).resolve().parents[2].glob("crates/*/src/lib.rs"))
 
 
@@ -108,6 +110,7 @@ def test_help_fits_a_terminal_and_shows_an_example_that_runs(
 def test_charts_use_the_character_set_of_the_terminal(
     locale: str, *, ascii_alone: bool, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """A chart in a terminal is ASCII with the locale `C`, and has other characters with UTF-8."""
     for name in ("LC_CTYPE", "LANG"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("LC_ALL", locale)
@@ -178,6 +181,7 @@ def test_every_experiment_is_listed() -> None:
     assert set(experiments._DEFINED) == set(EXPERIMENTS)  # noqa: SLF001
 
 
+# Module, former name and present name of everything that was renamed.
 OLD_AND_NEW = [(module, old, new) for module, names in OLD_NAMES.items() for old, new in names.items()]
 
 
@@ -223,6 +227,7 @@ def dependencies(crate: Path) -> set[str]:
 
 @pytest.mark.parametrize("crate", LIBRARY_CRATES, ids=[crate.name for crate in LIBRARY_CRATES])
 def test_first_page_of_a_crate_has_purpose_boundary_and_example(crate: Path) -> None:
+    """The boundary names crates that this one does not depend on, directly or indirectly."""
     prose, blocks = first_page(crate)
     purpose = prose.split("\n\n")[0]
     assert len(purpose.split()) > 4

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 
 def without_run(entry: object) -> object:
+    """Return a result without the entry `run`, which depends on the machine."""
     assert isinstance(entry, dict)
     return {key: value for key, value in entry.items() if key != "run"}
 

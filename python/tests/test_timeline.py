@@ -34,6 +34,7 @@ BEGIN, END, INSTANT, COUNTER = 1, 2, 3, 4
     ],
 )
 def test_slices_are_the_statistics(cohkit_command: Command, tmp_path: Path, root: Path, machine: list[str]) -> None:
+    """Slices of a simulation's timeline add up to the latencies and counts of its statistics."""
     file = tmp_path / "run.pftrace"
     name, *more_arguments = [str(root / argument) if argument.endswith(".coh") else argument for argument in machine]
     arguments = ["sim", name, "random-mixed", "--region", "1MiB", "--outstanding", 3, *more_arguments]
@@ -84,6 +85,7 @@ def test_slices_are_the_statistics(cohkit_command: Command, tmp_path: Path, root
 
 @pytest.mark.needs("riscv-gcc")
 def test_near_memory_timeline_matches_the_counters(cohkit_command: Command, tmp_path: Path, root: Path) -> None:
+    """Slices and flows of the timeline agree with the counters of the same run, which it does not change."""
     file, host, channel = (tmp_path / name for name in ("run.pftrace", "host.elf", "arrays.elf"))
     for flags, source, program in (("host", "host", host), ("channel", "arrays", channel)):
         compiled = [f"@nearmemory/{flags}.flags", f"docs/riscv/arrays/{source}.c", "-o", str(program)]
@@ -142,6 +144,7 @@ class Waveform:
     """Enumerated types of a waveform, and the values of their variables in order of time."""
 
     def __init__(self, file: Path) -> None:
+        """Read all variables with an enumerated type."""
         module: Any = importlib.import_module("pylibfst")
         lib, string = module.lib, module.string
         self.types: dict[str, dict[str, str]] = {}
