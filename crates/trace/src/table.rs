@@ -101,9 +101,9 @@ pub enum RowEffect {
     /// The home writes the received line, or performs the received write, in memory.
     WriteMemory,
     /// The home defers the received write.
-    SetAside,
+    DeferStore,
     /// The home performs the deferred write.
-    WriteAside,
+    CommitDeferred,
     /// The outstanding access completes.
     Done,
     /// A read of memory starts.
@@ -117,7 +117,7 @@ pub enum RowEffect {
     /// The device's unlock is acknowledged.
     Unlocked,
     /// All lines of the remote in state `from` change to state `to`.
-    Every { from: StateId, to: StateId },
+    BulkTransition { from: StateId, to: StateId },
 }
 
 /// Response of a table to an event.
@@ -356,13 +356,13 @@ impl RowInterpreter<'_> {
                 return self.execute_all(if holds { then } else { otherwise });
             }
             Statement::Retry => return Ok(()),
-            Statement::BulkTransition { from, to } => RowEffect::Every {
+            Statement::BulkTransition { from, to } => RowEffect::BulkTransition {
                 from: *from,
                 to: *to,
             },
             Statement::WriteMemory => RowEffect::WriteMemory,
-            Statement::DeferStore => RowEffect::SetAside,
-            Statement::CommitDeferred => RowEffect::WriteAside,
+            Statement::DeferStore => RowEffect::DeferStore,
+            Statement::CommitDeferred => RowEffect::CommitDeferred,
             Statement::Done => RowEffect::Done,
             Statement::StartRead => RowEffect::StartRead,
             Statement::StartWrite => RowEffect::StartWrite,

@@ -69,12 +69,12 @@ impl<'p> Side<'p> {
             scope.table(&t.name, index, result, t.values.iter().map(|&v| v.into()))
         });
         let tables = tables.collect();
-        let permissions = scope.range("right", 0, 2);
+        let permissions = scope.range("permission", 0, 2);
         let codes = controller
             .states
             .iter()
             .map(|s| permission_code(s.permission));
-        let permission = scope.table(format!("{name}_right"), states, permissions, codes);
+        let permission = scope.table(format!("{name}_permission"), states, permissions, codes);
         let stable = controller.states.iter().map(|s| i32::from(s.is_stable()));
         Side {
             controller,

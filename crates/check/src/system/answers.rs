@@ -169,7 +169,7 @@ impl Effects<'_, '_> {
             out.extend(self.copies.mark_stale(&context.line, true));
             out.push(own_copy.set(true));
         } else if trigger.incoming_copy.is_some()
-            || case.done == CompletionEffect::Ends(CompletionKind::Write)
+            || case.done == CompletionEffect::Completes(CompletionKind::Write)
         {
             out.push(own_copy.set(copy));
         }

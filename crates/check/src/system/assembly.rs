@@ -11,10 +11,10 @@ use super::accesses::add_accesses;
 use super::deliveries::add_deliveries;
 use super::device_steps::add_device_steps;
 use super::layout::Layout;
-use super::lender::add_lender_steps;
 use super::memory_steps::add_memory_steps;
 use super::modelled::{Mark, Modelled};
 use super::options::{Options, SystemError};
+use super::outer_level::add_outer_level_steps;
 use super::reactions::Reactions;
 use super::wait_for::other_remarks;
 
@@ -86,7 +86,7 @@ pub(super) fn rules_of(layout: &Layout) -> Result<Reports, SystemError> {
     add_deliveries(&mut reactions)?;
     add_memory_steps(&mut reactions)?;
     add_device_steps(&mut reactions)?;
-    add_lender_steps(layout)?;
+    add_outer_level_steps(layout)?;
     let Reactions { marks, remarks, .. } = reactions;
     Ok(Reports { marks, remarks })
 }

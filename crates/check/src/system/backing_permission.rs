@@ -34,11 +34,11 @@ impl<'p> BackingPermission<'p> {
     pub fn new(agents: &Rc<Agents<'p>>) -> BackingPermission<'p> {
         let frame = &agents.frame;
         let granted = frame.options.parent_any.then(|| {
-            let permission = frame.scope.range("right", 0, 2);
-            let per_line = frame.scope.array("lent", frame.line_type, permission);
+            let permission = frame.scope.range("permission", 0, 2);
+            let per_line = frame.scope.array("granted", frame.line_type, permission);
             let needs = |message| hierarchy::needs(frame.protocol, message);
             Granted {
-                permission: frame.scope.state("memory_lent", per_line),
+                permission: frame.scope.state("memory_granted", per_line),
                 needs: frame.protocol.message_ids().map(needs).collect(),
             }
         });

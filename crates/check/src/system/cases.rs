@@ -34,7 +34,7 @@ pub(super) struct Case<'c> {
     pub opens: Option<Access>,
     /// True if an atomic access that the home performs may be outstanding after the row.
     pub atomic: bool,
-    /// Access that `done` completes in the row, if any. Never [`CompletionEffect::Unclear`].
+    /// Access that `done` completes in the row, if any. Never [`CompletionEffect::Ambiguous`].
     pub done: CompletionEffect,
     /// True if the write that `done` performs may cover only a part of the line.
     pub is_partial_write: bool,
@@ -139,7 +139,7 @@ fn case<'c>(
         Effect::Never => (RowEffect::Never, None),
     };
     let plan = Plan::new(controller, row, (!home).then_some(&facts.accesses));
-    if plan.done == CompletionEffect::Unclear {
+    if plan.done == CompletionEffect::Ambiguous {
         return Err(SystemError::Meaningless(format!(
             "`done` in state {} of {} may end a read, a write to the copy or one that the home performs",
             controller.states[row.state.index()].name,
@@ -150,19 +150,19 @@ fn case<'c>(
         guard: row.guard.as_ref(),
         row_effect,
         holds: (plan.before.holds, plan.after.holds),
-        moves: plan.moves,
+        moves: plan.changes_state,
         stores: plan.performs,
         reads: plan.reads,
         posts: plan.posts,
-        opens: plan.opens,
+        opens: plan.begun_access,
         atomic: facts.atomics() && !home && {
             let next = next.unwrap_or(row.state.index());
             facts.atomic_in[next]
         },
         done: plan.done,
         is_partial_write: plan.is_partial_write
-            && plan.done == CompletionEffect::Ends(CompletionKind::Write),
-        gives_up: plan.gives_up,
+            && plan.done == CompletionEffect::Completes(CompletionKind::Write),
+        gives_up: plan.abandons_write,
     };
     Ok((case, next))
 }

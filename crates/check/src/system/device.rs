@@ -46,8 +46,8 @@ impl<'p> Device<'p> {
         }
         let operations = scope.range("operation", 0, home.locals.len() as i32);
         let per_line = scope.array("operation", line_type, operations);
-        let requested = scope.state("device_asks", per_line);
-        let accepted = scope.state("device_waits", per_line);
+        let requested = scope.state("device_requested", per_line);
+        let accepted = scope.state("device_accepted", per_line);
         let locks = scope.enumeration("lock", lock::LABELS);
         let per_line = scope.array("lock", line_type, locks);
         Some(Device {
@@ -57,7 +57,7 @@ impl<'p> Device<'p> {
             locks,
             lock: scope.state("device_lock", per_line),
             agent: scope.agent(match frame.options.parent_any {
-                true => "lender",
+                true => "outer_level",
                 false => "device",
             }),
         })

@@ -243,7 +243,7 @@ impl<'s, 'p> Effects<'s, 'p> {
     fn done(&self, execution: &mut Execution, out: &mut Vec<Stmt>) {
         let (context, line) = (execution.context, execution.context.line.clone());
         match execution.done {
-            CompletionEffect::Ends(CompletionKind::Write) => {
+            CompletionEffect::Completes(CompletionKind::Write) => {
                 out.extend(self.stores.assert_store_order(context, true));
                 if self.frame.facts.coherent && execution.is_partial_write {
                     let violation = Violation::new("data value", PARTIAL_WRITE_TO_STALE_COPY);
@@ -258,11 +258,11 @@ impl<'s, 'p> Effects<'s, 'p> {
                 out.extend(self.copies.mark_stale(&line, true));
                 execution.copy = Expr::Bool(true);
             }
-            CompletionEffect::Ends(CompletionKind::Sent) => {
+            CompletionEffect::Completes(CompletionKind::Sent) => {
                 out.extend(self.stores.assert_store_performed(context))
             }
             // The copy of a message was checked when it was sent.
-            CompletionEffect::Ends(CompletionKind::Read)
+            CompletionEffect::Completes(CompletionKind::Read)
                 if self.frame.facts.coherent && execution.incoming_copy.is_none() =>
             {
                 out.extend(self.stores.assert_store_order(context, false));

@@ -92,15 +92,15 @@ impl Memory {
             }
         });
         let deferred_store = frame.facts.defers_stores.then(|| {
-            let sender_type = scope.range("aside", 0, frame.remotes);
+            let sender_type = scope.range("deferred", 0, frame.remotes);
             scope.add_optional(sender_type);
-            let per_line = scope.array("aside", frame.line_type, sender_type);
+            let per_line = scope.array("deferred", frame.line_type, sender_type);
             let tickets = scope.range("ticket", 0, i32::from(Ticket::posted(ranks - 1).0));
             let tickets = scope.array("ticket", frame.line_type, tickets);
             DeferredStore {
-                from: scope.state("aside_from", per_line),
-                whole: scope.state("aside_whole", bits),
-                ticket: scope.state("aside_ticket", tickets),
+                from: scope.state("deferred_from", per_line),
+                whole: scope.state("deferred_whole_line", bits),
+                ticket: scope.state("deferred_ticket", tickets),
             }
         });
         Memory {

@@ -73,7 +73,7 @@
 //! - effects of a row on these components: statements (`effects`), `sends`, and those of a whole case (`answers`,
 //!   `room`);
 //! - rules: one event at an agent (`reactions`, with its `cases`), and all events (`accesses`, `deliveries`,
-//!   `memory_steps`, `device_steps`, `lender`);
+//!   `memory_steps`, `device_steps`, `outer_level`);
 //! - invariants and quiescence (`properties`), and descriptions of what waits (`wait_for`);
 //! - `assembly` makes a model of them, and [`progress`] the models that watch an access.
 //!
@@ -102,12 +102,12 @@ mod frame;
 mod in_flight;
 mod input_queues;
 mod layout;
-mod lender;
 mod memory;
 mod memory_steps;
 mod modelled;
 mod notes;
 mod options;
+mod outer_level;
 mod prior_values;
 pub mod progress;
 mod properties;

@@ -52,7 +52,7 @@ impl<'p> Watch<'p> {
                 });
                 let goals: Vec<i32> = goals.collect();
                 let degree = scope.range("goal", 0, 2);
-                let outstanding = format!("{name}_is_under_way");
+                let outstanding = format!("{name}_is_in_flight");
                 Some(WatchedRemote {
                     flow,
                     remote: scope.state("watched", frame.remote_type),

@@ -51,20 +51,20 @@ fn explore_text(text: &str, remotes: u16, lines: u8) -> Result<(u128, u128, u64)
     let system = System::new(&protocol, &home, remotes, lines, 7).with_backing_permission();
     match explore(&system, World::<Current>::new(&system), 50_000) {
         Found::Safe {
-            worlds,
+            states,
             transitions,
             depth,
             lost: None,
-        } => Ok((worlds.len() as u128, transitions.into(), depth)),
+        } => Ok((states.len() as u128, transitions.into(), depth)),
         Found::Safe { .. } => Err(vec!["drain".to_string()]),
-        Found::Wrong { errors, .. } => Err(errors
+        Found::Violated { errors, .. } => Err(errors
             .into_iter()
             .map(|error| match error {
                 StepError::Violated(violation) => violation.property.to_string(),
                 StepError::Exceeded(limit) => limit,
             })
             .collect()),
-        Found::TooMany { worlds } => panic!("more than {worlds}"),
+        Found::LimitReached { states } => panic!("more than {states}"),
     }
 }
 
@@ -166,7 +166,7 @@ fn faults_below_a_backing_permission_are_refuted() {
 
 /// The export includes the outer level. The faulty home grants more permission than it has.
 #[test]
-fn rumur_agrees_on_lent_memory() {
+fn rumur_agrees_on_backing_permission() {
     if !require("rumur") {
         return;
     }

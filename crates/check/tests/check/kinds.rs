@@ -287,7 +287,7 @@ fn search_report(text: &str, system: &str) -> Report {
         }
         (
             Found::Safe {
-                worlds,
+                states,
                 transitions,
                 lost,
                 ..
@@ -303,10 +303,10 @@ fn search_report(text: &str, system: &str) -> Report {
             );
             assert_eq!(
                 (report.states, report.transitions, drains),
-                (worlds.len() as u128, transitions.into(), lost.is_none())
+                (states.len() as u128, transitions.into(), lost.is_none())
             );
         }
-        (Found::Wrong { .. }, Outcome::Violated { .. }) => {}
+        (Found::Violated { .. }, Outcome::Violated { .. }) => {}
         (found, outcome) => panic!("{found:?} but {outcome:?}"),
     }
     if require("rumur") {

@@ -156,7 +156,7 @@ fn random_protocols_detect_seeded_lowering_faults() {
         if undetected.is_empty() {
             return;
         }
-        if matches!(case.found, Found::TooMany { .. }) {
+        if matches!(case.found, Found::LimitReached { .. }) {
             continue;
         }
         undetected.retain(|fault| {

@@ -41,7 +41,7 @@ fn compare_engines(protocol: &Protocol, (remotes, lines, parent_any): (Remotes, 
         world
     };
     let found = explore(&world, World::<Current>::new(&world), MAX_STATES);
-    if matches!(found, Found::TooMany { .. }) {
+    if matches!(found, Found::LimitReached { .. }) {
         return false;
     }
     let system_options = system::Options {
@@ -57,7 +57,7 @@ fn compare_engines(protocol: &Protocol, (remotes, lines, parent_any): (Remotes, 
     let report = check(&model.unwrap(), &options).unwrap();
     match found {
         Found::Safe {
-            worlds,
+            states,
             transitions,
             depth,
             lost,
@@ -72,7 +72,7 @@ fn compare_engines(protocol: &Protocol, (remotes, lines, parent_any): (Remotes, 
             assert_eq!(
                 (report.states, report.transitions, report.depth, drains),
                 (
-                    worlds.len() as u128,
+                    states.len() as u128,
                     transitions.into(),
                     depth,
                     lost.is_none()
@@ -80,8 +80,8 @@ fn compare_engines(protocol: &Protocol, (remotes, lines, parent_any): (Remotes, 
                 "{name}"
             );
         }
-        Found::Wrong { errors, path } => panic!("{name}: {errors:?} after {path:?}"),
-        Found::TooMany { .. } => unreachable!("it was small enough"),
+        Found::Violated { errors, path } => panic!("{name}: {errors:?} after {path:?}"),
+        Found::LimitReached { .. } => unreachable!("it was small enough"),
     }
     true
 }
@@ -234,7 +234,7 @@ fn data_bits_are_as_exact_as_words() {
             let channel_capacity = system::Options::default().capacity;
             let world = System::new(protocol, &home, remotes, lines, channel_capacity);
             let found = explore(&world, World::<Words>::new(&world), MAX_VISITED_STATES);
-            if let Found::Wrong { errors, path } = found {
+            if let Found::Violated { errors, path } = found {
                 let name = &protocol.name;
                 panic!("{name} {remotes:?} {lines}: {errors:?} after {path:?}");
             }

@@ -203,13 +203,13 @@ impl TraceChecker<'_> {
                     (None, Some(copy)) => line.bytes.memory = copy,
                     (None, None) => return Err("memory is written without data".into()),
                 },
-                RowEffect::SetAside => {
+                RowEffect::DeferStore => {
                     let write = write.take().ok_or("there is no write to defer")?;
                     if line.deferred_write.replace(write).is_some() {
                         return Err("a write is deferred while another one is deferred".into());
                     }
                 }
-                RowEffect::WriteAside => {
+                RowEffect::CommitDeferred => {
                     let write = line
                         .deferred_write
                         .take()
@@ -243,7 +243,9 @@ impl TraceChecker<'_> {
                 RowEffect::Done => {
                     return Err("the home completes an access, which only a remote can".into())
                 }
-                RowEffect::Every { .. } => return Err("the home changes lines of caches".into()),
+                RowEffect::BulkTransition { .. } => {
+                    return Err("the home changes lines of caches".into())
+                }
             }
         }
         // A home with split memory keeps the bytes of the current write.

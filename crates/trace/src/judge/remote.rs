@@ -259,7 +259,7 @@ impl TraceChecker<'_> {
                     written |= performed.is_some();
                     copy = performed.or(copy);
                 }
-                RowEffect::Every { from, to } => {
+                RowEffect::BulkTransition { from, to } => {
                     reported_in_bulk |=
                         self.move_all_lines((line, &mut next_agent), remote_index, [from, to])?;
                 }

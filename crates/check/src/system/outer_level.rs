@@ -15,7 +15,7 @@ use super::options::SystemError;
 ///
 /// # Errors
 /// The home has no local operation.
-pub(super) fn add_lender_steps(layout: &Layout) -> Result<(), SystemError> {
+pub(super) fn add_outer_level_steps(layout: &Layout) -> Result<(), SystemError> {
     if !layout.backing_permission.exists() {
         return Ok(());
     }
@@ -142,7 +142,7 @@ fn add_rule(
     let (l, line) = layout.frame.line_parameter();
     let note = layout.frame.note_action(device.agent, &line, action, true);
     layout.frame.scope.rule(Rule {
-        name: format!("lender {action}"),
+        name: format!("outer_level {action}"),
         parameters: vec![l],
         guard,
         body: [vec![note], effects].concat(),
