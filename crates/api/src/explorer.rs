@@ -159,7 +159,7 @@ impl Explorer {
     pub fn nearest_violation(&self, max_states: usize) -> Value {
         let system = self.system();
         let steps = match explore(&system, State::new(&system), max_states) {
-            Found::Wrong {
+            Found::Violated {
                 errors: violation,
                 path,
             } => Some((path, violation.first().map(error_text))),
@@ -169,12 +169,12 @@ impl Explorer {
                 path,
                 Some(json!("no quiescent state is reachable from here")),
             )),
-            Found::Safe { worlds, .. } => {
-                let searched = worlds.len();
+            Found::Safe { states, .. } => {
+                let searched = states.len();
                 return json!({ "path": null, "what": null, "explored_states": searched, "all": true });
             }
-            Found::TooMany { worlds } => {
-                return json!({ "path": null, "what": null, "explored_states": worlds, "all": false });
+            Found::LimitReached { states } => {
+                return json!({ "path": null, "what": null, "explored_states": states, "all": false });
             }
         };
         let (steps, violation) = steps.expect("the other results have returned");
@@ -214,7 +214,7 @@ fn claim_violation(state: &State, system: &System) -> Option<Value> {
 fn error_text(error: &StepError) -> Value {
     match error {
         StepError::Violated(violation) => {
-            json!(format!("{}: {}", violation.property, violation.what))
+            json!(format!("{}: {}", violation.property, violation.description))
         }
         StepError::Exceeded(limit) => {
             json!(format!(

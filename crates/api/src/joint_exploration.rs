@@ -97,12 +97,12 @@ pub(crate) fn judge(
     let mut should_continue = || !cancel.load(Ordering::Relaxed);
     match explore_levels(&levels, search, &mut should_continue) {
         Found::Safe {
-            worlds,
+            states,
             transitions,
             depth,
             lost,
         } => {
-            verdict.states = worlds.len();
+            verdict.states = states.len();
             (verdict.transitions, verdict.depth) = (Some(transitions), Some(depth));
             if let Some(path) = lost {
                 let description =
@@ -114,7 +114,7 @@ pub(crate) fn judge(
                 );
             }
         }
-        Found::Wrong { errors, path } => {
+        Found::Violated { errors, path } => {
             let path = initial.follow(&levels, &path);
             let first_violation = errors.iter().find_map(|error| match error {
                 StepError::Violated(violation) => Some(violation),
@@ -123,15 +123,15 @@ pub(crate) fn judge(
             verdict.outcome = match (first_violation, errors.first()) {
                 (Some(violation), _) => SearchOutcome::Violated(
                     violation.property.to_string(),
-                    violation.what.clone(),
+                    violation.description.clone(),
                     path,
                 ),
                 (None, Some(StepError::Exceeded(limit))) => SearchOutcome::Undecided(limit.clone()),
                 _ => SearchOutcome::Undecided("the search ended without a result".into()),
             };
         }
-        Found::TooMany { worlds } => {
-            verdict.states = worlds;
+        Found::LimitReached { states } => {
+            verdict.states = states;
             let reason = match should_continue() {
                 true => "state limit reached; raise it with `--max-states N`",
                 false => "interrupted",

@@ -802,7 +802,11 @@ impl ExploredTest {
                 }
             }
             Found::Wrong(StepError::Violated(violation)) => {
-                writeln!(text, "violated: {}: {}", violation.property, violation.what)
+                writeln!(
+                    text,
+                    "violated: {}: {}",
+                    violation.property, violation.description
+                )
             }
             Found::Wrong(StepError::Exceeded(reason)) => writeln!(text, "undecided: {reason}"),
             Found::Stuck { waiting, livelock } => {
@@ -843,7 +847,7 @@ impl ExploredTest {
             Found::Ends { ends, .. } if program.is_satisfied(ends) => ("satisfied", None),
             Found::Ends { .. } => ("not_satisfied", None),
             Found::Wrong(StepError::Violated(violation)) => {
-                let reason = format!("{}: {}", violation.property, violation.what);
+                let reason = format!("{}: {}", violation.property, violation.description);
                 ("violated", Some(reason))
             }
             Found::Stuck { livelock, .. } => ("violated", Some(stuck_text(*livelock).to_string())),

@@ -288,9 +288,10 @@ fn program_verdict(
                 Some(forbidden_outcome),
             )
         }
-        Found::Wrong(StepError::Violated(violation)) => {
-            violated(format!("{}: {}", violation.property, violation.what), None)
-        }
+        Found::Wrong(StepError::Violated(violation)) => violated(
+            format!("{}: {}", violation.property, violation.description),
+            None,
+        ),
         Found::Wrong(StepError::Exceeded(description)) => undecided(description),
         Found::Stuck { livelock, .. } => {
             let description = match livelock {

@@ -103,7 +103,7 @@ impl<'p> Machine<'p> {
                     LevelStep::Outer(step) => !is_device(step),
                     LevelStep::Inner(_, step) => !is_begin(step),
                 });
-                steps.retain(|&step| giving_up || !clusters.gives_up(levels, step));
+                steps.retain(|&step| giving_up || !clusters.is_spontaneous_eviction(levels, step));
                 steps
             }
             _ => unreachable!("states are those of their machine"),
@@ -192,7 +192,7 @@ impl<'p> Machine<'p> {
     pub fn gives_up<D: Data>(&self, state: &MachineState<D>, step: LevelStep) -> bool {
         match (self, state, step) {
             (Machine::TwoLevels(levels, _), MachineState::TwoLevels(clusters), step) => {
-                clusters.gives_up(levels, step)
+                clusters.is_spontaneous_eviction(levels, step)
             }
             (_, _, LevelStep::Outer(step) | LevelStep::Inner(_, step)) => step.spontaneous(),
         }

@@ -35,7 +35,7 @@ impl Data for Values {
         self.last[usize::from(line)]
     }
 
-    fn current(&self, line: u8, copy: &Copy) -> bool {
+    fn is_current(&self, line: u8, copy: &Copy) -> bool {
         self.last[usize::from(line)] == *copy
     }
 

@@ -163,7 +163,7 @@ fn have_equal_observables(systems: [&System; 2], pair: &Pair) -> bool {
             let remotes = line.remotes.iter().map(move |remote| {
                 let state = &states[usize::from(remote.configuration.state)];
                 let current = state.permission > Permission::None
-                    && Current.current(number as u8, &remote.copy);
+                    && Current.is_current(number as u8, &remote.copy);
                 (state.permission, current, state.is_stable(), operation)
             });
             remotes.collect::<Vec<_>>()

@@ -268,8 +268,8 @@ fn check_inner_level(inner: &Protocol, home: &Controller) -> MutantVerdict {
         match explore_levels(&levels, search, &mut || true) {
             Found::Safe { lost: None, .. } => {}
             Found::Safe { .. } => return MutantVerdict::Refuted,
-            Found::TooMany { .. } => verdict = MutantVerdict::Undecided,
-            Found::Wrong { errors, .. } => {
+            Found::LimitReached { .. } => verdict = MutantVerdict::Undecided,
+            Found::Violated { errors, .. } => {
                 let is_violation = |error: &StepError| matches!(error, StepError::Violated(_));
                 if errors.iter().any(is_violation) {
                     return MutantVerdict::Refuted;

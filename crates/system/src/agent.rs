@@ -43,7 +43,7 @@ pub trait RemoteContext {
     type Error: From<Violation>;
 
     /// True if `copy` contains every write performed so far.
-    fn current(&self, copy: &Self::Copy) -> bool;
+    fn is_current(&self, copy: &Self::Copy) -> bool;
     /// Sends a message.
     ///
     /// # Errors
@@ -64,14 +64,14 @@ pub trait RemoteContext {
     ///
     /// # Errors
     /// The home has not performed the write.
-    fn written(&mut self, old_copy: Option<&Self::Copy>) -> Result<(), Self::Error>;
+    fn complete_sent_write(&mut self, old_copy: Option<&Self::Copy>) -> Result<(), Self::Error>;
     /// Abandons the outstanding write, whose bytes were sent.
-    fn gives_up(&mut self);
+    fn abandon_write(&mut self);
     /// Moves all lines of the agent that are in state `from` to state `to`, after the row has been applied.
     ///
     /// # Errors
     /// The executor models a single line per agent.
-    fn every(&mut self, from: StateId, to: StateId) -> Result<(), Self::Error>;
+    fn bulk_transition(&mut self, from: StateId, to: StateId) -> Result<(), Self::Error>;
 }
 
 /// Applies the acts of a remote's row. Returns the remote's new copy.
@@ -105,7 +105,7 @@ pub fn remote<A: RemoteContext>(
                     Carries::Line | Carries::DirtyLine => Bytes::Line(copy.clone()),
                     Carries::Store | Carries::PartialStore => Bytes::Write,
                 };
-                if facts.is_single_use[message.index()] && !context.current(&copy) {
+                if facts.is_single_use[message.index()] && !context.is_current(&copy) {
                     return Err(stale_single_use(protocol, message).into());
                 }
                 context.send(Sending {
@@ -116,29 +116,31 @@ pub fn remote<A: RemoteContext>(
                 })?;
             }
             Act::Done => match plan.done {
-                CompletionEffect::Ends(CompletionKind::Write) => {
-                    if facts.coherent && plan.is_partial_write && !context.current(&copy) {
+                CompletionEffect::Completes(CompletionKind::Write) => {
+                    if facts.coherent && plan.is_partial_write && !context.is_current(&copy) {
                         return Err(Violation::data_value(PARTIAL_WRITE_TO_STALE_COPY).into());
                     }
                     copy = context.write(&copy)?;
                     written = true;
                 }
-                CompletionEffect::Ends(CompletionKind::Sent) => context.written(carried_copy)?,
+                CompletionEffect::Completes(CompletionKind::Sent) => {
+                    context.complete_sent_write(carried_copy)?
+                }
                 // The copy of a message was checked when it was sent.
-                CompletionEffect::Ends(CompletionKind::Read) => {
-                    if facts.coherent && carried_copy.is_none() && !context.current(&copy) {
+                CompletionEffect::Completes(CompletionKind::Read) => {
+                    if facts.coherent && carried_copy.is_none() && !context.is_current(&copy) {
                         return Err(
                             Violation::data_value("a read completes with a stale copy").into()
                         );
                     }
                     context.read(&copy)?;
                 }
-                CompletionEffect::Absent | CompletionEffect::Unclear => {
+                CompletionEffect::Absent | CompletionEffect::Ambiguous => {
                     let description = "`done` does not identify the access that it completes";
                     return Err(Violation::new("no unexpected message", description).into());
                 }
             },
-            Act::BulkTransition { from, to } => context.every(from, to)?,
+            Act::BulkTransition { from, to } => context.bulk_transition(from, to)?,
             other => {
                 let description = format!("a remote executes an action of a home: {other:?}");
                 return Err(Violation::new("no unexpected message", description).into());
@@ -154,8 +156,8 @@ pub fn remote<A: RemoteContext>(
     } else {
         old_copy.clone()
     };
-    if plan.gives_up {
-        context.gives_up();
+    if plan.abandons_write {
+        context.abandon_write();
     }
     Ok(new_copy)
 }
@@ -206,7 +208,7 @@ pub trait HomeContext {
     type Error: From<Violation>;
 
     /// True if `copy` contains every write performed so far.
-    fn current(&self, copy: &Self::Copy) -> bool;
+    fn is_current(&self, copy: &Self::Copy) -> bool;
     /// The value of `copy` after memory performs a store that it does not contain.
     fn mark_stale(&self, copy: &Self::Copy) -> Self::Copy;
     /// Sends a message.
@@ -243,14 +245,14 @@ pub trait HomeContext {
     ///
     /// # Errors
     /// Another operation on the line is in progress.
-    fn start(&mut self, wish: MemoryOp<Self::Copy>) -> Result<(), Self::Error>;
+    fn start(&mut self, operation: MemoryOp<Self::Copy>) -> Result<(), Self::Error>;
     /// Acknowledges a local operation of the device, an index into the home's local operations.
     ///
     /// # Errors
     /// The operation was not accepted, or the state that it promises does not hold.
     fn acknowledge(&mut self, local: u8) -> Result<(), Self::Error>;
     /// Acknowledges the device's unlock.
-    fn unlocked(&mut self);
+    fn acknowledge_unlock(&mut self);
 }
 
 /// An event that a home consumes.
@@ -295,7 +297,7 @@ pub fn home<A: HomeContext>(
                             _ => context.memory(),
                         };
                         if facts.is_single_use[message.index()] {
-                            if !context.current(&copy) {
+                            if !context.is_current(&copy) {
                                 return Err(stale_single_use(protocol, message).into());
                             }
                             // Split memory is checked when it performs the read, in a separate step.
@@ -344,13 +346,17 @@ pub fn home<A: HomeContext>(
             },
             Act::StartStore { whole } => context.start(MemoryOp::Store { whole })?,
             Act::Acknowledge(local) => context.acknowledge(local)?,
-            Act::AcknowledgeUnlock => context.unlocked(),
+            Act::AcknowledgeUnlock => context.acknowledge_unlock(),
             Act::Done => {
                 return Err(data_violation(
                     "the home completes an access, which only a remote can",
                 ))
             }
-            Act::BulkTransition { .. } => return Err(data_violation("the home gives lines up")),
+            Act::BulkTransition { .. } => {
+                return Err(data_violation(
+                    "the home executes a bulk transition, which only a remote can",
+                ))
+            }
         }
     }
     Ok(())
@@ -371,6 +377,6 @@ pub fn store_under_lock() -> Violation {
 /// Drops the name of the property, for executors that report violations as plain text.
 impl From<Violation> for String {
     fn from(violation: Violation) -> String {
-        violation.what
+        violation.description
     }
 }

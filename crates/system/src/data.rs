@@ -35,7 +35,7 @@ pub trait Data: Clone + Ord + Hash + Debug {
     fn initial(&self, line: u8) -> Self::Copy;
 
     /// True if a copy contains every write to its line so far.
-    fn current(&self, line: u8, copy: &Self::Copy) -> bool;
+    fn is_current(&self, line: u8, copy: &Self::Copy) -> bool;
 
     /// Performs the next write to a line in a copy of it. Returns the new copy.
     fn write(
@@ -73,7 +73,7 @@ impl Data for Current {
         true
     }
 
-    fn current(&self, _line: u8, copy: &bool) -> bool {
+    fn is_current(&self, _line: u8, copy: &bool) -> bool {
         *copy
     }
 
@@ -111,7 +111,7 @@ impl Data for Words {
         [1, 1]
     }
 
-    fn current(&self, line: u8, copy: &[u32; 2]) -> bool {
+    fn is_current(&self, line: u8, copy: &[u32; 2]) -> bool {
         self.lines[usize::from(line)].1 == *copy
     }
 

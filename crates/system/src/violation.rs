@@ -8,7 +8,7 @@ pub struct Violation {
     /// Name of the property, as reports show it.
     pub property: Cow<'static, str>,
     /// Description of the violation, as a clause without a full stop.
-    pub what: String,
+    pub description: String,
 }
 
 impl Violation {
@@ -19,7 +19,7 @@ impl Violation {
     ) -> Violation {
         Violation {
             property: property.into(),
-            what: description.into(),
+            description: description.into(),
         }
     }
 

@@ -311,7 +311,7 @@ fn by_program(protocol: &Protocol, program: &Program) -> Option<String> {
             Some(program.format_outcome(forbidden))
         }
         Found::Stuck { .. } => Some(DEADLOCK.to_string()),
-        Found::Wrong(StepError::Violated(violation)) => Some(violation.what),
+        Found::Wrong(StepError::Violated(violation)) => Some(violation.description),
         other => panic!("{}: {other:?}", program.name),
     }
 }

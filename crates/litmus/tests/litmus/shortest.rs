@@ -41,7 +41,7 @@ impl Data for Numbers {
         self.0[usize::from(line)]
     }
 
-    fn current(&self, line: u8, copy: &(u32, i64)) -> bool {
+    fn is_current(&self, line: u8, copy: &(u32, i64)) -> bool {
         self.0[usize::from(line)] == *copy
     }
 

@@ -29,9 +29,9 @@ enum FirstViolation {
 fn first_violation<D: Data>(system: &System) -> FirstViolation {
     let result: Found<World<D>, Step> = explore(system, World::new(system), MAX_STATES);
     match result {
-        Found::Wrong { path, .. } => FirstViolation::After(path.len()),
+        Found::Violated { path, .. } => FirstViolation::After(path.len()),
         Found::Safe { .. } => FirstViolation::Never,
-        Found::TooMany { .. } => FirstViolation::Later,
+        Found::LimitReached { .. } => FirstViolation::Later,
     }
 }
 

@@ -504,7 +504,7 @@ where
     type Copy = Option<Words>;
     type Error = Violation;
 
-    fn current(&self, copy: &Option<Words>) -> bool {
+    fn is_current(&self, copy: &Option<Words>) -> bool {
         copy.as_ref() == Some(&self.transition.state.lines[self.line as usize].latest)
     }
 
@@ -552,14 +552,14 @@ where
         Ok(())
     }
 
-    fn written(&mut self, _found: Option<&Self::Copy>) -> Result<(), Violation> {
+    fn complete_sent_write(&mut self, _found: Option<&Self::Copy>) -> Result<(), Violation> {
         Err(SENT_STORES.into())
     }
 
-    fn gives_up(&mut self) {}
+    fn abandon_write(&mut self) {}
 
     // Goals concern a single line, so no protocol with a constructed home has such a row.
-    fn every(&mut self, from: StateId, to: StateId) -> Result<(), Violation> {
+    fn bulk_transition(&mut self, from: StateId, to: StateId) -> Result<(), Violation> {
         let states = &self.transition.static_model.model.protocol.remote.states;
         let [from, to] = [from, to].map(|state| &states[state.index()].name);
         Err(format!(

@@ -307,7 +307,7 @@ where
     type Copy = Option<Words>;
     type Error = Violation;
 
-    fn current(&self, copy: &Option<Words>) -> bool {
+    fn is_current(&self, copy: &Option<Words>) -> bool {
         copy.as_ref() == Some(&self.transition.state.lines[self.line as usize].latest)
     }
 
@@ -388,5 +388,5 @@ where
         self.transition.acknowledge(self.line, local)
     }
 
-    fn unlocked(&mut self) {}
+    fn acknowledge_unlock(&mut self) {}
 }

@@ -779,7 +779,7 @@ impl Program {
         transition.done = plan.done;
         transition.is_partial_write = plan.is_partial_write;
         transition.retries = self.rule_retries[rule];
-        transition.abandons_store = plan.gives_up;
+        transition.abandons_store = plan.abandons_write;
         self.executed[rule] = true;
         self.store_acts(transition, acts);
         for act in acts {

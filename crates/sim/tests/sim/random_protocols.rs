@@ -58,11 +58,11 @@ impl ProtocolCounts {
                 self.safe += 1;
                 self.lively += usize::from(runs.bytes_to_home > 800.0);
             }
-            Found::Wrong { .. } => {
+            Found::Violated { .. } => {
                 self.violating += 1;
                 self.detected += usize::from(runs.found_violation);
             }
-            Found::TooMany { .. } => {}
+            Found::LimitReached { .. } => {}
         }
         Ok(())
     }

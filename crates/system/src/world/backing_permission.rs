@@ -165,11 +165,11 @@ mod tests {
         match explore(&system, World::<Current>::new(&system), 50_000) {
             Found::Safe { lost: None, .. } => None,
             Found::Safe { .. } => Some("drain".to_string()),
-            Found::Wrong { errors, .. } => match &errors[0] {
+            Found::Violated { errors, .. } => match &errors[0] {
                 StepError::Violated(violation) => Some(violation.property.to_string()),
                 StepError::Exceeded(limit) => Some(limit.clone()),
             },
-            Found::TooMany { worlds } => Some(format!("{worlds}")),
+            Found::LimitReached { states } => Some(format!("{states}")),
         }
     }
 

@@ -67,7 +67,7 @@ impl<D: Data> World<D> {
             return Err(Violation::new("single writer", message));
         }
         let mut copies = permissions().zip(&line.remotes);
-        let current = |copy| self.data.current(number, copy);
+        let current = |copy| self.data.is_current(number, copy);
         if !copies
             .all(|(permission, remote)| permission == Permission::None || current(&remote.copy))
         {

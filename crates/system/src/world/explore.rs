@@ -101,7 +101,7 @@ pub enum Found<W, S> {
     /// No state and no step violates a property.
     Safe {
         /// All states, in the order of their discovery.
-        worlds: Vec<W>,
+        states: Vec<W>,
         /// Number of transitions between these states.
         transitions: u64,
         /// Distance of the farthest state from the initial state, in steps.
@@ -110,16 +110,16 @@ pub enum Found<W, S> {
         lost: Option<Vec<S>>,
     },
     /// Violations at the shortest distance from the initial state.
-    Wrong {
+    Violated {
         /// The violations, in the order of their discovery.
         errors: Vec<StepError>,
         /// A path to the first of them.
         path: Vec<S>,
     },
     /// State limit reached, or cancelled.
-    TooMany {
+    LimitReached {
         /// Number of states visited.
-        worlds: usize,
+        states: usize,
     },
 }
 
@@ -128,18 +128,18 @@ impl<W, S> Found<W, S> {
     pub(super) fn without_states(self) -> Found<(), S> {
         match self {
             Found::Safe {
-                worlds,
+                states,
                 transitions,
                 depth,
                 lost,
             } => Found::Safe {
-                worlds: vec![(); worlds.len()],
+                states: vec![(); states.len()],
                 transitions,
                 depth,
                 lost,
             },
-            Found::Wrong { errors, path } => Found::Wrong { errors, path },
-            Found::TooMany { worlds } => Found::TooMany { worlds },
+            Found::Violated { errors, path } => Found::Violated { errors, path },
+            Found::LimitReached { states } => Found::LimitReached { states },
         }
     }
 }
@@ -176,7 +176,7 @@ pub(super) fn explore_within<S: Clone + Eq + Hash, T: CheckedSystem<S>>(
         }
         checked = states.len();
         let Ok(next) = exploration.next(&mut limits) else {
-            return Found::TooMany { worlds: checked };
+            return Found::LimitReached { states: checked };
         };
         if exploration.expanded() == level_end {
             // Violations of the states found in the last level are as far away as those of the steps to them.
@@ -186,7 +186,7 @@ pub(super) fn explore_within<S: Clone + Eq + Hash, T: CheckedSystem<S>>(
                 let errors = errors.chain(violations.map(|(error, ..)| error)).collect();
                 let failure = step.map(|step| (step, error));
                 let path = system.path_to(&exploration, number, failure);
-                return Found::Wrong { errors, path };
+                return Found::Violated { errors, path };
             }
             if next.is_none() {
                 break;
@@ -203,7 +203,7 @@ pub(super) fn explore_within<S: Clone + Eq + Hash, T: CheckedSystem<S>>(
     let lost = exploration.lost(system).first().copied();
     Found::Safe {
         lost: lost.map(|number| system.path_to(&exploration, number, None)),
-        worlds: exploration.into_states().into_values(),
+        states: exploration.into_states().into_values(),
         transitions,
         depth,
     }

@@ -48,7 +48,7 @@ impl Data for Shared {
         true
     }
 
-    fn current(&self, _line: u8, copy: &bool) -> bool {
+    fn is_current(&self, _line: u8, copy: &bool) -> bool {
         *copy
     }
 
@@ -310,7 +310,7 @@ impl<D: Data> Clusters<D> {
 
     /// True if a cache of either level evicts on its own initiative. An outer cache does so when it requests the lock
     /// on the caches below it; its access under that lock is a part of the same eviction.
-    pub fn gives_up(&self, levels: &Levels, step: LevelStep) -> bool {
+    pub fn is_spontaneous_eviction(&self, levels: &Levels, step: LevelStep) -> bool {
         match step {
             LevelStep::Inner(number, Step::Asks(line, local)) => {
                 let to = levels.inner.home.locals[usize::from(local)].ensures;
@@ -613,7 +613,7 @@ impl LevelPermissions {
                 .unwrap_or(Permission::None),
             holders: readable.count(),
             has_stale_copy: remotes.into_iter().any(|(r, permission)| {
-                *permission > Permission::None && !world.data.current(line, &r.copy)
+                *permission > Permission::None && !world.data.is_current(line, &r.copy)
             }),
         }
     }

@@ -306,7 +306,7 @@ impl<D: Data> World<D> {
             return false;
         }
         let line_state = &self.lines[usize::from(line)];
-        let current = |copy: &D::Copy| self.data.current(line, copy);
+        let current = |copy: &D::Copy| self.data.is_current(line, copy);
         let mut remotes = (0..).zip(&line_state.remotes);
         let slot = match &line_state.operation {
             Operation::Sampled(copy) | Operation::Write(copy) => current(copy),

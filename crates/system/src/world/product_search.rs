@@ -53,7 +53,7 @@ type VisitSuccessor<'v, Search> = &'v mut dyn FnMut(&mut Search, LevelStep, Resu
 /// Interned states of one sort, each with properties that are computed once.
 struct Parts<A> {
     /// States by index; equal states have one index.
-    worlds: Interner<Rc<World<Shared>>>,
+    states: Interner<Rc<World<Shared>>>,
     /// Properties of each state.
     properties: Vec<A>,
 }
@@ -61,16 +61,16 @@ struct Parts<A> {
 impl<A> Parts<A> {
     fn new() -> Parts<A> {
         Parts {
-            worlds: Interner::default(),
+            states: Interner::default(),
             properties: Vec::new(),
         }
     }
 
     /// Returns the index of a state; `compute` is called if the state is new.
     fn intern(&mut self, world: World<Shared>, compute: impl FnOnce(&World<Shared>) -> A) -> u32 {
-        let (number, is_new) = self.worlds.add(Rc::new(world));
+        let (number, is_new) = self.states.add(Rc::new(world));
         if is_new {
-            self.properties.push(compute(&self.worlds[number]));
+            self.properties.push(compute(&self.states[number]));
         }
         number
     }
@@ -228,7 +228,7 @@ impl<'l, 'p> Product<'l, 'p> {
         }
         let placeholders = vec![self.placeholder.clone(); usize::from(self.clusters)];
         let clusters = Clusters {
-            outer: World::clone(&self.outer.worlds[outer]),
+            outer: World::clone(&self.outer.states[outer]),
             inner: placeholders,
         };
         let steps = clusters.outer.steps(&self.levels.outer).into_iter();
@@ -244,9 +244,9 @@ impl<'l, 'p> Product<'l, 'p> {
             return Rc::clone(known);
         }
         let mut systems = vec![self.placeholder.clone(); usize::from(self.clusters)];
-        systems[usize::from(number)] = World::clone(&self.inner.worlds[inner]);
+        systems[usize::from(number)] = World::clone(&self.inner.states[inner]);
         let clusters = Clusters {
-            outer: World::clone(&self.outer.worlds[outer]),
+            outer: World::clone(&self.outer.states[outer]),
             inner: systems,
         };
         let outer_steps = clusters.outer.steps(&self.levels.outer).into_iter();
@@ -305,7 +305,7 @@ impl<'l, 'p> Product<'l, 'p> {
         if let Some(&known) = self.mark_stale.get(&(inner, line)) {
             return known;
         }
-        let mut world = World::clone(&self.inner.worlds[inner]);
+        let mut world = World::clone(&self.inner.states[inner]);
         world.mark_copies_stale(&self.levels.inner, line, true);
         let number = self.intern_inner(world);
         self.mark_stale.insert((inner, line), number);
@@ -317,7 +317,7 @@ impl<'l, 'p> Product<'l, 'p> {
         if let Some(&known) = self.with_memory.get(&(inner, copies)) {
             return known;
         }
-        let mut world = World::clone(&self.inner.worlds[inner]);
+        let mut world = World::clone(&self.inner.states[inner]);
         for (line, place) in world.lines.iter_mut().enumerate() {
             place.memory = copies >> line & 1 != 0;
         }
@@ -399,7 +399,7 @@ impl<'l, 'p> Product<'l, 'p> {
         if let Some(&known) = self.representatives.get(&inner) {
             return known;
         }
-        let world = Rc::clone(&self.inner.worlds[inner]);
+        let world = Rc::clone(&self.inner.states[inner]);
         let images: Vec<u32> = (0..self.orders[1].len())
             .map(|order| {
                 let permuted = world.permuted(&self.levels.inner, &self.orders[1][order]);
@@ -419,7 +419,7 @@ impl<'l, 'p> Product<'l, 'p> {
         if let Some(&known) = self.permuted.get(&key) {
             return known;
         }
-        let world = Rc::clone(&self.outer.worlds[outer]);
+        let world = Rc::clone(&self.outer.states[outer]);
         let permuted = world.permuted(&self.levels.outer, &self.orders[0][order]);
         let number = self.intern_outer(permuted);
         self.permuted.insert(key, number);

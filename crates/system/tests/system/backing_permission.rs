@@ -79,12 +79,12 @@ fn backing_permission_covers_every_l2_behaviour() {
         let above = construct::home(&outer, 2).unwrap();
         for (l2s, l1s) in [(2, 1), (1, 2)] {
             let lender = System::new(&inner, &home, l1s, 1, 7).with_backing_permission();
-            let Found::Safe { worlds, .. } =
+            let Found::Safe { states, .. } =
                 explore(&lender, World::<Current>::new(&lender), 100_000)
             else {
                 panic!("it holds")
             };
-            let lender_states: HashSet<Below> = worlds
+            let lender_states: HashSet<Below> = states
                 .iter()
                 .map(|w| below(w, &lender, w.lines[0].backing_permission))
                 .collect();
@@ -94,11 +94,11 @@ fn backing_permission_covers_every_l2_behaviour() {
             );
             let begin: Clusters = Clusters::new(&levels);
             let joint = explore(&levels, begin, 200_000);
-            let Found::Safe { worlds, .. } = joint else {
+            let Found::Safe { states, .. } = joint else {
                 panic!("both hold")
             };
             let mut shown_states = HashSet::new();
-            for clusters in &worlds {
+            for clusters in &states {
                 for (number, world) in clusters.inner.iter().enumerate() {
                     let state = clusters.outer.lines[0].remotes[number].configuration.state;
                     let permission = outer.remote.states[usize::from(state)].permission;

@@ -65,16 +65,16 @@ fn rows(l2s: u16, l1s: u16, symmetry: bool) -> Found<(), LevelStep> {
 fn size<W: std::fmt::Debug, S: std::fmt::Debug>(found: Found<W, S>) -> (usize, u64, u64) {
     match found {
         Found::Safe {
-            worlds,
+            states,
             transitions,
             depth,
             lost,
         } => {
-            assert!(lost.is_none(), "something under way cannot end");
-            (worlds.len(), transitions, depth)
+            assert!(lost.is_none(), "quiescence is unreachable from some state");
+            (states.len(), transitions, depth)
         }
-        Found::Wrong { errors, path } => panic!("{errors:?} after {path:?}"),
-        Found::TooMany { .. } => panic!("there are more"),
+        Found::Violated { errors, path } => panic!("{errors:?} after {path:?}"),
+        Found::LimitReached { .. } => panic!("state limit reached"),
     }
 }
 
@@ -104,8 +104,8 @@ fn violated_property(outer: (&str, &str), inner: (&str, &str)) -> String {
             );
             match (&plain, found) {
                 (
-                    Found::Wrong { errors, path },
-                    Found::Wrong {
+                    Found::Violated { errors, path },
+                    Found::Violated {
                         errors: other_violations,
                         path: other_path,
                     },
@@ -141,7 +141,7 @@ fn violated_property(outer: (&str, &str), inner: (&str, &str)) -> String {
         }
     });
     match plain {
-        Found::Wrong { errors, .. } => match &errors[0] {
+        Found::Violated { errors, .. } => match &errors[0] {
             StepError::Violated(violation) => violation.property.to_string(),
             StepError::Exceeded(limit) => panic!("{limit}"),
         },
@@ -180,19 +180,19 @@ fn two_by_two_levels_are_coherent_together() {
 fn symmetry_merges_only_cache_renumberings() {
     for (l2s, l1s) in [(2, 1), (1, 2)] {
         with_levels(OUTER, INNER, l2s, l1s, |levels| {
-            let Found::Safe { worlds, .. } = explore(levels, Clusters::new(levels), 100_000) else {
-                panic!("it is safe");
+            let Found::Safe { states, .. } = explore(levels, Clusters::new(levels), 100_000) else {
+                panic!("expected no violation");
             };
             let swapped: &[u8] = &[1, 0];
-            let states: HashSet<&Clusters> = worlds.iter().collect();
+            let known_states: HashSet<&Clusters> = states.iter().collect();
             let mut representatives = 0;
             let mut visited: HashSet<&Clusters> = HashSet::new();
-            for world in &worlds {
+            for world in &states {
                 let permuted = match l2s {
                     2 => world.permuted(levels, swapped, &[&[0], &[0]]),
                     _ => world.permuted(levels, &[0], &[swapped]),
                 };
-                let permuted = states.get(&permuted).expect("reached permuted state");
+                let permuted = known_states.get(&permuted).expect("reached permuted state");
                 representatives += usize::from(!visited.contains(permuted));
                 visited.insert(world);
             }

@@ -43,14 +43,14 @@ fn copies<D: Data>(world: &World<D>) -> Vec<bool> {
                 _ => None,
             };
             let copies = remotes.chain([&line.memory]).chain(slot);
-            let current = copies.map(|copy| world.data.current(number, copy));
+            let current = copies.map(|copy| world.data.is_current(number, copy));
             current.collect::<Vec<_>>()
         })
         .collect();
     // The order of equal messages with different copies does not matter.
     let mut flights: Vec<bool> = (world.network.flights())
         .filter_map(|flight| match &flight.carried {
-            Payload::Line(copy) => Some(world.data.current(flight.line, copy)),
+            Payload::Line(copy) => Some(world.data.is_current(flight.line, copy)),
             _ => None,
         })
         .collect();
@@ -74,7 +74,7 @@ fn walk(protocol: &Protocol, system: &System, seed: u64, steps: usize) -> bool {
         let bits_step = match step {
             Step::Arrives(arrival) => {
                 let flight = words.network.at(arrival).expect("deliverable message");
-                let current = |copy| words.data.current(flight.line, copy);
+                let current = |copy| words.data.is_current(flight.line, copy);
                 let carries = match &flight.carried {
                     Payload::Line(copy) => Payload::Line(current(copy)),
                     Payload::Write((), ticket) => Payload::Write((), *ticket),

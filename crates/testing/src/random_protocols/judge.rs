@@ -146,23 +146,23 @@ fn check_agreement(
     let agreed = match (found, &report.outcome) {
         (
             Found::Safe {
-                worlds,
+                states,
                 transitions,
                 depth,
                 ..
             },
             Outcome::Verified,
         ) if (report.states, report.transitions, report.depth)
-            == (worlds.len() as u128, (*transitions).into(), *depth) =>
+            == (states.len() as u128, (*transitions).into(), *depth) =>
         {
-            Some(AgreedVerdict::Verified(worlds.len()))
+            Some(AgreedVerdict::Verified(states.len()))
         }
-        (Found::Wrong { errors, path }, Outcome::Violated { trace, .. })
+        (Found::Violated { errors, path }, Outcome::Violated { trace, .. })
             if any_is(errors, true) && path.len() == trace.steps.len() =>
         {
             Some(AgreedVerdict::Violated)
         }
-        (Found::Wrong { errors, path }, Outcome::Exceeded { trace, .. })
+        (Found::Violated { errors, path }, Outcome::Exceeded { trace, .. })
             if any_is(errors, false) && path.len() == trace.steps.len() =>
         {
             Some(AgreedVerdict::Undecided)
@@ -171,7 +171,7 @@ fn check_agreement(
     };
     agreed.ok_or_else(|| {
         let executed = match found {
-            Found::Safe { worlds, .. } => format!("{} states, verified", worlds.len()),
+            Found::Safe { states, .. } => format!("{} states, verified", states.len()),
             other => format!("{other:?}"),
         };
         JudgeError::Disagreement(format!(
@@ -190,7 +190,7 @@ pub fn check_model(case: &Case, model: &Model) -> Result<(), JudgeError> {
         &run(model, &exhaustive_options())?,
     )?;
     match &case.found {
-        Found::Safe { worlds, .. } => compare_states(&case.protocol, model, worlds),
+        Found::Safe { states, .. } => compare_states(&case.protocol, model, states),
         _ => Ok(()),
     }
 }
@@ -227,8 +227,8 @@ pub fn compare_engines(text: &str, seed: u64) -> Result<EngineComparison, JudgeE
     }
     // True if accesses may be rejected, or kept from beginning, for ever.
     let mut may_stop = false;
-    if let Found::Safe { worlds, lost, .. } = &case.found {
-        let can_begin_again = accesses_can_begin_again(&case, worlds);
+    if let Found::Safe { states, lost, .. } = &case.found {
+        let can_begin_again = accesses_can_begin_again(&case, states);
         let makes_progress = lost.is_none() && accesses_can_complete(&case, can_begin_again)?;
         judged.makes_progress = makes_progress;
         // A rejected request is served in some order of events, which the simulator need not produce.
@@ -244,7 +244,7 @@ pub fn compare_engines(text: &str, seed: u64) -> Result<EngineComparison, JudgeE
 }
 
 /// Returns true if each access that begins in some state can begin, or be performed in place, from every state.
-fn accesses_can_begin_again(case: &Case, worlds: &[World<Current>]) -> bool {
+fn accesses_can_begin_again(case: &Case, states: &[World<Current>]) -> bool {
     let Case {
         protocol, remotes, ..
     } = case;
@@ -256,10 +256,10 @@ fn accesses_can_begin_again(case: &Case, worlds: &[World<Current>]) -> bool {
         lines_of(protocol),
         capacity,
     );
-    let numbers: HashMap<&World<Current>, usize> = worlds.iter().zip(0..).collect();
-    let mut predecessors: Vec<Vec<usize>> = vec![Vec::new(); worlds.len()];
+    let numbers: HashMap<&World<Current>, usize> = states.iter().zip(0..).collect();
+    let mut predecessors: Vec<Vec<usize>> = vec![Vec::new(); states.len()];
     let mut begins: BTreeMap<(u8, u8, &str), Vec<usize>> = BTreeMap::new();
-    for (from, world) in worlds.iter().enumerate() {
+    for (from, world) in states.iter().enumerate() {
         for step in world.steps(&system) {
             let mut next = world.clone();
             if next.take(&system, step) != Ok(true) {
@@ -275,9 +275,9 @@ fn accesses_can_begin_again(case: &Case, worlds: &[World<Current>]) -> bool {
         }
     }
     begins.into_iter().all(|((line, remote, access), begins)| {
-        let mut reached = vec![false; worlds.len()];
-        let permitted = (0..worlds.len()).filter(|&world| {
-            let remote = &worlds[world].lines[usize::from(line)].remotes[usize::from(remote)];
+        let mut reached = vec![false; states.len()];
+        let permitted = (0..states.len()).filter(|&world| {
+            let remote = &states[world].lines[usize::from(line)].remotes[usize::from(remote)];
             let permission =
                 protocol.remote.states[usize::from(remote.configuration.state)].permission;
             match access {
@@ -348,7 +348,7 @@ pub fn models(case: &Case) -> Result<AgreedVerdict, JudgeError> {
         remotes,
         found,
     } = case;
-    if matches!(found, Found::TooMany { .. }) {
+    if matches!(found, Found::LimitReached { .. }) {
         return Ok(AgreedVerdict::Undecided);
     }
     let model = safety(protocol, home(protocol), *remotes)?;
@@ -392,7 +392,7 @@ pub fn models(case: &Case) -> Result<AgreedVerdict, JudgeError> {
         (Outcome::Violated { .. }, Outcome::Exceeded { .. })
         | (Outcome::Exceeded { .. }, Outcome::Violated { .. }) => {
             let violated = |wrong: &StepError| matches!(wrong, StepError::Violated(_));
-            matches!(found, Found::Wrong { errors, .. } if errors.iter().any(violated) && !errors.iter().all(violated))
+            matches!(found, Found::Violated { errors, .. } if errors.iter().any(violated) && !errors.iter().all(violated))
         }
         _ => false,
     };
@@ -405,9 +405,9 @@ pub fn models(case: &Case) -> Result<AgreedVerdict, JudgeError> {
         return Err(JudgeError::Disagreement(reason));
     }
     check_printed_model(&model, &plain)?;
-    if let Found::Safe { worlds, lost, .. } = found {
+    if let Found::Safe { states, lost, .. } = found {
         check_quiescence(protocol, *remotes, lost.is_some())?;
-        compare_states(protocol, &model, worlds)?;
+        compare_states(protocol, &model, states)?;
     }
     Ok(agreed)
 }
@@ -429,17 +429,17 @@ fn compare_with_words(
     );
     let words = explore(&system, World::<Words>::new(&system), MAX_STATES);
     match (found, &words) {
-        (_, cohkit_system::world::Found::Wrong { path, .. }) if !matches!(found, Found::Wrong { path: bits, .. } if bits.len() <= path.len()) =>
+        (_, cohkit_system::world::Found::Violated { path, .. }) if !matches!(found, Found::Violated { path: bits, .. } if bits.len() <= path.len()) =>
         {
             let steps = path.len();
             let reason =
-                format!("with words something is wrong after {steps} steps, with bits not");
+                format!("with words a property is violated after {steps} steps, with bits none");
             Err(JudgeError::Disagreement(reason))
         }
-        (Found::Wrong { path, .. }, cohkit_system::world::Found::Safe { .. }) => {
+        (Found::Violated { path, .. }, cohkit_system::world::Found::Safe { .. }) => {
             let steps = path.len();
             let reason =
-                format!("with bits something is wrong after {steps} steps, with words never");
+                format!("with bits a property is violated after {steps} steps, with words none");
             Err(JudgeError::Disagreement(reason))
         }
         _ => Ok(()),
@@ -456,18 +456,18 @@ pub fn rumur(
     checker: impl FnOnce(&Model) -> (bool, u64, String),
 ) -> Result<AgreedVerdict, JudgeError> {
     let case = case(text)?;
-    if matches!(case.found, Found::TooMany { .. }) {
+    if matches!(case.found, Found::LimitReached { .. }) {
         return Ok(AgreedVerdict::Undecided);
     }
     let model = safety(&case.protocol, home(&case.protocol), case.remotes)?;
-    let (holds, states, output) = checker(&model);
+    let (holds, rumur_states, output) = checker(&model);
     match &case.found {
-        Found::Safe { worlds, .. } if holds && worlds.len() as u64 == states => {
-            Ok(AgreedVerdict::Verified(worlds.len()))
+        Found::Safe { states, .. } if holds && states.len() as u64 == rumur_states => {
+            Ok(AgreedVerdict::Verified(states.len()))
         }
-        Found::Wrong { .. } if !holds => Ok(AgreedVerdict::Violated),
-        Found::Safe { worlds, .. } => {
-            let executed = worlds.len();
+        Found::Violated { .. } if !holds => Ok(AgreedVerdict::Violated),
+        Found::Safe { states, .. } => {
+            let executed = states.len();
             let reason = format!("Rumur: {output}; executed: {executed} states, verified");
             Err(JudgeError::Disagreement(reason))
         }
@@ -625,7 +625,7 @@ fn agents(protocol: &Protocol, world: &World<Current>) -> BTreeMap<String, Strin
 fn compare_states(
     protocol: &Protocol,
     model: &Model,
-    worlds: &[World<Current>],
+    states: &[World<Current>],
 ) -> Result<(), JudgeError> {
     // The agents of one line say little about coupled lines; the number of states is compared anyway.
     if lines_of(protocol) > 1 {
@@ -633,7 +633,7 @@ fn compare_states(
     }
     let graph = graph(model, MAX_STATES, None).map_err(JudgeError::Disagreement)?;
     let mut executed: Vec<BTreeMap<String, String>> =
-        worlds.iter().map(|world| agents(protocol, world)).collect();
+        states.iter().map(|world| agents(protocol, world)).collect();
     let initial = executed[0].clone();
     let mut lowered: Vec<BTreeMap<String, String>> = Vec::new();
     for (number, state) in graph.states.iter().enumerate() {

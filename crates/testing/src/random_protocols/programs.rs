@@ -101,7 +101,7 @@ pub fn compare(
         let outcomes = match run(protocol, home, program, &options, &mut || true) {
             Found::Ends { ends, .. } => ends,
             Found::Wrong(error @ StepError::Violated(_)) => {
-                return Err(format!("executed, it is safe; {name}: {error:?}"));
+                return Err(format!("executed: no violation; {name}: {error:?}"));
             }
             _ => continue,
         };
@@ -111,7 +111,7 @@ pub fn compare(
             if let Some(end) = outcomes.iter().find(|end| !allowed.contains(end)) {
                 let words = program.format_outcome(end);
                 return Err(format!(
-                    "executed, it is safe; {name} shows {words}, in no order of its accesses"
+                    "executed: no violation; {name} shows {words}, in no order of its accesses"
                 ));
             }
         }
@@ -141,7 +141,7 @@ pub fn compare(
         };
         if let Some((failure, seed)) = observed.failure.filter(|_| !stops) {
             return Err(format!(
-                "executed, it is safe; {name} in the simulator, seed {seed}: {failure}"
+                "executed: no violation; {name} in the simulator, seed {seed}: {failure}"
             ));
         }
         if let Some((end, (_, seed))) = observed

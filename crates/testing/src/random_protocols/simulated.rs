@@ -91,15 +91,15 @@ pub fn compare(
                 if lost.is_some() || stops => {}
             (Found::Safe { lost, .. }, Err((_, failure))) => {
                 return Err(format!(
-                    "Executed, it is safe, and rest is lost: {}. Simulated: {failure}",
+                    "Executed: no violation, but quiescence is unreachable: {}. Simulated: {failure}",
                     lost.is_some()
                 ));
             }
-            (Found::Wrong { .. }, Err((kind, _))) => {
+            (Found::Violated { .. }, Err((kind, _))) => {
                 runs.found_violation |= kind != FailureKind::NoProgress
             }
             // A run need not find every violation.
-            (Found::Wrong { .. }, Ok(_)) | (Found::TooMany { .. }, _) => {}
+            (Found::Violated { .. }, Ok(_)) | (Found::LimitReached { .. }, _) => {}
         }
     }
     Ok(Some(runs))

@@ -419,7 +419,7 @@ impl HomeContext for HomeRow<'_, '_> {
     type Copy = Bytes;
     type Error = BenchError;
 
-    fn current(&self, copy: &Bytes) -> bool {
+    fn is_current(&self, copy: &Bytes) -> bool {
         self.context.is_current(self.line_index, copy)
     }
 
@@ -433,7 +433,7 @@ impl HomeContext for HomeRow<'_, '_> {
         self.context.count_message_in_flight(line_index, kind)?;
         let reference = self.context.reference.clone();
         let bytes = match sending.bytes {
-            Sent::Line(bytes) if !self.current(&bytes) => {
+            Sent::Line(bytes) if !self.is_current(&bytes) => {
                 let name = &reference.protocol.message(kind).name;
                 return self.failure(&format!("memory was stale when it was read for {name}"));
             }
@@ -503,7 +503,7 @@ impl HomeContext for HomeRow<'_, '_> {
         };
         let words = reference.words;
         if let MemoryOp::Write(copy) = &operation {
-            if !self.current(copy) {
+            if !self.is_current(copy) {
                 return self.failure("the remote wrote back stale data");
             }
         } else {
@@ -547,7 +547,7 @@ impl HomeContext for HomeRow<'_, '_> {
         Ok(())
     }
 
-    fn unlocked(&mut self) {
+    fn acknowledge_unlock(&mut self) {
         let line = self.line();
         line.lock_permission = None;
         line.lock_reported = false;

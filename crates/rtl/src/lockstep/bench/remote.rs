@@ -48,7 +48,7 @@ impl RemoteContext for RemoteRow<'_, '_> {
     type Copy = Bytes;
     type Error = BenchError;
 
-    fn current(&self, copy: &Bytes) -> bool {
+    fn is_current(&self, copy: &Bytes) -> bool {
         self.context.is_current(self.line_index, copy)
     }
 
@@ -107,14 +107,14 @@ impl RemoteContext for RemoteRow<'_, '_> {
     }
 
     // The write is performed when the home starts to write it.
-    fn written(&mut self, _found: Option<&Bytes>) -> Checked {
+    fn complete_sent_write(&mut self, _found: Option<&Bytes>) -> Checked {
         Ok(())
     }
 
-    fn gives_up(&mut self) {}
+    fn abandon_write(&mut self) {}
 
     // Goals concern a single line, so no protocol with a constructed home has such a row.
-    fn every(&mut self, from: StateId, to: StateId) -> Checked {
+    fn bulk_transition(&mut self, from: StateId, to: StateId) -> Checked {
         let states = &self.context.reference.protocol.remote.states;
         let [from, to] = [from, to].map(|state| &states[state.index()].name);
         Err(BenchError {

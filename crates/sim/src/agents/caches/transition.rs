@@ -220,13 +220,13 @@ impl Caches {
         let source = received_copy.or(transition.before.holds_line.then_some(entry.copy));
         let configuration = entry.configuration;
         match (transition.done, source) {
-            (CompletionEffect::Ends(CompletionKind::Sent), source) => {
+            (CompletionEffect::Completes(CompletionKind::Sent), source) => {
                 self.complete_sent_write(env, &access, source, configuration)
             }
-            (CompletionEffect::Ends(CompletionKind::Read), Some(copy)) => {
+            (CompletionEffect::Completes(CompletionKind::Read), Some(copy)) => {
                 complete_read(env, &access, copy, received_copy.is_none())
             }
-            (CompletionEffect::Ends(CompletionKind::Write), Some(copy)) => {
+            (CompletionEffect::Completes(CompletionKind::Write), Some(copy)) => {
                 if transition.is_partial_write {
                     env.context.check_written(cache, line, copy);
                 }

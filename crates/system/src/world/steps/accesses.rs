@@ -106,13 +106,13 @@ impl<D: Data> World<D> {
         }
         // A hit changes the state only if it makes another copy stale.
         let keeps_values = D::KEEPS_VALUES;
-        if plan.idle && !plan.moves && !keeps_values {
+        if plan.idle && !plan.changes_state && !keeps_values {
             let changes = plan.performs && self.has_other_current_copy(system, line, Some(remote));
             if !changes {
                 return Ok(false);
             }
         }
-        if let Some(begun) = plan.opens {
+        if let Some(begun) = plan.begun_access {
             self.record_begin(system, line, remote, begun)?;
         }
         let extent = match access {

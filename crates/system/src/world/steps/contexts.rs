@@ -79,8 +79,8 @@ impl<D: Data> RemoteContext for WorldRemoteContext<'_, '_, '_, D> {
     type Copy = D::Copy;
     type Error = StepError;
 
-    fn current(&self, copy: &D::Copy) -> bool {
-        self.world.data.current(self.line, copy)
+    fn is_current(&self, copy: &D::Copy) -> bool {
+        self.world.data.is_current(self.line, copy)
     }
 
     fn send(&mut self, sending: Sending<D::Copy>) -> Result<(), StepError> {
@@ -119,7 +119,7 @@ impl<D: Data> RemoteContext for WorldRemoteContext<'_, '_, '_, D> {
         Ok(())
     }
 
-    fn written(&mut self, returned_copy: Option<&D::Copy>) -> Result<(), StepError> {
+    fn complete_sent_write(&mut self, returned_copy: Option<&D::Copy>) -> Result<(), StepError> {
         let facts = &self.system.facts;
         let remote_state = self.remote_state();
         remote_state.write_value = None;
@@ -133,9 +133,9 @@ impl<D: Data> RemoteContext for WorldRemoteContext<'_, '_, '_, D> {
     }
 
     // The caller handles the abandoned write after the row.
-    fn gives_up(&mut self) {}
+    fn abandon_write(&mut self) {}
 
-    fn every(&mut self, from: StateId, to: StateId) -> Result<(), StepError> {
+    fn bulk_transition(&mut self, from: StateId, to: StateId) -> Result<(), StepError> {
         self.bulk_transitions.push((from, to));
         Ok(())
     }
@@ -189,8 +189,8 @@ impl<D: Data> HomeContext for WorldHomeContext<'_, '_, '_, D> {
     type Copy = D::Copy;
     type Error = StepError;
 
-    fn current(&self, copy: &D::Copy) -> bool {
-        self.world.data.current(self.line, copy)
+    fn is_current(&self, copy: &D::Copy) -> bool {
+        self.world.data.is_current(self.line, copy)
     }
 
     fn mark_stale(&self, copy: &D::Copy) -> D::Copy {
@@ -342,7 +342,7 @@ impl<D: Data> HomeContext for WorldHomeContext<'_, '_, '_, D> {
         }
         let memory = line_state.memory.clone();
         let locked = line_state.lock != Lock::Open;
-        if !self.current(&memory) {
+        if !self.is_current(&memory) {
             let description = format!("memory is stale when {name} is acknowledged");
             return Err(Violation::data_value(description).into());
         }
@@ -359,7 +359,7 @@ impl<D: Data> HomeContext for WorldHomeContext<'_, '_, '_, D> {
         Ok(())
     }
 
-    fn unlocked(&mut self) {
+    fn acknowledge_unlock(&mut self) {
         self.line_state().lock = Lock::Open;
     }
 }

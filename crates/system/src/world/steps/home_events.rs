@@ -26,7 +26,7 @@ impl<D: Data> World<D> {
                 if lock == Lock::Held(Permission::Write) {
                     return Err(read_under_lock().into());
                 }
-                if !self.data.current(line, &memory) {
+                if !self.data.is_current(line, &memory) {
                     return Err(Violation::data_value("memory is read while it is stale").into());
                 }
                 self.line(line).operation = Operation::Sampled(memory);

@@ -52,7 +52,7 @@ impl<D: Data> World<D> {
             &mut context,
         )?;
         let bulk_transitions = context.bulk_transitions;
-        if plan.gives_up {
+        if plan.abandons_write {
             let remote_state = &self.lines[usize::from(line)].remotes[usize::from(remote)];
             if remote_state.stores.performed {
                 let description = stores::ABANDONED_AFTER_PERFORMED;

@@ -45,7 +45,7 @@ impl<D: Data> World<D> {
             let response_messages = facts.answers(access);
             let mut responses =
                 flights().filter(|flight| response_messages.contains(&flight.message));
-            let is_stale = |flight: &InFlightMessage<D>| matches!(&flight.carried, Payload::Line(copy) if !self.data.current(line, copy));
+            let is_stale = |flight: &InFlightMessage<D>| matches!(&flight.carried, Payload::Line(copy) if !self.data.is_current(line, copy));
             if responses.any(is_stale) {
                 return Err(Violation::data_value(agent::STALE_RESPONSE_IN_FLIGHT).into());
             }
@@ -81,7 +81,7 @@ impl<D: Data> World<D> {
             if remote_state.stores.performed {
                 return Err(stores::atomicity(stores::ATOMIC_READS_OWN_STORE).into());
             }
-            if facts.coherent && !self.data.current(line, copy) {
+            if facts.coherent && !self.data.is_current(line, copy) {
                 return Err(stores::atomicity(stores::ATOMIC_READS_STALE_COPY).into());
             }
             self.line(line).remotes[usize::from(remote)].stores.read = AtomicRead::Last;
