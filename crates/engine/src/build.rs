@@ -11,6 +11,8 @@ use crate::model::*;
 pub struct Builder {
     /// Parts declared so far, not validated.
     model: Model,
+    /// Names that [`Builder::label`] did not find, for the error messages of [`Builder::build`].
+    unknown_labels: Vec<String>,
 }
 
 impl Builder {
@@ -41,6 +43,7 @@ impl Builder {
                 interchangeable: None,
                 deeply_nested: false,
             },
+            unknown_labels: Vec::new(),
         }
     }
 
@@ -54,7 +57,7 @@ impl Builder {
     /// # Errors
     /// Everything that [`Model::validate`] finds.
     pub fn build(self) -> Result<Model, Vec<ModelError>> {
-        let errors = self.model.validate();
+        let errors = self.model.validate_named(&self.unknown_labels);
         if errors.is_empty() {
             Ok(self.model)
         } else {
@@ -172,12 +175,17 @@ impl Builder {
 
     /// The label with this name. For a name that the enumeration lacks, [`Builder::build`] reports the returned
     /// expression as an error.
-    pub fn label(&self, ty: TypeId, name: &str) -> Expr {
+    pub fn label(&mut self, ty: TypeId, name: &str) -> Expr {
         let position = match self.model.types.get(ty.index()).map(|t| &t.ty) {
             Some(Type::Enum(labels)) => labels.iter().position(|l| l == name),
             _ => None,
         };
-        Expr::Label(ty, position.map_or(u32::MAX, |p| p as u32))
+        // No enumeration has labels at the highest positions: these denote unknown names.
+        let position = position.map(|position| position as u32).unwrap_or_else(|| {
+            self.unknown_labels.push(name.into());
+            u32::MAX - (self.unknown_labels.len() as u32 - 1)
+        });
+        Expr::Label(ty, position)
     }
 
     /// Adds a start state.

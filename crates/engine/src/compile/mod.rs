@@ -245,7 +245,7 @@ struct Compiler<'a> {
     /// Next free temporary.
     temporary: Cell,
     /// End of the cells that have been used as temporaries so far.
-    max_temporaries: Cell,
+    temporaries_end: Cell,
     /// Position of each label of the current piece of code.
     labels: Vec<u32>,
     /// Locations of the aliases in scope.
@@ -423,7 +423,7 @@ impl<'a> Compiler<'a> {
             shapes: FxHashMap::default(),
             violation_indices: FxHashMap::default(),
             temporary: next,
-            max_temporaries: next,
+            temporaries_end: next,
             labels: Vec::new(),
             aliases: vec![None; model.variables.len()],
             alias_elements: vec![Vec::new(); model.variables.len()],
@@ -443,7 +443,7 @@ impl<'a> Compiler<'a> {
 
     /// Places constants after the temporaries.
     fn finish(mut self) -> Program {
-        let first = self.max_temporaries;
+        let first = self.temporaries_end;
         match self.functions.iter().any(|f| f.recursive) {
             true => self.program.saved_cells.end = first,
             false => self.program.saved_cells = 0..0,
@@ -612,7 +612,7 @@ impl<'a> Compiler<'a> {
 
     fn new_temporary(&mut self) -> Cell {
         self.temporary += 1;
-        self.max_temporaries = self.max_temporaries.max(self.temporary);
+        self.temporaries_end = self.temporaries_end.max(self.temporary);
         self.temporary - 1
     }
 

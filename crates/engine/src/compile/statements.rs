@@ -289,7 +289,7 @@ impl Compiler<'_> {
     pub(super) fn allocate_temporaries(&mut self, len: u32) -> Location {
         let base = self.temporary;
         self.temporary += len;
-        self.max_temporaries = self.max_temporaries.max(self.temporary);
+        self.temporaries_end = self.temporaries_end.max(self.temporary);
         Location {
             base,
             offset: None,

@@ -28,7 +28,14 @@ const MAX_SPELT_INDICES: u32 = 8;
 impl Model {
     /// Returns all errors of the model. The engine requires a model without errors.
     pub fn validate(&self) -> Vec<ModelError> {
-        self.with_enough_stack(|| validate(self))
+        self.validate_named(&[])
+    }
+
+    /// Returns all errors of the model. `unknown_labels` holds the names that [`Builder::label`] did not find.
+    ///
+    /// [`Builder::label`]: crate::build::Builder::label
+    pub(crate) fn validate_named(&self, unknown_labels: &[String]) -> Vec<ModelError> {
+        self.with_enough_stack(|| validate(self, unknown_labels))
     }
 
     /// Returns the kind of a type's values.
@@ -115,9 +122,10 @@ impl Model {
 }
 
 /// Finds all errors of a model. Later checks are skipped if an earlier group found errors.
-fn validate(model: &Model) -> Vec<ModelError> {
+fn validate(model: &Model, unknown_labels: &[String]) -> Vec<ModelError> {
     let mut v = Validator {
         model,
+        unknown_labels,
         location: String::new(),
         scope: Vec::new(),
         callable_count: 0,
@@ -140,6 +148,8 @@ fn validate(model: &Model) -> Vec<ModelError> {
 struct Validator<'a> {
     /// Model to check.
     model: &'a Model,
+    /// Names of labels that no enumeration has, by their distance from the highest position.
+    unknown_labels: &'a [String],
     /// Part of the model that is being checked, such as a rule, for messages.
     location: String,
     /// Bound and local variables in scope.

@@ -64,7 +64,7 @@ fn errors_name_their_location() {
             let blue = m.label(TypeId(2), "blue");
             m.invariant("never", c.is_not(blue))
         }),
-        "invariant `never`: type `color` has no label 4294967295"
+        "invariant `never`: type `color` has no label `blue`"
     );
     assert_eq!(
         message(|m, _, c, cells, i| m.invariant("scope", cells.at(i).is(c))),
