@@ -101,7 +101,7 @@ fn outcome(verdict: MutantVerdict) -> ExitStatus {
             ExitStatus::Success
         }
         MutantVerdict::Survived => ExitStatus::Violated,
-        MutantVerdict::LeftOpen | MutantVerdict::Undecided => ExitStatus::Undecided,
+        MutantVerdict::CapacityExceeded | MutantVerdict::Undecided => ExitStatus::Undecided,
     }
 }
 
@@ -207,14 +207,14 @@ mod tests {
         let outcome_of = |verdicts: [MutantVerdict; 3]| verdicts.map(outcome).into_iter().max();
         let open = outcome_of([
             MutantVerdict::Undecided,
-            MutantVerdict::LeftOpen,
+            MutantVerdict::CapacityExceeded,
             MutantVerdict::Refuted,
         ]);
         assert_eq!(open, Some(ExitStatus::Undecided));
         let survived = outcome_of([
             MutantVerdict::Undecided,
             MutantVerdict::Survived,
-            MutantVerdict::LeftOpen,
+            MutantVerdict::CapacityExceeded,
         ]);
         assert_eq!(survived, Some(ExitStatus::Violated));
     }

@@ -451,14 +451,14 @@ impl Core {
     }
 
     /// Completes the first fence or acquire of this kind that the thread has requested. Panics if there is none.
-    pub fn answered(&mut self, code: &[Instruction], cores: Cores, kind: FenceKind) {
+    pub fn complete_fence(&mut self, code: &[Instruction], cores: Cores, kind: FenceKind) {
         let position = self.requesting_position(code, cores, kind);
         self.window.remove(position.expect("a requested fence"));
     }
 
     /// Completes the thread's issued access to `location`. `value` is the value read, or the old value of an atomic
     /// access. Panics if there is no such access.
-    pub fn ended(&mut self, code: &[Instruction], location: Location, value: i64) {
+    pub fn complete_access(&mut self, code: &[Instruction], location: Location, value: i64) {
         // Only the first access to a location can have been issued.
         let mut window = self.window.iter();
         let position = window.position(|access| access.location == Some(location));
@@ -487,7 +487,7 @@ impl Core {
     }
 
     /// Returns true if the thread has only stores left to perform.
-    pub fn through(&self, code: &[Instruction]) -> bool {
+    pub fn only_stores_left(&self, code: &[Instruction]) -> bool {
         let is_store =
             |access: &ActiveAccess| matches!(code[access.code_index], Instruction::Store { .. });
         self.next >= code.len() && self.window.iter().all(is_store)

@@ -70,7 +70,7 @@ impl TransitionSystem<State> for AtomicMemory<'_> {
             for request in core.ready_requests(&thread.code, self.cores) {
                 let mut next = state.clone();
                 let old_value = next.perform(request);
-                next.cores[number].ended(&thread.code, request.location(), old_value);
+                next.cores[number].complete_access(&thread.code, request.location(), old_value);
                 visit(next);
             }
         }

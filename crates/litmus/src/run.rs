@@ -610,7 +610,7 @@ struct Thread<'r> {
     /// Number of the thread in the program.
     number: usize,
     /// Kind of core.
-    buffers: Cores,
+    core_kind: Cores,
     /// States of the thread, by number. Each is settled.
     cores: Interner<Core>,
     /// Properties of each state, by number.
@@ -620,11 +620,11 @@ struct Thread<'r> {
 }
 
 impl<'r> Thread<'r> {
-    fn new(core: Core, number: usize, program: &'r Program, buffers: Cores) -> Thread<'r> {
+    fn new(core: Core, number: usize, program: &'r Program, core_kind: Cores) -> Thread<'r> {
         let mut thread = Thread {
             program,
             number,
-            buffers,
+            core_kind,
             cores: Interner::default(),
             state_infos: Vec::new(),
             completed_accesses: FxHashMap::default(),
@@ -640,11 +640,11 @@ impl<'r> Thread<'r> {
     /// Settles a core and returns the number of its state.
     fn number(&mut self, mut core: Core) -> u32 {
         let code = &self.program.threads[self.number].code;
-        core.settle(code, self.buffers);
+        core.settle(code, self.core_kind);
         let info = ThreadStateInfo {
-            ready_requests: core.ready_requests(code, self.buffers).collect(),
+            ready_requests: core.ready_requests(code, self.core_kind).collect(),
             asks: [FenceKind::Fence, FenceKind::Acquired]
-                .map(|fence| core.asks_for(code, self.buffers, fence).then_some(fence)),
+                .map(|fence| core.asks_for(code, self.core_kind, fence).then_some(fence)),
             stopped: core.stopped(code),
             forwards: None,
         };
@@ -663,7 +663,7 @@ impl<'r> Thread<'r> {
         let previous = self.cores[core].clone();
         let code = &self.program.threads[self.number].code;
         let mut successors = Vec::new();
-        for at in previous.forwards(code, self.buffers) {
+        for at in previous.forwards(code, self.core_kind) {
             let mut next = previous.clone();
             next.forward(code, at);
             successors.push(self.number(next));
@@ -677,7 +677,7 @@ impl<'r> Thread<'r> {
     fn complete_fence(&mut self, core: u32, fence: FenceKind) -> u32 {
         let mut next = self.cores[core].clone();
         let code = &self.program.threads[self.number].code;
-        next.answered(code, self.buffers, fence);
+        next.complete_fence(code, self.core_kind, fence);
         self.number(next)
     }
 
@@ -687,7 +687,7 @@ impl<'r> Thread<'r> {
             return next;
         }
         let mut next = self.cores[core].clone();
-        next.ended(&self.program.threads[self.number].code, line, value);
+        next.complete_access(&self.program.threads[self.number].code, line, value);
         let number = self.number(next);
         self.completed_accesses.insert((core, line, value), number);
         number

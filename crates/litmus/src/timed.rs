@@ -471,7 +471,7 @@ impl TimedRun {
                 }
             }
             MemoryRequest::Update(_, Update::FetchOp(..), _) => {
-                unreachable!("`changes_copies` refuses it")
+                unreachable!("`check_atomics` rejects it")
             }
         };
         Step::Update { line, word, update }
@@ -541,7 +541,7 @@ impl TimedRun {
                 self.steps[number] = ThreadActivity::Idle;
                 return self.random_delay(0);
             }
-            if core.through(code) && !matches!(self.test.cores, Cores::Relaxed(_)) {
+            if core.only_stores_left(code) && !matches!(self.test.cores, Cores::Relaxed(_)) {
                 return Step::Stop;
             }
         }
@@ -572,13 +572,13 @@ impl ScenarioRun for TimedRun {
         if let ThreadActivity::Access(request) = self.steps[number] {
             let code = &self.test.program.threads[thread].code;
             let value = result.wrapping_sub(self.difference(request.location()));
-            self.cores[thread].ended(code, request.location(), value as i64);
+            self.cores[thread].complete_access(code, request.location(), value as i64);
             self.cores[thread].settle(code, self.test.cores);
             self.steps[number] = ThreadActivity::Idle;
         }
         if let ThreadActivity::Fence(fence) = self.steps[number] {
             let code = &self.test.program.threads[thread].code;
-            self.cores[thread].answered(code, self.test.cores, fence);
+            self.cores[thread].complete_fence(code, self.test.cores, fence);
             self.cores[thread].settle(code, self.test.cores);
             self.steps[number] = ThreadActivity::Idle;
         }

@@ -24,7 +24,7 @@ pub enum MutantVerdict {
     /// Killed: a system has a violation, or accesses that never begin.
     Refuted,
     /// Inconclusive: channel capacity exceeded.
-    LeftOpen,
+    CapacityExceeded,
     /// Inconclusive: no violation found, but no system with two caches was searched completely.
     Undecided,
     /// Equivalent as far as compared: no check fails, and no access, permission or message distinguishes a system from
@@ -40,7 +40,7 @@ impl MutantVerdict {
         match self {
             MutantVerdict::Rejected => "rejected",
             MutantVerdict::Refuted => "refuted",
-            MutantVerdict::LeftOpen => "left open",
+            MutantVerdict::CapacityExceeded => "left open",
             MutantVerdict::Undecided => "undecided",
             MutantVerdict::Bisimilar => "bisimilar",
             MutantVerdict::Survived => "survived",
@@ -274,7 +274,7 @@ fn check_inner_level(inner: &Protocol, home: &Controller) -> MutantVerdict {
                 if errors.iter().any(is_violation) {
                     return MutantVerdict::Refuted;
                 }
-                verdict = MutantVerdict::LeftOpen;
+                verdict = MutantVerdict::CapacityExceeded;
             }
         }
     }
@@ -335,14 +335,14 @@ fn explore_systems(protocol: &Protocol, homes: &Homes) -> MutantVerdict {
         Ok(verdicts) => verdicts,
         Err(verdict) => return verdict,
     };
-    let left_open = verdicts.contains(&MutantVerdict::LeftOpen);
+    let left_open = verdicts.contains(&MutantVerdict::CapacityExceeded);
     if verdicts[0] == MutantVerdict::Survived && !left_open {
         return MutantVerdict::Survived;
     }
     match explore_each(&FALLBACK_SYSTEMS, &homes.1) {
         Err(verdict) => verdict,
-        Ok(verdicts) if left_open || verdicts.contains(&MutantVerdict::LeftOpen) => {
-            MutantVerdict::LeftOpen
+        Ok(verdicts) if left_open || verdicts.contains(&MutantVerdict::CapacityExceeded) => {
+            MutantVerdict::CapacityExceeded
         }
         Ok(verdicts) if verdicts.contains(&MutantVerdict::Undecided) => MutantVerdict::Undecided,
         Ok(_) => MutantVerdict::Survived,
@@ -394,5 +394,5 @@ fn check_system(protocol: &Protocol, home: &Controller, size: SystemSize) -> Mut
             Err(_) => return MutantVerdict::Rejected,
         }
     }
-    MutantVerdict::LeftOpen
+    MutantVerdict::CapacityExceeded
 }

@@ -22,7 +22,7 @@ use std::hash::Hash;
 use super::ExplorationModel;
 
 /// Maximum number of consecutive steps of a thread without an access.
-const MOST_STEPS: usize = 1000;
+const MAX_STEPS: usize = 1000;
 
 /// Violation: the home accesses memory without latency. Only homes with split memory operations are modelled.
 const ZERO_LATENCY_MEMORY: &str = "homes with zero-latency memory cannot be explored";
@@ -30,12 +30,13 @@ const ZERO_LATENCY_MEMORY: &str = "homes with zero-latency memory cannot be expl
 /// Violation: a cache sends the bytes of a store. Threads' accesses are performed in caches only.
 const SENT_STORES: &str = "writes that caches send to the home cannot be explored";
 
-/// End of the reason of [`super::Ending::NotExplored`]: registers and host memory take no part in coherence.
-pub(super) const NO_BUS: &str = "registers and the CPU's own memory cannot be explored here";
+/// End of the reason of [`super::ExplorationResult::NotExplored`]: registers and host memory take no part in coherence.
+pub(super) const UNSUPPORTED_BUS: &str =
+    "registers and the CPU's own memory cannot be explored here";
 
-/// End of the reason of [`super::Ending::NotExplored`]: the state does not include the caches of a second line
+/// End of the reason of [`super::ExplorationResult::NotExplored`]: the state does not include the caches of a second line
 /// space.
-pub(super) const NO_HOST: &str = "accesses to the host's memory cannot be explored";
+pub(super) const UNSUPPORTED_HOST: &str = "accesses to the host's memory cannot be explored";
 
 /// A global state. `A` is the type of the application and `T` that of a thread.
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -62,7 +63,7 @@ pub(super) struct State<A, T> {
     /// Lines with an outstanding local operation; true if the line was written back meanwhile.
     outstanding_operations: BTreeMap<Line, bool>,
     /// Threads, by number.
-    threads: Vec<Running<T>>,
+    threads: Vec<RunningThread<T>>,
 }
 
 /// State of one line of the home.
@@ -130,9 +131,9 @@ struct Unit {
     /// Line of these forwards; 0 without forwards.
     forwarding: Line,
     /// Deferred requests, sorted. The home may consume them in any order.
-    waiting: Vec<(Line, Flight)>,
+    deferred: Vec<(Line, Flight)>,
     /// Request that stalls the unit's request channel, because no place for a deferred request is free.
-    head: Option<(Line, Flight)>,
+    stalled: Option<(Line, Flight)>,
     /// Pending local operations and unlocks (`None`) of the application, in order per line.
     locals: Vec<(Line, Option<u8>)>,
 }
@@ -196,7 +197,7 @@ enum WordOperation {
 
 /// A thread and its access.
 #[derive(Clone, PartialEq, Eq, Hash)]
-struct Running<T> {
+struct RunningThread<T> {
     /// The thread.
     thread: T,
     /// The access that the thread waits for; `None` once the thread has stopped.
@@ -209,19 +210,19 @@ pub(super) enum Choice {
     /// The thread with this number attempts its access.
     Access(usize),
     /// The cache with this number evicts a line or gives up write permission.
-    GiveUp(Line, u8, Access),
+    ReducePermission(Line, u8, Access),
     /// A message of a line, by its index in [`LineState::flights`], reaches a cache, or as a request or response the
     /// home.
-    Arrives(Line, usize),
+    Deliver(Line, usize),
     /// The unit with this number retries the deferred request with this index, or (`None`) the request that stalls
     /// its channel.
-    Waited(usize, Option<usize>),
+    Retry(usize, Option<usize>),
     /// The unit with this number consumes a local operation or an unlock, by its index in [`Unit::locals`].
     Local(usize, usize),
     /// The home's read of a line completes, with this alternative of the controller.
     Read(Line, u8),
     /// The home's write of a line completes.
-    Written(Line),
+    CompleteWrite(Line),
     /// The application receives a pending event, by its index.
     Event(usize),
     /// The application's memory executes a pending operation, by its index.
@@ -261,8 +262,9 @@ impl<A, T> State<A, T> {
                 && line.reading == Progress::Idle
                 && line.writing == Progress::Idle
         };
-        let is_idle =
-            |unit: &Unit| unit.waiting.is_empty() && unit.head.is_none() && unit.locals.is_empty();
+        let is_idle = |unit: &Unit| {
+            unit.deferred.is_empty() && unit.stalled.is_none() && unit.locals.is_empty()
+        };
         self.threads
             .iter()
             .all(|thread| thread.pending_step.is_none())
@@ -422,7 +424,7 @@ where
         }
     }
     fn spontaneous(choice: &Choice) -> bool {
-        matches!(choice, Choice::GiveUp(..))
+        matches!(choice, Choice::ReducePermission(..))
     }
     fn quiescent(&self, state: &State<S::Application, S::Thread>) -> bool {
         state.is_final()
@@ -454,7 +456,7 @@ where
             writing: Progress::Idle,
         };
         let threads = self.model.scenario.threads().into_iter();
-        let threads = threads.map(|thread| Running {
+        let threads = threads.map(|thread| RunningThread {
             thread,
             pending_step: None,
         });
@@ -504,25 +506,25 @@ where
                 };
                 let has_equal_ahead = line.flights[..index].iter().any(|other| other == flight);
                 if !line.flights[..index].iter().any(is_ahead) && !has_equal_ahead {
-                    choices.push(Choice::Arrives(number, index));
+                    choices.push(Choice::Deliver(number, index));
                 }
             }
             if matches!(line.reading, Progress::Busy | Progress::Ready) {
                 choices.extend((0..self.facts.choices).map(|choice| Choice::Read(number, choice)));
             }
             if matches!(line.writing, Progress::Busy | Progress::Ready) {
-                choices.push(Choice::Written(number));
+                choices.push(Choice::CompleteWrite(number));
             }
             for remote in 0..self.model.remotes as u8 {
-                choices.push(Choice::GiveUp(number, remote, Access::Evict));
-                choices.push(Choice::GiveUp(number, remote, Access::Demote));
+                choices.push(Choice::ReducePermission(number, remote, Access::Evict));
+                choices.push(Choice::ReducePermission(number, remote, Access::Demote));
             }
         }
         for (number, unit) in state.units.iter().enumerate() {
             choices
-                .extend((0..unit.waiting.len()).map(|index| Choice::Waited(number, Some(index))));
-            if unit.head.is_some() {
-                choices.push(Choice::Waited(number, None));
+                .extend((0..unit.deferred.len()).map(|index| Choice::Retry(number, Some(index))));
+            if unit.stalled.is_some() {
+                choices.push(Choice::Retry(number, None));
             }
             for (index, (line, _)) in unit.locals.iter().enumerate() {
                 if !unit.locals[..index].iter().any(|(other, _)| other == line) {
@@ -558,21 +560,21 @@ where
                 Some(step) => format!("thread {thread}: {step:?}"),
                 None => String::new(),
             },
-            Choice::GiveUp(line, remote, access) => {
+            Choice::ReducePermission(line, remote, access) => {
                 format!(
                     "line {line}: {} does {}",
                     self.remote_name(remote),
                     access.name()
                 )
             }
-            Choice::Arrives(line, index) => {
+            Choice::Deliver(line, index) => {
                 message_label(line, &state.lines[line as usize].flights[index], "")
             }
-            Choice::Waited(unit, index) => {
+            Choice::Retry(unit, index) => {
                 let unit = &state.units[unit];
-                let waiting = index.map(|index| &unit.waiting[index]);
-                match waiting.or(unit.head.as_ref()) {
-                    Some((line, waiting)) => message_label(*line, waiting, ", which waited"),
+                let request = index.map(|index| &unit.deferred[index]);
+                match request.or(unit.stalled.as_ref()) {
+                    Some((line, request)) => message_label(*line, request, ", which waited"),
                     None => String::new(),
                 }
             }
@@ -584,7 +586,7 @@ where
                 }
             },
             Choice::Read(line, _) => format!("line {line}: the home's read ends"),
-            Choice::Written(line) => format!("line {line}: the home's write ends"),
+            Choice::CompleteWrite(line) => format!("line {line}: the home's write ends"),
             Choice::Event(index) => {
                 format!("{} hears {:?}", self.name, state.pending_events[index].1)
             }
@@ -634,7 +636,7 @@ where
     fn take(&mut self, choice: Choice) -> Result<bool, Violation> {
         match choice {
             Choice::Access(thread) => self.access(thread),
-            Choice::GiveUp(line, remote, access) => {
+            Choice::ReducePermission(line, remote, access) => {
                 let Some(reaction) = self.remote_step(line, remote, Cause::Access(access))? else {
                     return Ok(false);
                 };
@@ -644,13 +646,13 @@ where
                 self.apply_reaction(line, remote, reaction, None)?;
                 Ok(true)
             }
-            Choice::Arrives(line, index) => self.deliver_message(line, index),
-            Choice::Waited(unit, index) => {
+            Choice::Deliver(line, index) => self.deliver_message(line, index),
+            Choice::Retry(unit, index) => {
                 let queues = &mut self.state.units[unit];
                 let request = match index {
-                    Some(index) => queues.waiting.remove(index),
-                    None => match queues.head.take() {
-                        Some(head) => head,
+                    Some(index) => queues.deferred.remove(index),
+                    None => match queues.stalled.take() {
+                        Some(request) => request,
                         None => return Ok(false),
                     },
                 };
@@ -659,15 +661,15 @@ where
                 }
                 let unit = &mut self.state.units[unit];
                 // A free place: defer the request that stalls the channel.
-                if unit.waiting.len() < self.static_model.model.waiting {
-                    unit.waiting.extend(unit.head.take());
-                    unit.waiting.sort();
+                if unit.deferred.len() < self.static_model.model.max_deferred {
+                    unit.deferred.extend(unit.stalled.take());
+                    unit.deferred.sort();
                 }
                 Ok(true)
             }
             Choice::Local(unit, index) => self.consume_operation(unit, index),
             Choice::Read(line, choice) => self.memory_event(line, Cause::MemoryData(choice)),
-            Choice::Written(line) => self.memory_event(line, Cause::MemoryDone),
+            Choice::CompleteWrite(line) => self.memory_event(line, Cause::MemoryDone),
             Choice::Event(index) => {
                 let (_, event) = self.state.pending_events.remove(index);
                 self.deliver_event(event)?;

@@ -120,13 +120,13 @@ where
             | Action::HostFetch { .. }
             | Action::HostStore { .. }
             | Action::Interrupt { .. } => {
-                return Err(format!("{}: {NO_BUS}", self.static_model.name));
+                return Err(format!("{}: {UNSUPPORTED_BUS}", self.static_model.name));
             }
             Action::CoherentLoad { .. }
             | Action::CoherentStore { .. }
             | Action::CoherentUpdate { .. }
             | Action::Forgo { .. } => {
-                return Err(format!("{}: {NO_HOST}", self.static_model.name));
+                return Err(format!("{}: {UNSUPPORTED_HOST}", self.static_model.name));
             }
         }
         Ok(())

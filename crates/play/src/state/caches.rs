@@ -180,7 +180,7 @@ where
     /// # Errors
     /// A step is outside the model, or the thread makes too many steps without an access.
     pub(super) fn advance(&mut self, thread: usize, mut result: u64) -> Result<(), Violation> {
-        for _ in 0..MOST_STEPS {
+        for _ in 0..MAX_STEPS {
             let running = &mut self.state.threads[thread];
             let step = running.thread.step(std::mem::take(&mut result));
             if let Some(access) = self.specified_access(step) {
@@ -221,7 +221,7 @@ where
                 | Step::LoadHost { .. }
                 | Step::AwaitInterrupt
                 | Step::StoreHost { .. } => {
-                    return Err(format!("thread {thread}: {NO_BUS}"));
+                    return Err(format!("thread {thread}: {UNSUPPORTED_BUS}"));
                 }
                 // Stores are performed in program order here.
                 Step::Fence
@@ -232,7 +232,7 @@ where
             }
         }
         Err(format!(
-            "thread {thread} makes {MOST_STEPS} steps without an access"
+            "thread {thread} makes {MAX_STEPS} steps without an access"
         ))
     }
 
@@ -312,7 +312,7 @@ where
         }
         let class = self.static_model.model.protocol.class(flight.message);
         let unit_index = self.static_model.unit(line);
-        if class == Some(Class::Request) && self.state.units[unit_index].head.is_some() {
+        if class == Some(Class::Request) && self.state.units[unit_index].stalled.is_some() {
             return Ok(false);
         }
         // Remove the message before the home sends, because sending moves messages. If the home stalls the message,
@@ -324,12 +324,12 @@ where
         if !self.offer_message(line, &flight)? {
             // A stalled request leaves its channel: the unit defers it, or it stalls the channel.
             let unit = &mut self.state.units[unit_index];
-            match unit.waiting.len() < self.static_model.model.waiting {
+            match unit.deferred.len() < self.static_model.model.max_deferred {
                 true => {
-                    unit.waiting.push((line, flight));
-                    unit.waiting.sort();
+                    unit.deferred.push((line, flight));
+                    unit.deferred.sort();
                 }
-                false => unit.head = Some((line, flight)),
+                false => unit.stalled = Some((line, flight)),
             }
         }
         Ok(true)
@@ -380,7 +380,7 @@ where
 
     /// Returns the number of the thread that waits for an access to a line in a cache; an error if there is none.
     fn waiting_thread(&self, line: Line, remote: u8) -> Result<usize, Violation> {
-        let matches_access = |(number, thread): (usize, &Running<S::Thread>)| {
+        let matches_access = |(number, thread): (usize, &RunningThread<S::Thread>)| {
             let access = thread.pending_step.and_then(access_of)?;
             let uses_cache =
                 number % usize::from(self.static_model.model.remotes) == usize::from(remote);
@@ -467,13 +467,13 @@ where
         }
         // Deferred requests still count, because the home has not consumed them.
         let unit = &self.state.units[self.static_model.unit(line)];
-        let waiting = unit.waiting.iter().chain(&unit.head);
-        let waiting = waiting
-            .filter(|(waiting_line, flight)| (*waiting_line, flight.remote) == (line, remote));
+        let requests = unit.deferred.iter().chain(&unit.stalled);
+        let requests = requests
+            .filter(|(request_line, flight)| (*request_line, flight.remote) == (line, remote));
         let in_flight = flights.iter().filter(|flight| flight.remote == remote);
         match protocol
             .bounds
-            .exceeded(in_flight.count() + waiting.count())
+            .exceeded(in_flight.count() + requests.count())
         {
             Some(limit) => {
                 let name = self.static_model.remote_name(remote);

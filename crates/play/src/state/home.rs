@@ -182,7 +182,7 @@ where
             busy_lines.count()
         };
         acts.iter().any(|act| match act {
-            Act::StartRead => busy_lines(|line| line.reading) >= model.reads,
+            Act::StartRead => busy_lines(|line| line.reading) >= model.max_reads,
             Act::StartWrite | Act::StartStore { .. } => busy_lines(|line| line.writing) > 0,
             Act::Send { message, .. } => {
                 let unit = &self.state.units[unit];

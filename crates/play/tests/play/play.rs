@@ -14,7 +14,7 @@ use cohkit_application::prefetcher::Prefetch;
 use cohkit_application::rpc::Calls;
 use cohkit_application::shared_table::SharedTable;
 use cohkit_application::view::{Order, View};
-use cohkit_play::{explore, Ending, ExplorationModel};
+use cohkit_play::{explore, ExplorationModel, ExplorationResult};
 use cohkit_protocol::construct::construct;
 use cohkit_protocol::protocol::{Bound, Bounds, Protocol};
 use cohkit_protocol::text::parse;
@@ -22,20 +22,20 @@ use kept_without_permission::{kept_without_permission, kept_without_permission_a
 use std::fmt::Debug;
 use std::hash::Hash;
 
-/// Explores a scenario on ECI, with lines of one word and units with one outstanding read. `waiting` is the maximum
+/// Explores a scenario on ECI, with lines of one word and units with one outstanding read. `max_deferred` is the maximum
 /// number of requests that a unit defers.
 fn explore_eci<S: Scenario>(
     scenario: &S,
     remotes: u16,
     lines: Line,
     units: u32,
-    waiting: usize,
-) -> Ending
+    max_deferred: usize,
+) -> ExplorationResult
 where
     S::Application: Clone + Eq + Hash + Debug,
     S::Thread: Clone + Eq + Hash + Debug,
 {
-    explore_eci_with(scenario, remotes, (lines, 1), (units, waiting, 1))
+    explore_eci_with(scenario, remotes, (lines, 1), (units, max_deferred, 1))
 }
 
 /// Explores a scenario on ECI, with lines of the given number of words, and units with the given number of outstanding
@@ -44,14 +44,14 @@ fn explore_eci_with<S: Scenario>(
     scenario: &S,
     remotes: u16,
     (lines, words): (Line, u16),
-    (units, waiting, reads): (u32, usize, usize),
-) -> Ending
+    (units, max_deferred, max_reads): (u32, usize, usize),
+) -> ExplorationResult
 where
     S::Application: Clone + Eq + Hash + Debug,
     S::Thread: Clone + Eq + Hash + Debug,
 {
     let protocol = parse(&eci()).expect("protocol without errors");
-    let system = ((lines, words), (units, waiting, reads));
+    let system = ((lines, words), (units, max_deferred, max_reads));
     explore_protocol(&protocol, &Bounds::default(), scenario, remotes, system)
 }
 
@@ -67,8 +67,8 @@ fn explore_protocol<S: Scenario>(
     bounds: &Bounds,
     scenario: &S,
     remotes: u16,
-    ((lines, words), (units, waiting, reads)): ((Line, u16), (u32, usize, usize)),
-) -> Ending
+    ((lines, words), (units, max_deferred, max_reads)): ((Line, u16), (u32, usize, usize)),
+) -> ExplorationResult
 where
     S::Application: Clone + Eq + Hash + Debug,
     S::Thread: Clone + Eq + Hash + Debug,
@@ -87,26 +87,28 @@ where
         lines,
         words,
         units,
-        waiting,
-        reads,
+        max_deferred,
+        max_reads,
         max_states: 1_000_000,
     })
 }
 
 /// Asserts that all properties hold, and returns the number of states.
 #[track_caller]
-fn assert_verified(ending: &Ending) -> usize {
-    match ending {
-        Ending::Verified { states, ends } => {
-            assert!(*ends > 0);
+fn assert_verified(result: &ExplorationResult) -> usize {
+    match result {
+        ExplorationResult::Verified {
+            states,
+            final_states,
+        } => {
+            assert!(*final_states > 0);
             *states
         }
-        Ending::Violated {
-            what: violation,
-            steps,
-        } => panic!("{violation}\n{}", steps.join("\n")),
-        Ending::NotExplored(violation) => panic!("{violation}"),
-        Ending::Undecided { states } => panic!("undecided after {states}"),
+        ExplorationResult::Violated { violation, steps } => {
+            panic!("{violation}\n{}", steps.join("\n"))
+        }
+        ExplorationResult::NotExplored(violation) => panic!("{violation}"),
+        ExplorationResult::Undecided { states } => panic!("undecided after {states}"),
     }
 }
 
@@ -130,8 +132,9 @@ const UNITS: [(u32, usize); 3] = [(2, 1), (1, 1), (1, 0)];
 /// The final sum of the rows is checked for every arrangement of units.
 #[test]
 fn no_increment_of_a_shared_table_is_lost() {
-    let state_counts = UNITS
-        .map(|(units, waiting)| assert_verified(&explore_eci(&table(2), 1, 2, units, waiting)));
+    let state_counts = UNITS.map(|(units, max_deferred)| {
+        assert_verified(&explore_eci(&table(2), 1, 2, units, max_deferred))
+    });
     // Two lines that share a unit delay each other.
     assert!(state_counts[0] > state_counts[1], "{state_counts:?}");
 }
@@ -144,7 +147,9 @@ fn shared_table_of_two_caches_is_verified() {
         threads: 2,
         ..table(1)
     };
-    assert_verified(&explore_eci(&table, 2, 1, 1, 0));
+    for max_deferred in [0, 1] {
+        assert_verified(&explore_eci(&table, 2, 1, 1, max_deferred));
+    }
 }
 
 /// The device invalidates lines that the CPU holds dirty, clean, or not.
@@ -180,9 +185,9 @@ fn prefetcher_is_verified() {
             written: 500,
             ..prefetch.clone()
         };
-        for (units, waiting) in UNITS {
-            assert_verified(&explore_eci(&prefetch, 1, 2, units, waiting));
-            assert_verified(&explore_eci(&writing, 1, 2, units, waiting));
+        for (units, max_deferred) in UNITS {
+            assert_verified(&explore_eci(&prefetch, 1, 2, units, max_deferred));
+            assert_verified(&explore_eci(&writing, 1, 2, units, max_deferred));
         }
     }
 }
@@ -191,8 +196,8 @@ fn prefetcher_is_verified() {
 #[test]
 fn calls_return() {
     let calls = Calls::new(1, 1, Some(3));
-    for (units, waiting) in UNITS {
-        assert_verified(&explore_eci(&calls, 1, 2, units, waiting));
+    for (units, max_deferred) in UNITS {
+        assert_verified(&explore_eci(&calls, 1, 2, units, max_deferred));
     }
 }
 
@@ -214,8 +219,8 @@ fn locks_exclude_each_other() {
             transactions: Some(1),
             messages: false,
         };
-        for (units, waiting) in UNITS {
-            assert_verified(&explore_eci(&table, 1, 2, units, waiting));
+        for (units, max_deferred) in UNITS {
+            assert_verified(&explore_eci(&table, 1, 2, units, max_deferred));
         }
     }
 }
@@ -234,7 +239,7 @@ fn messages_over_a_bus_are_not_explored() {
         transactions: Some(1),
         messages: true,
     };
-    let Ending::NotExplored(reason) = explore_eci(&table, 1, 1, 1, 1) else {
+    let ExplorationResult::NotExplored(reason) = explore_eci(&table, 1, 1, 1, 1) else {
         panic!("it is refused");
     };
     assert!(
@@ -251,7 +256,7 @@ fn view_update_is_verified() {
         customer: 1,
         price: 5,
     };
-    for (words, transactions, units, waiting) in [(2, 1, 4, 1), (1, 1, 1, 0), (2, 2, 1, 0)] {
+    for (words, transactions, units, max_deferred) in [(2, 1, 4, 1), (1, 1, 1, 0), (2, 2, 1, 0)] {
         for incremental in [true, false] {
             let view = View {
                 orders: vec![order; transactions as usize].into(),
@@ -262,7 +267,7 @@ fn view_update_is_verified() {
                 outstanding: 1,
             };
             let lines = (view.lines(), words);
-            assert_verified(&explore_eci_with(&view, 1, lines, (units, waiting, 1)));
+            assert_verified(&explore_eci_with(&view, 1, lines, (units, max_deferred, 1)));
         }
     }
 }
@@ -395,10 +400,10 @@ impl Scenario for Withholding {
 #[test]
 fn applications_may_withhold_one_or_two_lines() {
     for locks in [false, true] {
-        for (units, waiting) in [(2, 1), (1, 0)] {
+        for (units, max_deferred) in [(2, 1), (1, 0)] {
             let threads = [(0, 2), (1, 2)];
             let withholding = Withholding { locks, threads };
-            assert_verified(&explore_eci(&withholding, 1, 2, units, waiting));
+            assert_verified(&explore_eci(&withholding, 1, 2, units, max_deferred));
         }
     }
 }
@@ -411,11 +416,9 @@ fn withheld_read_keeps_its_position() {
         locks: false,
         threads: [(1, 1), (1, 2)],
     };
-    let explore_with_reads = |reads| explore_eci_with(&withholding, 2, (2, 1), (1, 0, reads));
-    let Ending::Violated {
-        what: violation, ..
-    } = explore_with_reads(1)
-    else {
+    let explore_with_reads =
+        |max_reads| explore_eci_with(&withholding, 2, (2, 1), (1, 0, max_reads));
+    let ExplorationResult::Violated { violation, .. } = explore_with_reads(1) else {
         panic!("there is one place");
     };
     expect_test::expect!["the end is unreachable from here; thread 0 waits for Update { line: 1, word: 0, update: Add(1) }; thread 1 waits for Update { line: 0, word: 0, update: Add(1) }; withholder has not answered a read of line 0; withholder waits for its clean-invalidate of line 1; line 0: home in home; line 1: home in home"].assert_eq(&violation);
@@ -525,13 +528,13 @@ where
     S::Thread: Clone + Eq + Hash + Debug,
 {
     match explore_eci(&Faulty(scenario.clone(), slip), 1, 2, 1, 1) {
-        Ending::Violated {
-            what: message,
+        ExplorationResult::Violated {
+            violation: message,
             steps,
         } => {
             format!("{slip:?}: {message}\n  {}\n", steps.join("\n  "))
         }
-        ending => panic!("{slip:?}: {ending:?}"),
+        result => panic!("{slip:?}: {result:?}"),
     }
 }
 
@@ -676,9 +679,8 @@ fn access_bytes_equal_the_last_write() {
         let protocol = parse(text).expect("protocol without errors");
         explore_protocol(&protocol, &Bounds::default(), &threads, 2, ONE_LINE)
     };
-    let Ending::Violated {
-        what: violation, ..
-    } = explore_text(&kept_without_permission_and_stale(&eci()))
+    let ExplorationResult::Violated { violation, .. } =
+        explore_text(&kept_without_permission_and_stale(&eci()))
     else {
         panic!("old bytes are used");
     };
@@ -706,7 +708,7 @@ fn retried_accesses_are_performed_once() {
 
 /// Regression: prefetches formerly ignored the bounds. Here the bounds permit no ReadShared, so nothing happens.
 #[test]
-fn hints_keep_the_bounds_of_the_text() {
+fn prefetches_obey_bounds() {
     let protocol = parse(&eci()).expect("protocol without errors");
     let read = protocol
         .message_ids()
@@ -740,10 +742,7 @@ fn explorations_count_messages_in_flight() {
     let threads = Steps(vec![vec![STORE], vec![STORE]]);
     let explore_with_limit =
         |limit| explore_protocol(&protocol, &at_most(limit), &threads, 2, ONE_LINE);
-    let Ending::Violated {
-        what: violation, ..
-    } = explore_with_limit(1)
-    else {
+    let ExplorationResult::Violated { violation, .. } = explore_with_limit(1) else {
         panic!("a request and a forward are in flight at once");
     };
     expect_test::expect!["more than 1 message in flight for line 0, from or to cpu 0"]
