@@ -46,7 +46,7 @@ pub struct Test {
     /// Kinds of remotes that the threads run on, if the protocol distinguishes kinds or they were given.
     kinds: Option<Kinds>,
     /// One letter for the variant of each write, if variants were selected.
-    stores: Option<String>,
+    store_variants: Option<String>,
 }
 
 impl Test {
@@ -114,7 +114,7 @@ impl Test {
             program,
             expected: None,
             kinds: None,
-            stores: None,
+            store_variants: None,
         }
     }
 
@@ -165,10 +165,10 @@ impl Test {
     /// The letters are invalid.
     pub fn with_store_variants(
         self,
-        stores: &str,
+        store_variants: &str,
         protocol: &Protocol,
     ) -> Result<Vec<Test>, Failure> {
-        let mixes = match stores {
+        let mixes = match store_variants {
             // The former spelling `every` stays valid until 0.3.0.
             "all" | "every" => store_variants::all_mixes(protocol, &self.kinds(), &self.program),
             letters => {
@@ -189,7 +189,7 @@ impl Test {
             program.name = format!("{} {letters}", program.name);
             Test {
                 program,
-                stores: Some(letters),
+                store_variants: Some(letters),
                 ..self.clone()
             }
         };
@@ -416,14 +416,22 @@ fn judge(
     let allowed = litmus_options.allowed(program)?;
     let (result, path) = match memory_system.source {
         None => {
-            let (ends, states) = (allowed.clone(), 0);
-            (Found::Ends { ends, states }, None)
+            let (outcomes, states) = (allowed.clone(), 0);
+            (
+                Found::Ends {
+                    ends: outcomes,
+                    states,
+                },
+                None,
+            )
         }
         Some(source) => {
             let levels = (source, memory_system.lower);
             let result = explore_on_protocol(levels, test, litmus_options, should_continue)?;
             let forbidden = match &result {
-                Found::Ends { ends, .. } => ends.iter().any(|end| !allowed.contains(end)),
+                Found::Ends { ends: outcomes, .. } => {
+                    outcomes.iter().any(|outcome| !allowed.contains(outcome))
+                }
                 Found::Stuck { .. } => true,
                 _ => false,
             };
@@ -475,17 +483,17 @@ fn shortest_path(
         return Err(Failure::new(ExitStatus::BadInput, message).into());
     }
     let program = &test.program;
-    let is_forbidden = |end: &Outcome| !allowed.contains(end);
+    let is_forbidden = |outcome: &Outcome| !allowed.contains(outcome);
     let is_deciding_outcome =
-        |end: &Outcome| program.holds(end) == (program.quantifier != Quantifier::Forall);
+        |outcome: &Outcome| program.holds(outcome) == (program.quantifier != Quantifier::Forall);
     let is_deciding: &dyn Fn(Option<&Outcome>) -> bool = match result {
-        Found::Ends { ends, .. } if ends.iter().any(is_forbidden) => {
-            &|end| end.is_some_and(is_forbidden)
+        Found::Ends { ends: outcomes, .. } if outcomes.iter().any(is_forbidden) => {
+            &|outcome| outcome.is_some_and(is_forbidden)
         }
-        Found::Ends { ends, .. } if ends.iter().any(is_deciding_outcome) => {
-            &|end| end.is_some_and(is_deciding_outcome)
+        Found::Ends { ends: outcomes, .. } if outcomes.iter().any(is_deciding_outcome) => {
+            &|outcome| outcome.is_some_and(is_deciding_outcome)
         }
-        Found::Stuck { .. } => &|end| end.is_none(),
+        Found::Stuck { .. } => &|outcome| outcome.is_none(),
         _ => return Ok(None),
     };
     let threads = program.threads.len();
@@ -574,14 +582,14 @@ fn cores_text(cores: Cores) -> &'static str {
 
 /// Compares the outcomes with those that the model allows, as text.
 fn comparison<'e>(
-    ends: impl Iterator<Item = &'e Outcome>,
+    outcomes: impl Iterator<Item = &'e Outcome>,
     litmus_options: &LitmusOptions,
     allowed: &BTreeSet<Outcome>,
 ) -> String {
     let (model, mut count, mut forbidden_count) = (litmus_options.model, 0, 0);
-    for end in ends {
+    for outcome in outcomes {
         count += 1;
-        forbidden_count += usize::from(!allowed.contains(end));
+        forbidden_count += usize::from(!allowed.contains(outcome));
     }
     let allowed_count = allowed.len();
     let guarantee_note = match litmus_options.guaranteed {
@@ -599,29 +607,32 @@ fn comparison<'e>(
 /// Observation of the condition with its counts, in herd's words; without a condition, only the number of outcomes.
 fn observation_text<'e>(
     program: &Program,
-    ends: impl Iterator<Item = &'e Outcome> + Clone,
+    outcomes: impl Iterator<Item = &'e Outcome> + Clone,
 ) -> String {
-    let count = ends.clone().count();
-    let outcomes = counted(count as u64, "outcome");
+    let count = outcomes.clone().count();
+    let outcome_count = counted(count as u64, "outcome");
     if program.claim == Claim::True {
-        return format!("{outcomes}, no condition");
+        return format!("{outcome_count}, no condition");
     }
-    let satisfying = ends.clone().filter(|end| program.holds(end)).count();
-    let verdict = match program.is_satisfied(ends) {
+    let satisfying = outcomes
+        .clone()
+        .filter(|outcome| program.holds(outcome))
+        .count();
+    let verdict = match program.is_satisfied(outcomes) {
         true => "holds",
         false => "does not hold",
     };
     let (observation, quantifier) = (Observation::of(satisfying, count), program.quantifier);
-    format!("{observation}, {satisfying} of {outcomes}: `{quantifier}` {verdict}")
+    format!("{observation}, {satisfying} of {outcome_count}: `{quantifier}` {verdict}")
 }
 
 /// Observation of the condition for JSON; `None` if there is no outcome.
 fn observation<'e>(
     program: &Program,
-    ends: impl Iterator<Item = &'e Outcome> + Clone,
+    outcomes: impl Iterator<Item = &'e Outcome> + Clone,
 ) -> Option<String> {
-    let count = ends.clone().count();
-    let satisfying = ends.filter(|end| program.holds(end)).count();
+    let count = outcomes.clone().count();
+    let satisfying = outcomes.filter(|outcome| program.holds(outcome)).count();
     let observation = (count > 0).then(|| Observation::of(satisfying, count));
     observation.map(|observation| observation.to_string().to_lowercase())
 }
@@ -629,23 +640,23 @@ fn observation<'e>(
 /// List of outcomes, which marks those that satisfy the condition, and those that the model forbids.
 fn outcome_list<'e>(
     program: &Program,
-    ends: impl Iterator<Item = (&'e Outcome, String)>,
+    outcomes: impl Iterator<Item = (&'e Outcome, String)>,
     litmus_options: &LitmusOptions,
     allowed: &BTreeSet<Outcome>,
 ) -> String {
-    let line = |(end, suffix): (&Outcome, String)| {
-        let satisfies = program.claim != Claim::True && program.holds(end);
+    let line = |(outcome, suffix): (&Outcome, String)| {
+        let satisfies = program.claim != Claim::True && program.holds(outcome);
         let mark = if satisfies { '*' } else { ' ' };
-        let forbidden = match allowed.contains(end) {
+        let forbidden = match allowed.contains(outcome) {
             true => String::new(),
             false => format!(" (forbidden by {})", litmus_options.model),
         };
         format!(
             "  {mark} {}{suffix}{forbidden}\n",
-            program.format_outcome(end)
+            program.format_outcome(outcome)
         )
     };
-    ends.map(line).collect()
+    outcomes.map(line).collect()
 }
 
 /// Outcomes that a test must show for exit code 0, if nothing is violated.
@@ -682,13 +693,16 @@ impl Expected {
     fn is_met<'e>(
         self,
         program: &Program,
-        ends: impl Iterator<Item = &'e Outcome> + Clone,
+        outcomes: impl Iterator<Item = &'e Outcome> + Clone,
     ) -> bool {
         match self {
-            Expected::Condition => program.is_satisfied(ends),
+            Expected::Condition => program.is_satisfied(outcomes),
             Expected::Exactly(observation) => {
-                let satisfying = ends.clone().filter(|end| program.holds(end)).count();
-                observation == Observation::of(satisfying, ends.count())
+                let satisfying = outcomes
+                    .clone()
+                    .filter(|outcome| program.holds(outcome))
+                    .count();
+                observation == Observation::of(satisfying, outcomes.count())
             }
             Expected::Allowed => true,
         }
@@ -722,8 +736,8 @@ fn cores_key(cores: Cores) -> &'static str {
 }
 
 /// Values of an outcome, for JSON.
-fn outcome_values(program: &Program, end: &Outcome) -> Value {
-    let values = end.0.iter();
+fn outcome_values(program: &Program, outcome: &Outcome) -> Value {
+    let values = outcome.0.iter();
     let values = values.map(|(observable, value)| (program.name_of(observable), json!(value)));
     Value::Object(values.collect())
 }
@@ -732,7 +746,9 @@ impl ExploredTest {
     /// Returns true if an outcome violates the guaranteed memory model.
     fn breaks_guarantee(&self) -> bool {
         match &self.found {
-            Found::Ends { ends, .. } => self.options.guaranteed && !ends.is_subset(&self.allowed),
+            Found::Ends { ends: outcomes, .. } => {
+                self.options.guaranteed && !outcomes.is_subset(&self.allowed)
+            }
             _ => false,
         }
     }
@@ -741,7 +757,9 @@ impl ExploredTest {
     fn outcome(&self) -> ExitStatus {
         match &self.found {
             Found::Ends { .. } if self.breaks_guarantee() => ExitStatus::Violated,
-            Found::Ends { ends, .. } if self.expected.is_met(&self.program, ends.iter()) => {
+            Found::Ends { ends: outcomes, .. }
+                if self.expected.is_met(&self.program, outcomes.iter()) =>
+            {
                 ExitStatus::Success
             }
             Found::Ends { .. } | Found::Wrong(StepError::Violated(_)) | Found::Stuck { .. } => {
@@ -780,22 +798,20 @@ impl ExploredTest {
             }
         };
         let _ = match &self.found {
-            Found::Ends { ends, states } => {
+            Found::Ends {
+                ends: outcomes,
+                states,
+            } => {
                 if self.breaks_guarantee() {
                     text.push_str("violated: ");
                 }
-                let _ = writeln!(text, "{}", observation_text(program, ends.iter()));
-                let outcomes = ends.iter().map(|end| (end, String::new()));
-                text.push_str(&outcome_list(
-                    program,
-                    outcomes,
-                    &self.options,
-                    &self.allowed,
-                ));
+                let _ = writeln!(text, "{}", observation_text(program, outcomes.iter()));
+                let rows = outcomes.iter().map(|outcome| (outcome, String::new()));
+                text.push_str(&outcome_list(program, rows, &self.options, &self.allowed));
                 match protocol {
                     Some(_) => {
                         let states = counted(*states as u64, "state");
-                        let comparison = comparison(ends.iter(), &self.options, &self.allowed);
+                        let comparison = comparison(outcomes.iter(), &self.options, &self.allowed);
                         writeln!(text, "  {comparison}, in {states}")
                     }
                     None => writeln!(text, "  the outcomes of {model}"),
@@ -844,7 +860,9 @@ impl ExploredTest {
                 let model = self.options.model;
                 ("violated", Some(format!("guarantee: {model}")))
             }
-            Found::Ends { ends, .. } if program.is_satisfied(ends) => ("satisfied", None),
+            Found::Ends { ends: outcomes, .. } if program.is_satisfied(outcomes) => {
+                ("satisfied", None)
+            }
             Found::Ends { .. } => ("not_satisfied", None),
             Found::Wrong(StepError::Violated(violation)) => {
                 let reason = format!("{}: {}", violation.property, violation.description);
@@ -856,19 +874,22 @@ impl ExploredTest {
             Found::TooMany => ("undecided", Some("max_states".to_string())),
             Found::Interrupted => ("undecided", Some("interrupted".to_string())),
         };
-        let outcome_json = |end: &Outcome| {
+        let outcome_json = |outcome: &Outcome| {
             json!({
-                "values": outcome_values(program, end),
-                "satisfies": program.holds(end),
-                "allowed": self.allowed.contains(end),
+                "values": outcome_values(program, outcome),
+                "satisfies": program.holds(outcome),
+                "allowed": self.allowed.contains(outcome),
             })
         };
-        let (ends, states) = match &self.found {
-            Found::Ends { ends, states } => (ends.iter().map(outcome_json).collect(), *states),
+        let (outcomes, states) = match &self.found {
+            Found::Ends {
+                ends: outcomes,
+                states,
+            } => (outcomes.iter().map(outcome_json).collect(), *states),
             _ => (Vec::new(), 0),
         };
         let observation = match &self.found {
-            Found::Ends { ends, .. } => observation(program, ends.iter()),
+            Found::Ends { ends: outcomes, .. } => observation(program, outcomes.iter()),
             _ => None,
         };
         let mut value = json!({
@@ -880,7 +901,7 @@ impl ExploredTest {
             "observation": observation,
             "outcome": outcome,
             "reason": reason,
-            "outcomes": ends,
+            "outcomes": outcomes,
             "allowed": self.allowed.len(),
             "states": states,
             "run": { "file": self.file, "version": env!("CARGO_PKG_VERSION") },
