@@ -134,6 +134,8 @@ impl BroadcastThread {
 }
 
 impl Thread for BroadcastThread {
+    /// In each round: stores a word to each other host, releases a flag at each, and then acquires the flag of every
+    /// other thread and checks its word. `result` is the word that the last step loaded.
     fn step(&mut self, result: u64) -> Step {
         if !std::mem::replace(&mut self.started, true) {
             return Step::Begin;
@@ -230,6 +232,7 @@ impl Scenario for Broadcast {
         (0..self.threads).map(thread).collect()
     }
 
+    /// Compares the words that threads have found, the numbers of their rounds, and the last word of each thread.
     fn verify(
         &self,
         _application: &NoApplication,

@@ -243,6 +243,8 @@ impl CopyThread {
 }
 
 impl Thread for CopyThread {
+    /// For each ring: writes sources and descriptors, starts the engine, waits for the completion by polling or an
+    /// interrupt, and checks the copies. `result` is the word that the last step loaded.
     fn step(&mut self, result: u64) -> Step {
         let last = self.copies.descriptors - 1;
         let (phase, step) = match self.phase {

@@ -81,6 +81,8 @@ impl Kernel for Exchange {
         self.hosts.threads * self.fanout * self.length()
     }
 
+    /// Stores and releases to `fanout` targets, then acquires the flags of as many sources and checks their values.
+    /// The thread that has acquired a source's releases passes them on to the source's other targets.
     async fn run(self, core: Core) -> Result<(), String> {
         let (me, slots) = (core.number, self.slots());
         let mut mismatch = FirstMismatch::default();

@@ -158,6 +158,8 @@ impl Application for GatherDevice {
         Placement::Between(0..2 * self.gather.threads)
     }
 
+    /// Starts a query at a read of its line; answers once all nodes are visited, marked, and the CPU has lost the
+    /// other line.
     fn handle(&mut self, event: Event, actions: &mut Actions) {
         match event {
             Event::Start { words } => self.words = words.into(),
@@ -223,6 +225,8 @@ impl QueryThread {
 }
 
 impl Thread for QueryThread {
+    /// For each query: links the nodes of the list, loads the answer, which the device gives after it has visited
+    /// them, and checks the answer and the marks in the nodes. `result` is the word that the last step loaded.
     fn step(&mut self, result: u64) -> Step {
         let (thread, query) = (self.thread, self.query);
         let store = |word, value| Step::StoreHost { word, value };

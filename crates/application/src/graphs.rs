@@ -254,6 +254,9 @@ impl Kernel for Graphs {
         self.plan.lines
     }
 
+    /// In each round: sends the values of its vertices that other hosts need, releases, acquires the flags of the
+    /// threads whose values it needs, and computes the next values of its vertices. Finally compares them with the
+    /// expected ones.
     async fn run(self, core: Core) -> Result<(), String> {
         let Graphs { graph, plan } = self;
         let (me, host) = (

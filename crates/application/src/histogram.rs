@@ -143,6 +143,8 @@ impl Kernel for Histogram {
         self.plan().memory.lines()
     }
 
+    /// In each round: adds its counts to the bins of their owners, by atomic additions or by stores to arrays of its
+    /// own, and releases. An owner then sums the counts of all threads and checks them.
     async fn run(self, core: Core) -> Result<(), String> {
         let mut plan = self.plan();
         let me = core.number;

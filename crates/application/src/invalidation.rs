@@ -77,6 +77,8 @@ impl Application for Engine {
         Placement::Beside
     }
 
+    /// Starts to invalidate after the delay, or when the CPU takes write permission for the signal line; each
+    /// completion starts the next operation.
     fn handle(&mut self, event: Event, actions: &mut Actions) {
         match event {
             // The engines of a caching device are threads, and do all the work.

@@ -301,6 +301,8 @@ impl Application for LockDevice {
         }
     }
 
+    /// Clears the records at the start, and defers reads until then. Serves reads and writes of the CPU, and the lock
+    /// operations of its own clients and of messages.
     fn handle(&mut self, event: Event, actions: &mut Actions) {
         match event {
             // With a caching device, its engines do all the work.
@@ -434,6 +436,7 @@ impl LockThread {
 }
 
 impl Thread for LockThread {
+    /// Takes a lock by compare-and-swap or by a message, holds it, and releases it. Polls while the lock is not free.
     fn step(&mut self, result: u64) -> Step {
         let (messages, mark) = (self.table.messages, mark(self.number));
         let (lock, locks) = match self.is_engine() {

@@ -234,6 +234,8 @@ impl Kernel for Messages {
         Communicator::new(self.hosts).memory.lines()
     }
 
+    /// In each step: computes, and exchanges messages with its partners; depending on the program, also sums a value
+    /// over all threads, or waits for all.
     async fn run(self, core: Core) -> Result<(), String> {
         let threads = self.hosts.threads;
         let mut rank = Rank {

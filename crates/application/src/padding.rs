@@ -91,6 +91,8 @@ impl Kernel for Padding {
         self.plan().memory.lines()
     }
 
+    /// Takes parts of the array, last one first, from a shared counter: loads a part, waits until all earlier parts
+    /// are loaded, and stores it at its padded position. Finally checks its own elements.
     async fn run(self, core: Core) -> Result<(), String> {
         let mut plan = self.plan();
         for element in self.own_elements(core.number) {

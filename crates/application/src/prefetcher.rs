@@ -255,6 +255,8 @@ const READ: &str = "lines read";
 const WRITTEN: &str = "lines written";
 
 impl Thread for Reader {
+    /// Loads or stores the next line, in the given proportion, and then counts the access. Checks a loaded value if
+    /// this thread has written the line.
     fn step(&mut self, result: u64) -> Step {
         if let Some(counter) = self.completed_counter.take() {
             if counter == READ {

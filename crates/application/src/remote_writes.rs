@@ -216,6 +216,8 @@ impl Worker {
 }
 
 impl Thread for Worker {
+    /// The writer stores and releases; a reader acquires its flag, checks all stores up to the release, and the first
+    /// one tells the others. `result` is the word that the last step loaded.
     fn step(&mut self, result: u64) -> Step {
         if !std::mem::replace(&mut self.started, true) {
             return Step::Begin;
@@ -314,6 +316,7 @@ impl Scenario for RemoteWrites {
         (0..=self.fanout).map(worker).collect()
     }
 
+    /// Compares the words that readers have found, their numbers of releases, and the final contents of all lines.
     fn verify(
         &self,
         _application: &NoApplication,

@@ -199,6 +199,8 @@ impl Caller {
 }
 
 impl Thread for Caller {
+    /// For each call: stores the arguments to the lines of one side, and loads the results from the lines of the
+    /// other.
     fn step(&mut self, result: u64) -> Step {
         let argument_line = |offset| self.calls.line(self.context, self.side, offset);
         let result_line = |offset| self.calls.line(self.context, 1 - self.side, offset);

@@ -147,6 +147,8 @@ impl BusCaller {
 }
 
 impl Thread for BusCaller {
+    /// For each call: passes the arguments by registers, or by memory with a descriptor and a doorbell; awaits the
+    /// completion and checks the results.
     fn step(&mut self, result: u64) -> Step {
         let BusCalls {
             words, descriptors, ..

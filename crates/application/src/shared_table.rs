@@ -193,6 +193,7 @@ impl Scanner {
 }
 
 impl Thread for Scanner {
+    /// Increments its rows one after the other, and counts each increment.
     fn step(&mut self, _result: u64) -> Step {
         if std::mem::take(&mut self.increment_outstanding) {
             self.increments += 1;

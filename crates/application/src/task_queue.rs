@@ -150,6 +150,8 @@ impl Kernel for TaskQueue {
         self.plan().memory.lines()
     }
 
+    /// Initialises its part of the queues and bins; then produces tasks, or consumes them and adds its counts to the
+    /// bins.
     async fn run(self, core: Core) -> Result<(), String> {
         let mut plan = self.plan();
         let mut mismatch = FirstMismatch::default();

@@ -68,6 +68,8 @@ impl Kernel for Transpose {
         self.plan().memory.lines()
     }
 
+    /// In each round: stores its rows of a new matrix as columns at the hosts of these, releases, acquires the flags
+    /// of all threads, and checks its columns. Two copies alternate.
     async fn run(self, core: Core) -> Result<(), String> {
         let plan = self.plan();
         let (me, threads) = (core.number as usize, self.hosts.threads);

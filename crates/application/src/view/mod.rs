@@ -161,6 +161,8 @@ impl Client {
 }
 
 impl Thread for Client {
+    /// For each transaction: appends rows to the table, loads a line that the device answers once the view is current,
+    /// reads the view, and checks it.
     fn step(&mut self, result: u64) -> Step {
         let (next, step) = match self.phase {
             Phase::StartAppend if self.completed == self.view.transactions => return Step::Stop,
