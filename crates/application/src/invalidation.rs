@@ -111,8 +111,8 @@ impl Application for Engine {
     }
 }
 
-/// A thread that accesses the lines and then signals the engine, if the engine waits for it. The signal is a load
-/// with write permission of the line after the last.
+/// A thread that accesses the lines and then signals the engine, if the engine waits for it. The signal is a load with
+/// write permission of the line after the last.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct AccessThread {
     /// Number of lines.

@@ -1,5 +1,5 @@
-//! Kernels: programs that all threads of a machine of several hosts run together, each an `async` function over
-//! shared memory.
+//! Kernels: programs that all threads of a machine of several hosts run together, each an `async` function over shared
+//! memory.
 //!
 //! A kernel awaits each access that returns a word or may block. Its threads are state machines like all others. A
 //! thread records the results of its steps, so a copy is rebuilt by running the function again on the same results. Two

@@ -127,8 +127,8 @@ impl Copier {
         !self.waiting.is_empty()
     }
 
-    /// Validates a transfer. `lines` is the number of lines of the scratchpad. The error is the first one in the
-    /// order no line, scratchpad, alignment, far range.
+    /// Validates a transfer. `lines` is the number of lines of the scratchpad. The error is the first one in the order
+    /// no line, scratchpad, alignment, far range.
     fn validate_transfer(&self, transfer: Transfer, lines: usize) -> Result<(), TransferError> {
         let bytes = (transfer.lines as u64).checked_mul(LINE as u64);
         let end = bytes.and_then(|bytes| transfer.far.checked_add(bytes));

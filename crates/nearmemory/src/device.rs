@@ -580,8 +580,8 @@ impl Device {
         true
     }
 
-    /// Places a program in private memory and sets its permissions. Returns its entry address. The error is the
-    /// reason for which the program does not fit.
+    /// Places a program in private memory and sets its permissions. Returns its entry address. The error is the reason
+    /// for which the program does not fit.
     fn prepare_program(
         &mut self,
         number: usize,

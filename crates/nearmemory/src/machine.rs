@@ -191,8 +191,8 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// Creates a machine from the host's memory with its first address, its system-call state, the program's entry
-    /// and the binaries that it may start. [`load_program`] returns the memory and the system-call state. `evictions`
+    /// Creates a machine from the host's memory with its first address, its system-call state, the program's entry and
+    /// the binaries that it may start. [`load_program`] returns the memory and the system-call state. `evictions`
     /// enables random evictions.
     pub fn new(
         platform: &Platform,
@@ -318,8 +318,8 @@ impl Machine {
         self.binary_names.get(mcc)?.as_deref()
     }
 
-    /// Runs for at most `events` events, or until an outcome is reported to the caller; `None` if there is none. A
-    /// run may continue after [`RunOutcome::Rejected`], [`RunOutcome::Stopped`] and [`RunOutcome::Race`].
+    /// Runs for at most `events` events, or until an outcome is reported to the caller; `None` if there is none. A run
+    /// may continue after [`RunOutcome::Rejected`], [`RunOutcome::Stopped`] and [`RunOutcome::Race`].
     pub fn run(&mut self, events: u64, world: &mut impl World) -> Option<RunOutcome> {
         let outcome = self.run_events(events, world);
         use RunOutcome::*;
@@ -397,8 +397,8 @@ impl Machine {
         ends.then(|| self.running_cores().map(poll).collect())
     }
 
-    /// Returns the last channel program of each core if it has ended: the core and its program counter, its state,
-    /// and the exit code (`u64::MAX` if it was stopped).
+    /// Returns the last channel program of each core if it has ended: the core and its program counter, its state, and
+    /// the exit code (`u64::MAX` if it was stopped).
     pub fn ended_programs(&self) -> Vec<(Site, State, u64)> {
         let mccs = self.mccs.iter().zip(&self.device.mccs).enumerate();
         let ended_mccs =
@@ -840,8 +840,8 @@ fn disassemble(hart: &Hart, mut fetch: impl FnMut(u64) -> Reply<u16>) -> String 
 }
 
 /// Loads a program into a host's memory of `bytes` bytes, starting at the program's first page. Returns the memory
-/// with its first address, and the system-call state; `command` is the program's command line. The last eighth of
-/// that memory becomes the stack, the rest after the program the heap.
+/// with its first address, and the system-call state; `command` is the program's command line. The last eighth of that
+/// memory becomes the stack, the rest after the program the heap.
 ///
 /// # Errors
 /// The program does not fit, with the reason.

@@ -145,8 +145,8 @@ impl Window {
         }
     }
 
-    /// True if the window is long enough and the core did not move or has returned to a state often enough. `waits`
-    /// is true if the core waits for an event.
+    /// True if the window is long enough and the core did not move or has returned to a state often enough. `waits` is
+    /// true if the core waits for an event.
     pub(crate) fn has_recurred(&self, core_id: CoreId, waits: bool, now: Time) -> bool {
         let progress = self.progress(core_id);
         let is_idle = waits && progress.samples <= 1 && progress.limit <= 1;

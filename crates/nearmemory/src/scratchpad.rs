@@ -175,8 +175,8 @@ impl Scratchpad {
         None
     }
 
-    /// Handles a host write-back. `request` is a number that the acknowledgement repeats. Returns the
-    /// acknowledgement, or `None` if it is held or the write-back waits behind another one.
+    /// Handles a host write-back. `request` is a number that the acknowledgement repeats. Returns the acknowledgement,
+    /// or `None` if it is held or the write-back waits behind another one.
     pub fn write_back(
         &mut self,
         line: usize,

@@ -55,8 +55,8 @@ impl Blocks {
         self.insts.clear();
     }
 
-    /// Returns the block that starts at the core's `pc`. The block ends before the first later instruction that
-    /// cannot be fetched. An error is that of fetching the first instruction.
+    /// Returns the block that starts at the core's `pc`. The block ends before the first later instruction that cannot
+    /// be fetched. An error is that of fetching the first instruction.
     #[inline(always)]
     pub(crate) fn block_at_pc<M: Memory>(
         &mut self,

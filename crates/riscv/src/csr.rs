@@ -10,8 +10,8 @@ pub enum Exception {
     MisalignedFetch(u64),
     /// Instruction access fault at this address.
     FetchFault(u64),
-    /// Illegal instruction: these bits encode none, or none that is permitted in this mode. A 16-bit instruction is
-    /// in the low half.
+    /// Illegal instruction: these bits encode none, or none that is permitted in this mode. A 16-bit instruction is in
+    /// the low half.
     IllegalInstruction(u32),
     /// `ebreak` at this address.
     Breakpoint(u64),

@@ -127,8 +127,7 @@ impl Hart {
         }
     }
 
-    /// Value of an integer register. Only the low 5 bits of the number are used, here and in the next three
-    /// functions.
+    /// Value of an integer register. Only the low 5 bits of the number are used, here and in the next three functions.
     pub fn x(&self, number: u8) -> u64 {
         self.registers[usize::from(number & 31)]
     }

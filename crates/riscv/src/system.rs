@@ -277,8 +277,8 @@ impl System {
         [self.stack.start, self.heap.start]
     }
 
-    /// Handles an exception of a core whose `pc` still points to the instruction that raised it. A call's result is
-    /// in `a0`; errors of calls are returned to the program. Other exceptions change nothing.
+    /// Handles an exception of a core whose `pc` still points to the instruction that raised it. A call's result is in
+    /// `a0`; errors of calls are returned to the program. Other exceptions change nothing.
     pub fn serve(
         &mut self,
         exception: Exception,

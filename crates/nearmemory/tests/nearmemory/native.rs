@@ -48,8 +48,7 @@ fn compile(source: &Path, target: &Path, options: &[&str]) {
 }
 
 /// Runs a host program with arguments. `channel` names the channel programs that it may start, as `NAME=FILE`,
-/// separated
-/// by commas.
+/// separated by commas.
 fn run(host: &Path, arguments: &str, channel: &str) -> Output {
     let mut command = Command::new(host);
     command
@@ -217,8 +216,7 @@ fn native_locks_hold_the_host_and_programs_stop() {
 }
 
 /// A program that omits one update is found by its verifier. Files that are no library of this machine, missing files
-/// and
-/// missing names are rejected with the reason, as is a core that does not exist.
+/// and missing names are rejected with the reason, as is a core that does not exist.
 #[test]
 fn native_runs_find_faults_and_reject_invalid_programs() {
     let folder = tempfile::tempdir().expect("a temporary folder");

@@ -1,5 +1,5 @@
-// Host of handovers.c. HANDOVER selects the kind of synchronisation, 1 to 6, and the number of cores that it
-// involves. With RACES, a step is missing or too early.
+// Host of handovers.c. HANDOVER selects the kind of synchronisation, 1 to 6, and the number of cores that it involves.
+// With RACES, a step is missing or too early.
 //
 #include "nearmemory/host.h"
 

@@ -73,8 +73,7 @@ fn unreported_flags(result: u64, fraction: u32, exponent: u32) -> u8 {
 }
 
 /// Compares results and flags of 100,000 random operations with the library. `fraction` and `exponent` are the widths
-/// of
-/// the format's fields, in bits.
+/// of the format's fields, in bits.
 fn check_arithmetic<F: Float + std::fmt::Debug>(
     format: Format,
     fraction: u32,

@@ -226,8 +226,7 @@ fn blocks_are_cleaned_flushed_and_invalidated() {
 }
 
 /// Each case has a value of `menvcfg`, whether an invalidation really discards data, and whether cleans and flushes
-/// are
-/// permitted in user mode.
+/// are permitted in user mode.
 #[test]
 fn cache_block_operations_follow_menvcfg() {
     let words = [

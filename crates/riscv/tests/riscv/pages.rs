@@ -552,8 +552,7 @@ fn fetch_across_two_pages_translates_each_half() {
 }
 
 /// If only the second page cannot be executed, the exception has its address, on all engines. After the page was
-/// mapped,
-/// both halves are read again.
+/// mapped, both halves are read again.
 #[test]
 fn fetch_fault_reports_the_second_page() {
     let words = [i_type("addi", 6, 5, 0x123), encode("ebreak", 0)];

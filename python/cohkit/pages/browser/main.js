@@ -1,7 +1,7 @@
 // The page: its parts, of which the address selects one.
 
-// Data that the Python package has put into the page: version, parts, initial states by protocol, and
-// `begin`, the part to show first (in the explorer).
+// Data that the Python package has put into the page: version, parts, initial states by protocol, and `begin`, the
+// part to show first (in the explorer).
 const data = JSON.parse(document.getElementById("data").textContent);
 
 // Function that returns the elements of a page, by kind of part. A report has no explorer, and does not include its

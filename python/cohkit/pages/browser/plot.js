@@ -25,8 +25,7 @@ function ticks(low, high, logarithmic) {
 }
 
 // Scale of an axis: `at` converts a value to a position between `from` and `to`, and `marks` are its ticks. `zero`
-// includes
-// zero. Values that are not all positive make the axis linear.
+// includes zero. Values that are not all positive make the axis linear.
 function scale(values, logarithmic, from, to, zero) {
   let low = Math.min(...values), high = Math.max(...values);
   const log = logarithmic && low > 0;

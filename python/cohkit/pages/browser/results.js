@@ -16,15 +16,15 @@ function percent(value) {
   return value === null ? "" : `${value > 0 ? "+" : ""}${Math.abs(value) < 1 ? (100 * value).toFixed(1) : digits(100 * value)} %`;
 }
 
-// Error of our number relative to the published one. Without a published number: the ratio of our number to the
-// bound of the published statement, and whether the statement holds.
+// Error of our number relative to the published one. Without a published number: the ratio of our number to the bound
+// of the published statement, and whether the statement holds.
 function errorText(error, ratio, holds) {
   if (error !== null) return percent(error);
   return ratio === null ? "" : `${digits(ratio)}x${holds === null ? "" : holds ? ", holds" : ", fails"}`;
 }
 
-// Description of a row for its tooltip: the numbers, their error, and whether ours was fitted,
-// known or predicted blind.
+// Description of a row for its tooltip: the numbers, their error, and whether ours was fitted, known or predicted
+// blind.
 function rowWords(row) {
   const lines = [row.name, `ours: ${withUnit(row.ours, row.unit)}`];
   if (row.published !== null) lines.push(`published: ${withUnit(row.published, row.unit)}`);

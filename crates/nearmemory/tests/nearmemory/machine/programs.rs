@@ -231,8 +231,7 @@ fn programs_of_several_sources_have_one_library() {
 }
 
 /// Streams with less room than lines; receivers that stop before the end of a stream; words that remain in a FIFO from
-/// an
-/// earlier program.
+/// an earlier program.
 #[test]
 fn full_streams_spare_the_host_and_leftovers_are_dropped() {
     if !require::require("riscv-gcc") {

@@ -218,8 +218,7 @@ fn run_waiting(
 }
 
 /// The host polls a line that nothing can change any more: the run ends with a livelock and names the polls. Also if
-/// both
-/// sides poll.
+/// both sides poll.
 #[test]
 fn polling_without_a_possible_writer_ends_the_run() {
     if !require::require("riscv-gcc") {
