@@ -140,7 +140,7 @@ class LitmusRun(TypedDict):
     cores: str | None
     model: str | None
     # Maximum number of spontaneous evictions and downgrades in one run, of all caches together.
-    gives_up: int
+    max_spontaneous_evictions: int
     max_states: int
     chart: bool
     # Seed of the first simulator run, and number of runs; `None` for an exhaustive exploration.

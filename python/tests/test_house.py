@@ -21,7 +21,7 @@ import pytest
 import cohkit
 from cohkit import _cohkit, experiments
 from cohkit.experiments import EXPERIMENTS, eci_home
-from cohkit.old_names import OLD_NAMES
+from cohkit.old_names import OLD_NAMES, OLD_OPTIONS
 
 if TYPE_CHECKING:
     from conftest import Command
@@ -208,6 +208,20 @@ def test_old_method_equals_the_new_one_and_warns(root: Path) -> None:
         assert machine.changed({"cores.count": 4})["cores.count"] == 4
     assert [warning.filename for warning in warned] == [__file__]
     assert "| `cohkit.Machine.changed` | `cohkit.Machine.with_settings` |" in (root / "CHANGELOG.md").read_text()
+
+
+def test_old_option_equals_the_new_one_and_warns(root: Path) -> None:
+    assert OLD_OPTIONS == {"cohkit.litmus": {"gives_up": "max_spontaneous_evictions"}}
+    expected_warning = r"^`cohkit\.litmus\(gives_up=\)` is now `cohkit\.litmus\(max_spontaneous_evictions=\)`;"
+    options = {"protocol": "msi", "gives_up": 0}
+    with pytest.warns(DeprecationWarning, match=expected_warning) as warned:
+        result = cohkit.litmus("SB", **options)  # type: ignore[arg-type]
+    assert [warning.filename for warning in warned] == [__file__]
+    assert result["states"] == cohkit.litmus("SB", protocol="msi", max_spontaneous_evictions=0)["states"]
+    row = "| `cohkit.litmus(gives_up=)` | `cohkit.litmus(max_spontaneous_evictions=)` |"
+    assert row in (root / "CHANGELOG.md").read_text()
+    with pytest.raises(TypeError, match="both `max_spontaneous_evictions` and its old name `gives_up`"):
+        cohkit.litmus("SB", **options, max_spontaneous_evictions=0)  # type: ignore[arg-type]
 
 
 def first_page(crate: Path) -> tuple[str, list[tuple[str, str]]]:

@@ -47,7 +47,7 @@ pub(crate) struct LitmusOptions {
     /// Name of the memory model; by default that of the protocol or of the cores.
     model: Option<String>,
     /// Maximum number of spontaneous evictions and downgrades in one run, of all caches together.
-    gives_up: u8,
+    max_spontaneous_evictions: u8,
     /// Maximum number of states.
     max_states: usize,
     /// True to include a shortest path to the deciding outcome.
@@ -136,7 +136,7 @@ pub(crate) fn litmus(
     let request = LitmusRequest {
         cores: named_value(options.cores.as_deref())?,
         model: named_value(options.model.as_deref())?,
-        max_spontaneous_evictions: options.gives_up,
+        max_spontaneous_evictions: options.max_spontaneous_evictions,
         max_states: options.max_states,
         chart: options.chart,
         simulate: options.simulate,
