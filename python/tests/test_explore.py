@@ -162,7 +162,7 @@ def test_views_agree_with_the_checker(faulty_protocol: Path) -> None:
     violation = explorer.nearest_violation()
     assert len(violation["path"]) == len(example["trace"]["steps"])
     assert violation["what"] == FAULT == f"{example['name']}: {example['message']}"
-    assert explorer.view(violation["path"])["broken"] == FAULT
+    assert explorer.view(violation["path"])["violation"] == FAULT
     [sound] = cohkit.check("msi", remotes=2)
     result = Explorer("msi", remotes=2).nearest_violation()
     # With two caches, nearly all states occur in symmetric pairs, which the checker counts once.
@@ -178,7 +178,7 @@ def test_every_shipped_text_can_be_explored(name: str) -> None:
     way: list[int] = []
     for step in range(12):
         view = explorer.view(way)
-        assert view["broken"] is None
+        assert view["violation"] is None
         assert all(choice["wrong"] is None for choice in view["next"]), view["next"]
         way.append((5 * step + 1) % len(view["next"]))
     assert len(explorer.view(way)["taken"]) == 12

@@ -13,12 +13,11 @@ use cohkit_protocol::controller::Controller;
 use cohkit_protocol::protocol::Protocol;
 use cohkit_protocol::remotes::Remotes;
 use cohkit_system::data::Current;
-use cohkit_system::world::{explore, Found, Step, StepError, System, World};
+use cohkit_system::world::{
+    explore, Found, Step, StepError, System, World, DEFAULT_CHANNEL_CAPACITY,
+};
 use sequence_builder::SequenceBuilder;
 use serde_json::{json, Value};
-
-/// Capacity where the protocol states no bound: equal messages without an order, and messages per line in one order.
-const CHANNEL_CAPACITY: u16 = 7;
 
 /// A system of a protocol to explore.
 pub struct Explorer {
@@ -79,14 +78,14 @@ impl Explorer {
         })
     }
 
-    /// Builds the executable system, with [`CHANNEL_CAPACITY`] in every channel.
+    /// Builds the executable system, with [`DEFAULT_CHANNEL_CAPACITY`] in every channel.
     fn system(&self) -> System<'_> {
         let system = System::new(
             &self.protocol,
             &self.home,
             self.remotes,
             self.lines,
-            CHANNEL_CAPACITY,
+            DEFAULT_CHANNEL_CAPACITY,
         );
         match self.parent_any {
             true => system.with_backing_permission(),
@@ -147,7 +146,7 @@ impl Explorer {
             "lines": builder.lines(&state),
             "in_flight": builder.in_flight(),
             "next": next,
-            "broken": violation,
+            "violation": violation,
             "quiescent": state.quiescent(&system),
             "sequence": builder.sequence(),
         }))
@@ -159,10 +158,7 @@ impl Explorer {
     pub fn nearest_violation(&self, max_states: usize) -> Value {
         let system = self.system();
         let steps = match explore(&system, State::new(&system), max_states) {
-            Found::Violated {
-                errors: violation,
-                path,
-            } => Some((path, violation.first().map(error_text))),
+            Found::Violated { errors, path } => Some((path, errors.first().map(error_text))),
             Found::Safe {
                 lost: Some(path), ..
             } => Some((
@@ -301,7 +297,7 @@ mod tests {
                 assert_eq!(view["taken"].as_array().map(Vec::len), Some(step));
                 let choices = view["next"].as_array().expect("a JSON list").len();
                 assert!(choices > 0, "no step is possible after {path:?}");
-                assert_eq!(view["broken"], Value::Null);
+                assert_eq!(view["violation"], Value::Null);
                 path.push((step * 7 + 3) % choices);
             }
         }
@@ -326,15 +322,15 @@ mod tests {
         let path: Vec<usize> = serde_json::from_value(violation["path"].clone()).expect("a path");
         let view = explorer.view(&path).expect("the path is possible");
         assert_eq!(
-            view["broken"],
+            view["violation"],
             "single writer: another agent still has read or write permission"
         );
-        assert_eq!(view["broken"], violation["what"]);
+        assert_eq!(view["violation"], violation["what"]);
         assert_eq!(view["next"], json!([]));
         // The checker's counterexample is equally long.
         assert_eq!(path.len(), 8);
         assert_eq!(
-            explorer.view(&path[..7]).expect("a prefix of the path")["broken"],
+            explorer.view(&path[..7]).expect("a prefix of the path")["violation"],
             Value::Null
         );
     }

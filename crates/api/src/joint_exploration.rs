@@ -5,17 +5,15 @@ use cohkit_base::words::counted;
 use cohkit_engine::report::Status;
 use cohkit_protocol::composition::{Composition, JointSystem, LevelBinding};
 use cohkit_protocol::construct::home;
-use cohkit_system::world::{explore_levels, Clusters, Found, Levels, Search, StepError, System};
+use cohkit_system::world::{
+    explore_levels, Clusters, Found, Levels, Search, StepError, System, DEFAULT_CHANNEL_CAPACITY,
+};
 use serde_json::{json, Value};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Default limit on the number of states; each state takes a few hundred bytes.
 const DEFAULT_MAX_STATES: u64 = 20_000_000;
-
-/// Channel capacity where a protocol states no bound: equal messages in an unordered channel, or messages of one line
-/// in an ordered channel.
-const CHANNEL_CAPACITY: u16 = 7;
 
 /// Verdict on two levels that were explored together.
 pub struct JointVerdict {
@@ -81,7 +79,13 @@ pub(crate) fn judge(
         return verdict;
     };
     let part = |space, home, part: &cohkit_protocol::protocol::System| {
-        System::new(space, home, part.remotes, part.lines, CHANNEL_CAPACITY)
+        System::new(
+            space,
+            home,
+            part.remotes,
+            part.lines,
+            DEFAULT_CHANNEL_CAPACITY,
+        )
     };
     let levels = Levels::new(
         part(&outer.protocol, &outer_home, outer_part),

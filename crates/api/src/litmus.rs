@@ -505,7 +505,7 @@ fn shortest_path(
         &home,
         test.kinds(),
         locations,
-        run_options.room,
+        run_options.channel_capacity,
     );
     Ok(shortest(
         &mut lines,

@@ -44,7 +44,7 @@ pub fn check_outcomes(
     let threads = programs.first().map_or(0, |first| first.threads.len()) as u8;
     let locations = programs.iter().map(|program| program.locations.len());
     let locations = locations.max().unwrap_or(0) as u8;
-    let mut lines = Lines::new(protocol, home, threads, locations, options.room);
+    let mut lines = Lines::new(protocol, home, threads, locations, options.channel_capacity);
     let mut total = BatchResult::default();
     for program in programs {
         match run_on(&mut lines, program, options, &mut || true) {

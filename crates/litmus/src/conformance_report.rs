@@ -149,7 +149,7 @@ pub fn check_conformance<'h>(
                 }),
                 ..defaults
             };
-            let capacity = options.room;
+            let capacity = options.channel_capacity;
             let mut lines = Lines::new(protocol, &home, kinds.clone(), locations, capacity);
             for program in programs {
                 options.gives_up = gives_up[&program.name];

@@ -84,21 +84,26 @@ pub struct Lines<'p> {
 
 impl<'p> Lines<'p> {
     /// Creates an empty cache of steps, for programs whose threads run on caches of these kinds, with at most
-    /// `locations` locations. `room` is the channel capacity per line: number of equal messages, and of messages of one
-    /// order.
+    /// `locations` locations. `channel_capacity` applies per line, to equal messages and to messages of one order.
     pub fn new(
         protocol: &'p Protocol,
         home: &'p Controller,
         kinds: impl Into<Kinds>,
         locations: u8,
-        room: u16,
+        channel_capacity: u16,
     ) -> Lines<'p> {
         let kinds = kinds.into();
         let lines = match protocol.joins_lines() {
             Some(_) => (locations.max(2) - 1) * protocol.homes as u8 + 1,
             None => 1,
         };
-        let system = System::new(protocol, home, kinds.remotes(protocol), lines, room);
+        let system = System::new(
+            protocol,
+            home,
+            kinds.remotes(protocol),
+            lines,
+            channel_capacity,
+        );
         Lines::with_machine(Machine::OneLevel(Box::new(system), kinds.numbers()), kinds)
     }
 

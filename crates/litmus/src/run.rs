@@ -5,7 +5,7 @@ use cohkit_base::interner::Interner;
 use cohkit_base::sequence::Sequence;
 use cohkit_protocol::controller::Controller;
 use cohkit_protocol::protocol::Protocol;
-use cohkit_system::world::{Levels, StepError, System};
+use cohkit_system::world::{Levels, StepError, System, DEFAULT_CHANNEL_CAPACITY};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use std::collections::{BTreeMap, BTreeSet};
@@ -27,7 +27,7 @@ pub struct Options {
     /// Maximum number of spontaneous steps, such as evictions and downgrades, of all caches together, in one run.
     pub gives_up: u8,
     /// Channel capacity per line: number of equal messages, and of messages of one order.
-    pub room: u16,
+    pub channel_capacity: u16,
     /// Maximum number of states to visit per placement of the locations.
     pub max_states: usize,
     /// Placement of the locations at the homes. Has an effect only with several homes.
@@ -48,7 +48,7 @@ impl Default for Options {
         Options {
             cores: Cores::InOrder,
             gives_up: 1,
-            room: 7,
+            channel_capacity: DEFAULT_CHANNEL_CAPACITY,
             max_states: 10_000_000,
             placed: Placement::InEveryWay,
         }
@@ -106,7 +106,13 @@ pub fn run_placed(
     should_continue: &mut dyn FnMut() -> bool,
 ) -> Found {
     let locations = program.locations.len() as u8;
-    let mut lines = Lines::new(protocol, home, kinds.clone(), locations, options.room);
+    let mut lines = Lines::new(
+        protocol,
+        home,
+        kinds.clone(),
+        locations,
+        options.channel_capacity,
+    );
     run_on(&mut lines, program, options, should_continue)
 }
 
@@ -130,7 +136,13 @@ pub fn run_below(
         let caches = seats.iter().map(|seat| seat.1 + 1).max().unwrap_or(1);
         let [outer, inner] = [(0, clusters), (1, caches)].map(|(level, remotes): (usize, u8)| {
             let (protocol, home) = levels[level];
-            System::new(protocol, home, u16::from(remotes), 1, options.room)
+            System::new(
+                protocol,
+                home,
+                u16::from(remotes),
+                1,
+                options.channel_capacity,
+            )
         });
         let mut lines = match Lines::below(Levels::new(outer, inner), seats) {
             Ok(lines) => lines,

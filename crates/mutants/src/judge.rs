@@ -13,7 +13,9 @@ use cohkit_protocol::controller::{Controller, MEMORY_WRITES};
 use cohkit_protocol::protocol::{Home, Protocol, System};
 use cohkit_protocol::text::parse;
 use cohkit_system::world::System as World;
-use cohkit_system::world::{explore_levels, Found, Levels, Search, StepError};
+use cohkit_system::world::{
+    explore_levels, Found, Levels, Search, StepError, DEFAULT_CHANNEL_CAPACITY,
+};
 use std::borrow::Cow;
 
 /// Verdict on a mutant.
@@ -87,9 +89,6 @@ const FALLBACK_SYSTEMS: [SystemSize; 2] = [
     system_size(1, 1, true, 100_000),
     system_size(2, 1, false, 2_000_000),
 ];
-
-/// Channel capacity of the systems that are compared: number of equal unordered messages.
-const CHANNEL_CAPACITY: u16 = 7;
 
 /// Maximum number of pairs of states to compare: in a system that must be compared completely, and in any other.
 const MAX_STATE_PAIRS: [usize; 2] = [60_000, 10_000];
@@ -214,7 +213,13 @@ fn reference_system<'p>(
     home: &'p Controller,
     size: &SystemSize,
 ) -> World<'p> {
-    let system = World::new(protocol, home, size.remotes, size.lines, CHANNEL_CAPACITY);
+    let system = World::new(
+        protocol,
+        home,
+        size.remotes,
+        size.lines,
+        DEFAULT_CHANNEL_CAPACITY,
+    );
     match is_inner_level(home) {
         true => system.with_backing_permission(),
         false => system,
@@ -258,8 +263,14 @@ fn check_inner_level(inner: &Protocol, home: &Controller) -> MutantVerdict {
     let mut verdict = MutantVerdict::Survived;
     for (outer_caches, inner_caches) in [(2u16, 1u16), (1, 2)] {
         let levels = Levels::new(
-            World::new(&outer, outer_home, outer_caches, 1, CHANNEL_CAPACITY),
-            World::new(inner, home, inner_caches, 1, CHANNEL_CAPACITY),
+            World::new(
+                &outer,
+                outer_home,
+                outer_caches,
+                1,
+                DEFAULT_CHANNEL_CAPACITY,
+            ),
+            World::new(inner, home, inner_caches, 1, DEFAULT_CHANNEL_CAPACITY),
         );
         let search = Search {
             max_rows: 200_000,

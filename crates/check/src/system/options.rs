@@ -3,6 +3,7 @@
 use std::fmt;
 
 use cohkit_engine::model::ModelError;
+use cohkit_system::world::DEFAULT_CHANNEL_CAPACITY;
 
 /// Options of a model.
 #[derive(Clone, Debug)]
@@ -24,7 +25,7 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Options {
         Options {
-            capacity: 7,
+            capacity: DEFAULT_CHANNEL_CAPACITY,
             trial: None,
             overlaps_requests: true,
             parent_any: false,

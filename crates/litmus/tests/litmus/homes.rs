@@ -58,7 +58,7 @@ fn first_failure(protocol: &Protocol, max_threads: usize) -> Option<String> {
     for group in Lines::groups(protocol, candidates.collect()) {
         let (threads, locations) = (group[0].threads.len(), group[0].locations.len());
         let (threads, locations) = (threads as u8, locations as u8);
-        let mut lines = Lines::new(protocol, home, threads, locations, options.room);
+        let mut lines = Lines::new(protocol, home, threads, locations, options.channel_capacity);
         for program in &group {
             let failure = match run_on(&mut lines, program, &options, &mut || true) {
                 Found::Ends { ends: outcomes, .. } => {
@@ -327,7 +327,7 @@ fn shortest_path_lists_received_messages_in_order() {
         ),
         ..Options::default()
     };
-    let mut lines = Lines::new(&protocol, home, 3, 3, options.room);
+    let mut lines = Lines::new(&protocol, home, 3, 3, options.channel_capacity);
     let is_goal = |outcome: Option<&Outcome>| outcome.is_some_and(|outcome| program.holds(outcome));
     let path = shortest(&mut lines, &program, &options, &is_goal, &mut || true)
         .expect("a path to the outcome");

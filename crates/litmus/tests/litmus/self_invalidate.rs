@@ -47,7 +47,7 @@ fn run(
             ..Options::default()
         };
         let locations = locations.unwrap_or(0) as u8;
-        let mut lines = Lines::new(protocol, home, threads, locations, options.room);
+        let mut lines = Lines::new(protocol, home, threads, locations, options.channel_capacity);
         for program in programs {
             let result = run_on(&mut lines, &program, &options, &mut || true);
             if !visit(&program, result) {
@@ -104,7 +104,7 @@ fn isb_after_a_branch_prevents_stale_reads() {
             ..Options::default()
         };
         let result = run_on(
-            &mut Lines::new(&protocol, home, 2, 2, options.room),
+            &mut Lines::new(&protocol, home, 2, 2, options.channel_capacity),
             &program,
             &options,
             &mut || true,

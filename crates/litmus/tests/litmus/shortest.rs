@@ -408,7 +408,13 @@ fn reported_path_is_shortest() {
             |end: &Outcome| program.holds(end) == (program.quantifier != Quantifier::Forall);
         let is_goal = |end: Option<&Outcome>| end.is_some_and(decides);
         let (threads, locations) = (program.threads.len() as u8, program.locations.len() as u8);
-        let mut lines = Lines::new(&protocol, home(&protocol), threads, locations, options.room);
+        let mut lines = Lines::new(
+            &protocol,
+            home(&protocol),
+            threads,
+            locations,
+            options.channel_capacity,
+        );
         let reported = shortest(&mut lines, &program, &options, &is_goal, &mut || true);
         let reported = reported.map(|path| path.steps);
         let waits = kept_orders(cores);

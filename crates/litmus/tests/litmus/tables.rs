@@ -176,7 +176,13 @@ fn first_violation(text: &str, tables: Tables, programs: &[Program]) -> Option<S
     let options = options(&protocol);
     for group in Lines::groups(&protocol, programs.to_vec()) {
         let locations = group[0].locations.len() as u8;
-        let mut lines = Lines::new(&protocol, home(&protocol), 2, locations, options.room);
+        let mut lines = Lines::new(
+            &protocol,
+            home(&protocol),
+            2,
+            locations,
+            options.channel_capacity,
+        );
         for program in &group {
             let name = &program.name;
             match run_on(&mut lines, program, &options, &mut || true) {
@@ -351,7 +357,13 @@ fn messages(text: &str, program: &Program) -> Vec<String> {
         ..options(&protocol)
     };
     let locations = program.locations.len() as u8;
-    let mut lines = Lines::new(&protocol, home(&protocol), 1, locations, options.room);
+    let mut lines = Lines::new(
+        &protocol,
+        home(&protocol),
+        1,
+        locations,
+        options.channel_capacity,
+    );
     let path = shortest(
         &mut lines,
         program,

@@ -7,14 +7,11 @@ use cohkit_protocol::protocol::{Home, Protocol};
 use cohkit_protocol::remotes::Remotes;
 use cohkit_protocol::text::{composes, parse};
 use cohkit_system::data::{Current, Data, Words};
-use cohkit_system::world::{explore, Found, Step, System, World};
+use cohkit_system::world::{explore, Found, Step, System, World, DEFAULT_CHANNEL_CAPACITY};
 use std::path::Path;
 
 /// Maximum number of states to visit, in breadth-first order. With words, the number of states is unbounded.
 const MAX_STATES: usize = 2_000;
-
-/// Channel capacity, in messages.
-const CHANNEL_CAPACITY: u16 = 7;
 
 /// Depth of the first violation.
 #[derive(Clone, Copy)]
@@ -56,7 +53,7 @@ fn find_disagreement(
         home,
         remotes,
         protocol.homes as u8,
-        CHANNEL_CAPACITY,
+        DEFAULT_CHANNEL_CAPACITY,
     );
     match (
         first_violation::<Current>(&system),

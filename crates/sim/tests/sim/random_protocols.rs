@@ -9,16 +9,13 @@ use cohkit_protocol::protocol::{Home, Protocol};
 use cohkit_protocol::text::parse;
 use cohkit_sim::simulation::run;
 use cohkit_system::data::Current;
-use cohkit_system::world::{explore, Found, System, World};
+use cohkit_system::world::{explore, Found, System, World, DEFAULT_CHANNEL_CAPACITY};
 use setups::seeds;
 use simulated::setup;
 
 /// Number of random protocols without COHKIT_SEEDS, and range of seeds in which those with networks are
 /// searched.
 const TEXTS: u64 = 200;
-
-/// Maximum number of equal messages.
-const CHANNEL_CAPACITY: u16 = 7;
 
 /// Maximum number of explored states.
 const MAX_STATES: usize = 20_000;
@@ -46,7 +43,7 @@ impl ProtocolCounts {
         let Home::Controller(home) = &protocol.home else {
             panic!("a home with rows");
         };
-        let system = System::new(protocol, home, remotes, lines, CHANNEL_CAPACITY);
+        let system = System::new(protocol, home, remotes, lines, DEFAULT_CHANNEL_CAPACITY);
         let exploration = explore(&system, World::<Current>::new(&system), MAX_STATES);
         let may_stop = protocol.joins_lines().is_some();
         let Some(runs) = simulated::compare(protocol, &exploration, may_stop, seed)? else {

@@ -36,6 +36,10 @@ pub use network::{Arrival, Endpoint, InFlightMessage, Network, Order, Payload};
 pub use product_search::{explore_levels, Search};
 pub use steps::{CompletedAccess, Step};
 
+/// Default channel capacity where the protocol file declares no bound: of equal messages in an unordered channel, and of
+/// messages per line in one order.
+pub const DEFAULT_CHANNEL_CAPACITY: u16 = 7;
+
 /// The fixed part of a system.
 pub struct System<'p> {
     /// The protocol of remotes and home.
@@ -50,7 +54,7 @@ pub struct System<'p> {
     pub lines: u8,
     /// Channel capacity where the protocol file declares no bound: of equal messages without an order, and of messages
     /// per line in one order.
-    pub room: u16,
+    pub channel_capacity: u16,
     /// True if the device may request its next local operation before the accepted one is acknowledged.
     pub overlaps_requests: bool,
     /// Per message, the permission that the home needs before it consumes it. `None` if the memory has no outer level.
@@ -72,7 +76,7 @@ impl<'p> System<'p> {
         home: &'p Controller,
         remotes: impl Into<Remotes>,
         lines: u8,
-        room: u16,
+        channel_capacity: u16,
     ) -> System<'p> {
         let of_each = remotes.into();
         let facts = ProtocolFacts::new(protocol, home);
@@ -82,7 +86,7 @@ impl<'p> System<'p> {
             remotes: of_each.total() as u8,
             of_each,
             lines,
-            room,
+            channel_capacity,
             overlaps_requests: true,
             backing_needs: None,
             plans: [

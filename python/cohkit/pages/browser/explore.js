@@ -31,7 +31,7 @@ function explorerView(view) {
   const items = next.map((choice, index) =>
     element("li", {}, element("button", { type: "button", class: `choice${choice.wrong ? " violated" : ""}`, click: () => go([...path, index]), title: choice.wrong || "" },
       choice.text, choice.wrong ? ` \u2014 ${choice.wrong}` : "")));
-  const state = view.broken ? element("p", { class: "said violated", role: "alert" }, view.broken)
+  const state = view.violation ? element("p", { class: "said violated", role: "alert" }, view.violation)
     : element("p", { class: "said" }, next.length ? `${countText(next.length, "possible step")}` : "No step is possible", view.quiescent ? "; the system is quiescent." : ".");
   return [
     element("h2", {}, view.system), element("div", { class: "bar" }, undo, start, search), answer, state,

@@ -39,7 +39,7 @@ impl<D: Data> WorldRemoteContext<'_, '_, '_, D> {
 
     /// Returns the ticket of a store that is sent.
     fn ticket(&mut self) -> Result<Ticket, StepError> {
-        let (facts, capacity) = (&self.system.facts, self.system.room);
+        let (facts, capacity) = (&self.system.facts, self.system.channel_capacity);
         let send = self.send.take();
         let stores_of_line = &mut self.remote_state().stores;
         if !facts.stores_pending {

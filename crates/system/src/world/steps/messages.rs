@@ -201,7 +201,7 @@ impl<D: Data> World<D> {
                     true => 1,
                     false => system.lines,
                 };
-                let capacity = usize::from(system.room) * usize::from(lines);
+                let capacity = usize::from(system.channel_capacity) * usize::from(lines);
                 if self.network.queued(order) >= capacity {
                     return Err(StepError::Exceeded(format!(
                         "more than {} in one ordered channel",
@@ -277,11 +277,11 @@ impl System<'_> {
         ];
         let declared_limits = limits.into_iter().flatten();
         match declared_limits.min_by_key(|(limit, _)| *limit) {
-            Some((limit, description)) if limit <= self.room => (
+            Some((limit, description)) if limit <= self.channel_capacity => (
                 limit.max(1),
                 Some(format!("more than {description} in flight")),
             ),
-            _ => (self.room, None),
+            _ => (self.channel_capacity, None),
         }
     }
 }
