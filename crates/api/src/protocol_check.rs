@@ -1,6 +1,7 @@
 //! Verdicts on the systems of a protocol.
 
 use crate::checkpoints::Checkpoints;
+use crate::concurrent_runs::threads;
 use crate::coverage::SystemCoverage;
 use crate::guarantee::{self, GuaranteeVerdict, Sizes};
 use crate::outcome::Failure;
@@ -570,13 +571,6 @@ pub(crate) fn search_options<'a>(
         checkpoint_sink,
         ..search::Options::default()
     }
-}
-
-/// Number of search threads: as requested, at most and by default the number of processors.
-pub(crate) fn threads(requested: Option<usize>) -> usize {
-    // More threads than processors would only wait for each other.
-    let processors = std::thread::available_parallelism().map_or(1, usize::from);
-    requested.map_or(processors, |requested| requested.min(processors))
 }
 
 /// Applies a function to each of the selected systems, in their order; returns an empty list if cancelled.

@@ -209,7 +209,7 @@ impl World for GuestIo<'_, '_> {
         }
         let path = self.resolve_path(name)?;
         let number = (3..64).find(|number| !self.open.contains_key(number));
-        let number = number.ok_or(Errno::Denied)?;
+        let number = number.ok_or(Errno::TooManyOpenFiles)?;
         let appends = mode.write && mode.append;
         let file = File::options()
             .read(mode.read)

@@ -22,6 +22,8 @@ pub enum Errno {
     Fault = 14,
     /// EINVAL: invalid argument.
     Invalid = 22,
+    /// EMFILE: too many open files.
+    TooManyOpenFiles = 24,
     /// ENOSPC: no space left.
     NoSpace = 28,
     /// ENOSYS: no such system call.

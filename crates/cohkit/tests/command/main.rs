@@ -328,7 +328,7 @@ fn json_records_a_command_line_that_a_shell_repeats() {
     let recorded = run(&mut cohkit(words));
     assert_eq!(
         recorded,
-        r#"cohkit check 'my cache'"'"'s text.coh' --threads 1 --json"#
+        r"cohkit check 'my cache'\''s text.coh' --threads 1 --json"
     );
     let shell_command = recorded.as_str().expect("a JSON string").replacen(
         "cohkit",
