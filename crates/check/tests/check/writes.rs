@@ -192,7 +192,7 @@ system two { remotes 2; lines 1 }
     );
 }
 
-/// A home written as goals behaves alike: the bytes after `Go` are a request of their own.
+/// A home written as a policy behaves alike: the bytes after `Go` are a request of their own.
 #[test]
 fn policy_may_request_the_bytes_of_a_store() {
     let text = "

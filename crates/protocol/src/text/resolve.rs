@@ -411,9 +411,9 @@ pub(super) fn resolve(file: &File, sink: &mut Sink) -> Option<Protocol> {
             return Home::Controller(home);
         }
         if let [_, second, ..] = blocks.remotes[..] {
-            let text = "a home written as goals, and remotes with several tables";
+            let text = "a home written as a policy, and remotes with several tables";
             let diagnostic = Diagnostic::new(Code::Misplaced, agent.body.keyword, text)
-                .label("goals speak of one table")
+                .label("a policy refers to one table")
                 .note_at(second.body.keyword, "the second table")
                 .note("write the home as rows, or the remotes as one table: `remote A B { ... }`");
             resolver.sink.push(diagnostic);
@@ -442,7 +442,7 @@ pub(super) fn resolve(file: &File, sink: &mut Sink) -> Option<Protocol> {
         resolver.reject_several_lines(remote);
     }
     if let (Some(network), Some(Home::Policy(_))) = (networks.first(), &home) {
-        let text = "a home written as goals, and a network";
+        let text = "a home written as a policy, and a network";
         let diagnostic = Diagnostic::new(Code::Misplaced, network.span, text)
             .label("requests and answers would wait for each other in one queue")
             .note("write the home as rows, or `ordered` in place of the network");

@@ -333,9 +333,9 @@ impl<'a> Resolver<'a, '_> {
             later.any(|other| other.span == state.span)
         });
         if let Some((split, _)) = split {
-            let text = "a home written as goals, and a permission that depends on variables";
+            let text = "a home written as a policy, and a permission that depends on variables";
             let diagnostic = Diagnostic::new(Code::Misplaced, home.body.keyword, text)
-                .label("goals name permissions by the states that always give them")
+                .label("a policy names permissions by the states that always give them")
                 .note_at(split.span, "gives a different permission for other values")
                 .note("write the home as rows");
             self.sink.push(diagnostic);

@@ -150,7 +150,7 @@ fn reference_lists_the_aliases() {
     let expected = ALIASES.map(|alias| {
         let context = match alias.context {
             KeywordContext::Action => "action of a row",
-            KeywordContext::Policy => "goals of a home",
+            KeywordContext::Policy => "policy of a home",
             KeywordContext::System => "system",
         };
         format!("| `{}` | `{}` | {context} |", alias.keyword, alias.former)

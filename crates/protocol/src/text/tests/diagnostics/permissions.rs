@@ -114,7 +114,7 @@ fn goals_and_operations_name_fixed_permissions() {
         expect![[r#"
               on Get(s) { ensure others(s) <= V; grant s M with Data }
             #                                 ^ not-a-right: the permission of `V` depends on variables
-            # 18:1 misplaced: a home written as goals, and a permission that depends on variables
+            # 18:1 misplaced: a home written as a policy, and a permission that depends on variables
             # 24:31 not-a-right: the permission of `V` depends on variables
         "#]],
     );
