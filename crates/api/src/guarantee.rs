@@ -9,7 +9,7 @@ use cohkit_litmus::axioms::Model;
 use cohkit_litmus::conformance_report::{
     self, bursts, classic, ConformanceReport, ConformanceVerdict,
 };
-use cohkit_litmus::run::Shortest;
+use cohkit_litmus::run::ShortestPath;
 use cohkit_litmus::store_variants;
 use cohkit_protocol::controller::Controller;
 use cohkit_protocol::protocol::Protocol;
@@ -214,7 +214,7 @@ impl GuaranteeVerdict {
 
     /// Behaviour that the programs do not cover, each with the option that covers it.
     fn uncovered_behaviour(&self) -> Vec<String> {
-        let evictions_text = counted(self.report.gives_up, "line");
+        let evictions_text = counted(self.report.max_spontaneous_evictions, "line");
         let mut limits = vec![format!(
             "more than {evictions_text} evicted spontaneously (`cohkit litmus --max-spontaneous-evictions N`)"
         )];
@@ -289,7 +289,7 @@ impl GuaranteeVerdict {
                 "accesses": self.report.accesses,
                 "homes": self.report.homes,
                 "placements": self.report.placements,
-                "max_spontaneous_evictions": self.report.gives_up,
+                "max_spontaneous_evictions": self.report.max_spontaneous_evictions,
                 "omitted_stores": self.unused_variants,
                 "sizes": sizes.collect::<Vec<_>>(),
             },
@@ -302,7 +302,7 @@ impl GuaranteeVerdict {
 }
 
 /// Shortest path as text: its length and its chart.
-pub(crate) fn render_path(path: &Shortest, charts: &Text) -> String {
+pub(crate) fn render_path(path: &ShortestPath, charts: &Text) -> String {
     let steps = counted(path.steps as u64, "step");
     let chart = cohkit_chart::text(&path.chart, charts);
     format!(

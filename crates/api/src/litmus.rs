@@ -18,7 +18,7 @@ use cohkit_litmus::lines::Lines;
 use cohkit_litmus::print::print;
 use cohkit_litmus::program::{Claim, Outcome, Program, Quantifier, StoreVariant};
 use cohkit_litmus::run::{
-    run_below as explore_below, run_placed as explore, shortest, Found, Shortest,
+    run_below as explore_below, run_on_kinds as explore, shortest, RunResult, ShortestPath,
 };
 use cohkit_litmus::warm_caches::named;
 use cohkit_litmus::{herd, run as protocols, store_variants};
@@ -302,7 +302,7 @@ impl LitmusOptions {
     fn options(&self) -> protocols::Options {
         protocols::Options {
             cores: self.cores,
-            gives_up: self.max_spontaneous_evictions,
+            max_spontaneous_evictions: self.max_spontaneous_evictions,
             max_states: self.max_states,
             ..protocols::Options::default()
         }
@@ -334,7 +334,7 @@ struct ExploredTest {
     /// Names of the kinds of remotes that threads run on, if the test has a placement.
     kinds: Option<Vec<String>>,
     /// Result of the exploration; without a protocol, the outcomes that the model allows, with 0 states.
-    found: Found,
+    found: RunResult,
     /// Options of the run.
     options: LitmusOptions,
     /// Outcomes required for exit code 0.
@@ -342,7 +342,7 @@ struct ExploredTest {
     /// Outcomes that the model allows.
     allowed: BTreeSet<Outcome>,
     /// Shortest path to the deciding outcome, if it is to be drawn and exists.
-    path: Option<Shortest>,
+    path: Option<ShortestPath>,
 }
 
 /// Returns the JSON of `cohkit litmus --json` for one test, on a protocol or by the memory model alone. Another thread
@@ -417,22 +417,16 @@ fn judge(
     let (result, path) = match memory_system.source {
         None => {
             let (outcomes, states) = (allowed.clone(), 0);
-            (
-                Found::Ends {
-                    ends: outcomes,
-                    states,
-                },
-                None,
-            )
+            (RunResult::Outcomes { outcomes, states }, None)
         }
         Some(source) => {
             let levels = (source, memory_system.lower);
             let result = explore_on_protocol(levels, test, litmus_options, should_continue)?;
             let forbidden = match &result {
-                Found::Ends { ends: outcomes, .. } => {
+                RunResult::Outcomes { outcomes, .. } => {
                     outcomes.iter().any(|outcome| !allowed.contains(outcome))
                 }
-                Found::Stuck { .. } => true,
+                RunResult::Stuck { .. } => true,
                 _ => false,
             };
             let path = match chart || forbidden && memory_system.lower.is_none() {
@@ -448,7 +442,7 @@ fn judge(
             (result, path)
         }
     };
-    if matches!(result, Found::Interrupted) {
+    if matches!(result, RunResult::Interrupted) {
         return Err(Failure::new(ExitStatus::Interrupted, "interrupted").into());
     }
     Ok(ExploredTest {
@@ -474,10 +468,10 @@ fn home(source: &Source, caches: u16) -> Result<Controller, TestError> {
 fn shortest_path(
     (source, lower): (&Source, Option<&Source>),
     test: &Test,
-    result: &Found,
+    result: &RunResult,
     (litmus_options, allowed): (&LitmusOptions, &BTreeSet<Outcome>),
     should_continue: &mut dyn FnMut() -> bool,
-) -> Result<Option<Shortest>, TestError> {
+) -> Result<Option<ShortestPath>, TestError> {
     if lower.is_some() {
         let message = "error: charts show one level of caches, but the specification has two";
         return Err(Failure::new(ExitStatus::BadInput, message).into());
@@ -487,13 +481,13 @@ fn shortest_path(
     let is_deciding_outcome =
         |outcome: &Outcome| program.holds(outcome) == (program.quantifier != Quantifier::Forall);
     let is_deciding: &dyn Fn(Option<&Outcome>) -> bool = match result {
-        Found::Ends { ends: outcomes, .. } if outcomes.iter().any(is_forbidden) => {
+        RunResult::Outcomes { outcomes, .. } if outcomes.iter().any(is_forbidden) => {
             &|outcome| outcome.is_some_and(is_forbidden)
         }
-        Found::Ends { ends: outcomes, .. } if outcomes.iter().any(is_deciding_outcome) => {
+        RunResult::Outcomes { outcomes, .. } if outcomes.iter().any(is_deciding_outcome) => {
             &|outcome| outcome.is_some_and(is_deciding_outcome)
         }
-        Found::Stuck { .. } => &|outcome| outcome.is_none(),
+        RunResult::Stuck { .. } => &|outcome| outcome.is_none(),
         _ => return Ok(None),
     };
     let threads = program.threads.len();
@@ -523,7 +517,7 @@ fn explore_on_protocol(
     test: &Test,
     litmus_options: &LitmusOptions,
     should_continue: &mut dyn FnMut() -> bool,
-) -> Result<Found, TestError> {
+) -> Result<RunResult, TestError> {
     let program = &test.program;
     let home = |source| home(source, program.threads.len() as u16);
     let upper_home = home(source)?;
@@ -550,8 +544,12 @@ fn explore_on_protocol(
     };
     match result {
         // The threads may run when placed on other kinds.
-        Found::Lacks(_) | Found::Cannot(_) if source.protocol.several_tables() => Ok(result),
-        Found::Lacks(reason) | Found::Cannot(reason) => {
+        RunResult::UnsupportedPlacement(_) | RunResult::UnsupportedProgram(_)
+            if source.protocol.several_tables() =>
+        {
+            Ok(result)
+        }
+        RunResult::UnsupportedPlacement(reason) | RunResult::UnsupportedProgram(reason) => {
             Err(unsupported_test(source, program, &reason).into())
         }
         result => Ok(result),
@@ -746,7 +744,7 @@ impl ExploredTest {
     /// Returns true if an outcome violates the guaranteed memory model.
     fn breaks_guarantee(&self) -> bool {
         match &self.found {
-            Found::Ends { ends: outcomes, .. } => {
+            RunResult::Outcomes { outcomes, .. } => {
                 self.options.guaranteed && !outcomes.is_subset(&self.allowed)
             }
             _ => false,
@@ -756,18 +754,22 @@ impl ExploredTest {
     /// Outcome of the test for the exit code.
     fn outcome(&self) -> ExitStatus {
         match &self.found {
-            Found::Ends { .. } if self.breaks_guarantee() => ExitStatus::Violated,
-            Found::Ends { ends: outcomes, .. }
+            RunResult::Outcomes { .. } if self.breaks_guarantee() => ExitStatus::Violated,
+            RunResult::Outcomes { outcomes, .. }
                 if self.expected.is_met(&self.program, outcomes.iter()) =>
             {
                 ExitStatus::Success
             }
-            Found::Ends { .. } | Found::Wrong(StepError::Violated(_)) | Found::Stuck { .. } => {
-                ExitStatus::Violated
+            RunResult::Outcomes { .. }
+            | RunResult::Error(StepError::Violated(_))
+            | RunResult::Stuck { .. } => ExitStatus::Violated,
+            RunResult::Error(StepError::Exceeded(_)) | RunResult::LimitReached => {
+                ExitStatus::Undecided
             }
-            Found::Wrong(StepError::Exceeded(_)) | Found::TooMany => ExitStatus::Undecided,
-            Found::Interrupted => ExitStatus::Interrupted,
-            Found::Lacks(_) | Found::Cannot(_) => ExitStatus::Undecided,
+            RunResult::Interrupted => ExitStatus::Interrupted,
+            RunResult::UnsupportedPlacement(_) | RunResult::UnsupportedProgram(_) => {
+                ExitStatus::Undecided
+            }
         }
     }
 
@@ -798,10 +800,7 @@ impl ExploredTest {
             }
         };
         let _ = match &self.found {
-            Found::Ends {
-                ends: outcomes,
-                states,
-            } => {
+            RunResult::Outcomes { outcomes, states } => {
                 if self.breaks_guarantee() {
                     text.push_str("violated: ");
                 }
@@ -817,15 +816,15 @@ impl ExploredTest {
                     None => writeln!(text, "  the outcomes of {model}"),
                 }
             }
-            Found::Wrong(StepError::Violated(violation)) => {
+            RunResult::Error(StepError::Violated(violation)) => {
                 writeln!(
                     text,
                     "violated: {}: {}",
                     violation.property, violation.description
                 )
             }
-            Found::Wrong(StepError::Exceeded(reason)) => writeln!(text, "undecided: {reason}"),
-            Found::Stuck { waiting, livelock } => {
+            RunResult::Error(StepError::Exceeded(reason)) => writeln!(text, "undecided: {reason}"),
+            RunResult::Stuck { waiting, livelock } => {
                 let _ = writeln!(text, "violated: {}", stuck_text(*livelock));
                 for (thread, request) in waiting.iter().enumerate() {
                     if let Some(request) = request {
@@ -840,14 +839,16 @@ impl ExploredTest {
                 }
                 Ok(())
             }
-            Found::TooMany => {
+            RunResult::LimitReached => {
                 writeln!(
                     text,
                     "undecided: state limit reached; raise it with `--max-states N`"
                 )
             }
-            Found::Lacks(reason) | Found::Cannot(reason) => writeln!(text, "undecided: {reason}"),
-            Found::Interrupted => writeln!(text, "not run"),
+            RunResult::UnsupportedPlacement(reason) | RunResult::UnsupportedProgram(reason) => {
+                writeln!(text, "undecided: {reason}")
+            }
+            RunResult::Interrupted => writeln!(text, "not run"),
         };
         text
     }
@@ -856,23 +857,27 @@ impl ExploredTest {
     fn json(&self, protocol: Option<&str>) -> Value {
         let program = &self.program;
         let (outcome, reason) = match &self.found {
-            Found::Ends { .. } if self.breaks_guarantee() => {
+            RunResult::Outcomes { .. } if self.breaks_guarantee() => {
                 let model = self.options.model;
                 ("violated", Some(format!("guarantee: {model}")))
             }
-            Found::Ends { ends: outcomes, .. } if program.is_satisfied(outcomes) => {
+            RunResult::Outcomes { outcomes, .. } if program.is_satisfied(outcomes) => {
                 ("satisfied", None)
             }
-            Found::Ends { .. } => ("not_satisfied", None),
-            Found::Wrong(StepError::Violated(violation)) => {
+            RunResult::Outcomes { .. } => ("not_satisfied", None),
+            RunResult::Error(StepError::Violated(violation)) => {
                 let reason = format!("{}: {}", violation.property, violation.description);
                 ("violated", Some(reason))
             }
-            Found::Stuck { livelock, .. } => ("violated", Some(stuck_text(*livelock).to_string())),
-            Found::Wrong(StepError::Exceeded(reason)) => ("undecided", Some(reason.clone())),
-            Found::Lacks(reason) | Found::Cannot(reason) => ("undecided", Some(reason.clone())),
-            Found::TooMany => ("undecided", Some("max_states".to_string())),
-            Found::Interrupted => ("undecided", Some("interrupted".to_string())),
+            RunResult::Stuck { livelock, .. } => {
+                ("violated", Some(stuck_text(*livelock).to_string()))
+            }
+            RunResult::Error(StepError::Exceeded(reason)) => ("undecided", Some(reason.clone())),
+            RunResult::UnsupportedPlacement(reason) | RunResult::UnsupportedProgram(reason) => {
+                ("undecided", Some(reason.clone()))
+            }
+            RunResult::LimitReached => ("undecided", Some("max_states".to_string())),
+            RunResult::Interrupted => ("undecided", Some("interrupted".to_string())),
         };
         let outcome_json = |outcome: &Outcome| {
             json!({
@@ -882,14 +887,13 @@ impl ExploredTest {
             })
         };
         let (outcomes, states) = match &self.found {
-            Found::Ends {
-                ends: outcomes,
-                states,
-            } => (outcomes.iter().map(outcome_json).collect(), *states),
+            RunResult::Outcomes { outcomes, states } => {
+                (outcomes.iter().map(outcome_json).collect(), *states)
+            }
             _ => (Vec::new(), 0),
         };
         let observation = match &self.found {
-            Found::Ends { ends: outcomes, .. } => observation(program, outcomes.iter()),
+            RunResult::Outcomes { outcomes, .. } => observation(program, outcomes.iter()),
             _ => None,
         };
         let mut value = json!({

@@ -1,7 +1,7 @@
 //! Runs all files of `litmus/shapes` on all protocols of `ordering`. Only `mp` shows outcomes that its guaranteed model
 //! forbids, and only on the listed files. The last line of the output is the result as JSON.
 //!
-//! * `--every-placement` runs every placement of locations at homes, which takes longer; otherwise locations are placed
+//! * `--every-placement` runs every placement of locations at homes, which takes longer; otherwise locations are placement
 //!   round robin.
 //! * `--small-tables` runs only `cord` and `tso/cord`, with the parameters of their system `two`: one entry per table.
 //! * `--mixes` runs every mix of store variants, on the protocols that have variants and keep their guarantee.
@@ -37,7 +37,7 @@ fn main() -> ExitCode {
 
 fn run() -> Result<(), String> {
     let options = RunOptions::read(std::env::args().skip(1))?;
-    let placed = options.placed;
+    let placement = options.placement;
     let texts = options.texts()?;
     let jobs = Mutex::new(jobs(&texts, &options)?);
     let results = Mutex::new(vec![BatchResult::default(); texts.len()]);
@@ -48,7 +48,7 @@ fn run() -> Result<(), String> {
             let Some((ordering, programs)) = job else {
                 return Ok(());
             };
-            let result = run_programs(&texts[ordering].1, &programs, placed)?;
+            let result = run_programs(&texts[ordering].1, &programs, placement)?;
             let total = &mut results.lock().expect("no worker panicked")[ordering];
             *total = std::mem::take(total).merge(result);
         }
@@ -70,7 +70,7 @@ fn run() -> Result<(), String> {
 /// Command-line options.
 struct RunOptions {
     /// Placement of the locations at the homes.
-    placed: Placement,
+    placement: Placement,
     /// True to run the protocols with small tables.
     small: bool,
     /// True to run every mix of store variants.
@@ -84,7 +84,7 @@ struct RunOptions {
 impl RunOptions {
     fn read(mut arguments: impl Iterator<Item = String>) -> Result<RunOptions, String> {
         let mut options = RunOptions {
-            placed: Placement::InTurn,
+            placement: Placement::RoundRobin,
             small: false,
             mixes: false,
             only: None,
@@ -92,7 +92,7 @@ impl RunOptions {
         };
         while let Some(argument) = arguments.next() {
             match argument.as_str() {
-                "--every-placement" => options.placed = Placement::InEveryWay,
+                "--every-placement" => options.placement = Placement::All,
                 "--small-tables" => options.small = true,
                 "--mixes" => options.mixes = true,
                 "--only" => options.only = Some(arguments.next().ok_or("--only takes a text")?),
@@ -195,7 +195,7 @@ fn jobs(texts: &[(&str, Protocol)], options: &RunOptions) -> Result<Vec<Job>, St
 fn run_programs(
     protocol: &Protocol,
     programs: &[Program],
-    placed: Placement,
+    placement: Placement,
 ) -> Result<BatchResult, String> {
     let Home::Controller(home) = &protocol.home else {
         return Err(format!("{} has no home of rows", protocol.name));
@@ -205,9 +205,9 @@ fn run_programs(
     };
     let options = Options {
         cores: Cores::Relaxed(protocol.program_order.unwrap_or_default()),
-        gives_up: 0,
+        max_spontaneous_evictions: 0,
         max_states: 100_000_000,
-        placed,
+        placement,
         ..Options::default()
     };
     check_outcomes(protocol, home, programs, model, &options)

@@ -6,7 +6,7 @@ use cohkit_protocol::protocol::Protocol;
 use crate::axioms::{allowed, Model};
 use crate::lines::Lines;
 use crate::program::Program;
-use crate::run::{run_on, Found, Options};
+use crate::run::{run_on, Options, RunResult};
 
 /// Result of a batch of programs.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -48,10 +48,10 @@ pub fn check_outcomes(
     let mut total = BatchResult::default();
     for program in programs {
         match run_on(&mut lines, program, options, &mut || true) {
-            Found::Ends { ends, states } => {
+            RunResult::Outcomes { outcomes, states } => {
                 total.programs += 1;
                 total.states += states;
-                if !ends.is_subset(&allowed(program, model)?) {
+                if !outcomes.is_subset(&allowed(program, model)?) {
                     total.forbidden.push(program.name.clone());
                 }
             }

@@ -12,7 +12,7 @@ use crate::cores::Cores;
 use crate::kinds::Kinds;
 use crate::lines::Lines;
 use crate::program::{Outcome, Program};
-use crate::run::{run_on, shortest, Found, Options, Shortest};
+use crate::run::{run_on, shortest, Options, RunResult, ShortestPath};
 use crate::warm_caches::conformance_programs;
 
 /// Result of a conformance check.
@@ -31,7 +31,7 @@ pub struct ConformanceReport {
     /// Number of runs, over all placements of threads on kinds of remotes and of locations at homes.
     pub placements: usize,
     /// Maximum number of spontaneous evictions and downgrades in one run.
-    pub gives_up: u8,
+    pub max_spontaneous_evictions: u8,
     /// Number of states visited, in all runs.
     pub states: usize,
     /// Number of programs, per placement on kinds, that the protocol cannot run: atomic accesses where the home
@@ -57,7 +57,7 @@ pub enum ConformanceVerdict {
         /// Description of the violation.
         description: String,
         /// A shortest path to the violation, if one can be drawn.
-        path: Option<Box<Shortest>>,
+        path: Option<Box<ShortestPath>>,
     },
     /// Some programs could not be run to completion; the reason.
     Undecided(String),
@@ -71,7 +71,7 @@ pub struct TestRun {
     /// The program.
     pub program: Program,
     /// Maximum number of spontaneous evictions and downgrades.
-    pub gives_up: u8,
+    pub max_spontaneous_evictions: u8,
 }
 
 /// Returns the classic programs of at most `max_threads` threads. Spontaneous evictions add many states, so variations
@@ -80,7 +80,9 @@ pub fn classic(protocol: &Protocol, max_threads: usize) -> Vec<TestRun> {
     let programs = conformance_programs(protocol).into_iter();
     let programs = programs.filter(|program| program.threads.len() <= max_threads);
     let runs = programs.map(|program| TestRun {
-        gives_up: u8::from(program.threads.len() < 3 || !program.name.contains('+')),
+        max_spontaneous_evictions: u8::from(
+            program.threads.len() < 3 || !program.name.contains('+'),
+        ),
         program,
     });
     runs.collect()
@@ -92,7 +94,7 @@ pub fn bursts(model: Model, max_threads: usize) -> Vec<TestRun> {
     let programs = programs.filter(|program| program.threads.len() <= max_threads);
     let runs = programs.map(|program| TestRun {
         program,
-        gives_up: 0,
+        max_spontaneous_evictions: 0,
     });
     runs.collect()
 }
@@ -123,17 +125,17 @@ pub fn check_conformance<'h>(
         accesses: 0,
         homes: protocol.homes,
         placements: 0,
-        gives_up: 0,
+        max_spontaneous_evictions: 0,
         states: 0,
         unsupported_programs: 0,
         unsupported_placements: 0,
         verdict: ConformanceVerdict::Holds,
     };
     let mut undecided = None;
-    let gives_up = programs
+    let max_spontaneous_evictions = programs
         .iter()
-        .map(|p| (p.program.name.clone(), p.gives_up));
-    let gives_up: BTreeMap<String, u8> = gives_up.collect();
+        .map(|p| (p.program.name.clone(), p.max_spontaneous_evictions));
+    let max_spontaneous_evictions: BTreeMap<String, u8> = max_spontaneous_evictions.collect();
     let programs = programs.into_iter().map(|run| run.program);
     for programs in Lines::groups(protocol, programs.collect()) {
         let threads = programs[0].threads.len();
@@ -152,21 +154,23 @@ pub fn check_conformance<'h>(
             let capacity = options.channel_capacity;
             let mut lines = Lines::new(protocol, &home, kinds.clone(), locations, capacity);
             for program in programs {
-                options.gives_up = gives_up[&program.name];
+                options.max_spontaneous_evictions = max_spontaneous_evictions[&program.name];
                 let run = run_on(&mut lines, &program, &options, should_continue);
                 match &run {
-                    Found::Cannot(_) => {
+                    RunResult::UnsupportedProgram(_) => {
                         report.unsupported_programs += 1;
                         continue;
                     }
-                    Found::Lacks(_) if protocol.several_tables() => {
+                    RunResult::UnsupportedPlacement(_) if protocol.several_tables() => {
                         report.unsupported_placements += 1;
                         continue;
                     }
-                    Found::Ends { states, .. } => report.states += states,
+                    RunResult::Outcomes { states, .. } => report.states += states,
                     _ => {}
                 }
-                report.gives_up = report.gives_up.max(options.gives_up);
+                report.max_spontaneous_evictions = report
+                    .max_spontaneous_evictions
+                    .max(options.max_spontaneous_evictions);
                 report.count(&program, lines.placements(program.locations.len()).len());
                 let verdict = program_verdict(run, &program, (protocol, &kinds), model);
                 match verdict {
@@ -226,7 +230,9 @@ impl ConformanceReport {
         self.accesses = self.accesses.max(other.accesses);
         self.homes = self.homes.max(other.homes);
         self.placements += other.placements;
-        self.gives_up = self.gives_up.max(other.gives_up);
+        self.max_spontaneous_evictions = self
+            .max_spontaneous_evictions
+            .max(other.max_spontaneous_evictions);
         self.states += other.states;
         self.unsupported_programs += other.unsupported_programs;
         self.unsupported_placements += other.unsupported_placements;
@@ -257,7 +263,7 @@ fn group_by_placement(
 /// Returns the verdict if the run ends the check, with the forbidden outcome if there is one. `None` means no
 /// violation.
 fn program_verdict(
-    run: Found,
+    run: RunResult,
     program: &Program,
     (protocol, kinds): (&Protocol, &Kinds),
     model: Model,
@@ -274,12 +280,14 @@ fn program_verdict(
     };
     let undecided = |description| Some((ConformanceVerdict::Undecided(description), None));
     match run {
-        Found::Ends { ends, .. } => {
+        RunResult::Outcomes { outcomes, .. } => {
             let allowed = match allowed(program, model) {
                 Ok(allowed) => allowed,
                 Err(description) => return undecided(description),
             };
-            let forbidden_outcome = ends.into_iter().find(|end| !allowed.contains(end))?;
+            let forbidden_outcome = outcomes
+                .into_iter()
+                .find(|outcome| !allowed.contains(outcome))?;
             violated(
                 format!(
                     "its outcome is {}",
@@ -288,22 +296,22 @@ fn program_verdict(
                 Some(forbidden_outcome),
             )
         }
-        Found::Wrong(StepError::Violated(violation)) => violated(
+        RunResult::Error(StepError::Violated(violation)) => violated(
             format!("{}: {}", violation.property, violation.description),
             None,
         ),
-        Found::Wrong(StepError::Exceeded(description)) => undecided(description),
-        Found::Stuck { livelock, .. } => {
+        RunResult::Error(StepError::Exceeded(description)) => undecided(description),
+        RunResult::Stuck { livelock, .. } => {
             let description = match livelock {
                 false => "deadlock: its threads wait forever",
                 true => "livelock: its threads run forever, and no outcome is reachable",
             };
             violated(description.to_string(), None)
         }
-        Found::TooMany => undecided(format!("{} has too many states", program.name)),
-        Found::Interrupted => Some((ConformanceVerdict::Interrupted, None)),
-        Found::Lacks(description) => undecided(description),
+        RunResult::LimitReached => undecided(format!("{} has too many states", program.name)),
+        RunResult::Interrupted => Some((ConformanceVerdict::Interrupted, None)),
+        RunResult::UnsupportedPlacement(description) => undecided(description),
         // The caller counts these programs as unsupported.
-        Found::Cannot(_) => None,
+        RunResult::UnsupportedProgram(_) => None,
     }
 }

@@ -28,12 +28,12 @@ pub type Line = u32;
 
 /// Completion that a thread is notified of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Finished {
+pub enum Completion {
     /// Access of a thread (first number) to a line of the world (second number), with the old value. `None` if the
     /// home has performed a write and returned no value.
     Access(u8, u8, Option<i64>),
     /// Fence or acquire of the thread with this number.
-    Asked(u8, FenceKind),
+    Fence(u8, FenceKind),
 }
 
 /// Step of a line.
@@ -42,9 +42,9 @@ pub struct Move {
     /// State of the line after the step.
     pub to: Line,
     /// Accesses, fences and acquires that complete in the step.
-    pub ended: Vec<Finished>,
+    pub completions: Vec<Completion>,
     /// True for a spontaneous step, such as an eviction or a downgrade.
-    pub gives_up: bool,
+    pub is_spontaneous: bool,
     /// Order across lines whose first message the step consumes. The step is possible only if that message is of this
     /// line.
     pub takes: Option<Queue>,
@@ -53,7 +53,7 @@ pub struct Move {
 }
 
 /// Maximum number of worlds kept from one program to the next, of about 100 bytes each.
-const MAX_KEPT_WORLDS: usize = 2_000_000;
+const MAX_CACHED_WORLDS: usize = 2_000_000;
 
 /// Maximum number of lines whose steps are cached, and of accesses whose first step is, of some hundred bytes each.
 /// States found close together have lines in common, so entries found long ago are rarely used again.
@@ -248,7 +248,7 @@ impl<'p> Lines<'p> {
     /// Clears the cache if it has more than 2,000,000 worlds, where it costs more memory than it saves time. This
     /// invalidates all [`Line`] numbers.
     pub fn forget(&mut self) {
-        if self.worlds.count() > MAX_KEPT_WORLDS {
+        if self.worlds.count() > MAX_CACHED_WORLDS {
             self.worlds = Worlds::default();
             self.last = None;
             self.moves.clear();
@@ -336,15 +336,15 @@ impl<'p> Lines<'p> {
         let mut moves = Vec::new();
         for step in self.machine.steps(&state, giving_up) {
             let mut next = MachineState::clone(&state);
-            let mut ended = Vec::new();
-            if self.machine.take(&mut next, step, &mut ended)? {
+            let mut completions = Vec::new();
+            if self.machine.take(&mut next, step, &mut completions)? {
                 // Orders within a line do not affect other lines, and a world of all lines keeps its orders itself.
                 let takes = match self.joined() {
                     true => None,
                     false => self.machine.takes(step),
                 };
-                let gives_up = self.machine.gives_up(&state, step);
-                moves.push(self.make_move(&state, next, ended, takes, gives_up)?);
+                let is_spontaneous = self.machine.is_spontaneous(&state, step);
+                moves.push(self.make_move(&state, next, completions, takes, is_spontaneous)?);
             }
         }
         let moves: Rc<[Move]> = moves.into();
@@ -403,12 +403,12 @@ impl<'p> Lines<'p> {
         let begun = self.begin_cached(line, 0, thread, (access, Update::FetchAdd(0)))?;
         // A completion in this step is that of the fence or acquire, not of an access to the line.
         Ok(begun.map(|begun| {
-            let ended = begun
-                .ended
+            let completions = begun
+                .completions
                 .iter()
-                .map(|finished| Finished::Asked(thread_of(*finished), fence));
+                .map(|completion| Completion::Fence(thread_of(*completion), fence));
             Rc::new(Move {
-                ended: ended.collect(),
+                completions: completions.collect(),
                 ..Move::clone(&begun)
             })
         }))
@@ -429,13 +429,19 @@ impl<'p> Lines<'p> {
         }
         let state = self.cached_state(line);
         let mut next = MachineState::clone(&state);
-        let mut ended = Vec::new();
+        let mut completions = Vec::new();
         let (position, operation) = ((within, thread), (access, WrittenValue(Some(update))));
         let begun = match self
             .machine
-            .begin(&mut next, position, operation, &mut ended)?
+            .begin(&mut next, position, operation, &mut completions)?
         {
-            true => Some(Rc::new(self.make_move(&state, next, ended, None, false)?)),
+            true => Some(Rc::new(self.make_move(
+                &state,
+                next,
+                completions,
+                None,
+                false,
+            )?)),
             false => None,
         };
         if self.first_steps.len() >= MAX_CACHED_STEPS {
@@ -451,13 +457,13 @@ impl<'p> Lines<'p> {
         &mut self,
         state: &MachineState<Values>,
         next: MachineState<Values>,
-        ended: Vec<CompletedAccess<Values>>,
+        completions: Vec<CompletedAccess<Values>>,
         takes: Option<Queue>,
-        gives_up: bool,
+        is_spontaneous: bool,
     ) -> Result<Move, StepError> {
-        let ended = ended.into_iter();
-        let ended = ended.map(|access| {
-            Finished::Access(
+        let completions = completions.into_iter();
+        let completions = completions.map(|access| {
+            Completion::Access(
                 access.remote,
                 access.line,
                 access.old_copy.map(|copy| copy.1),
@@ -475,16 +481,16 @@ impl<'p> Lines<'p> {
         }
         Ok(Move {
             to: self.number(next)?,
-            ended: ended.collect(),
-            gives_up,
+            completions: completions.collect(),
+            is_spontaneous,
             takes,
             sent_orders,
         })
     }
 }
 
-fn thread_of(finished: Finished) -> u8 {
-    match finished {
-        Finished::Access(thread, ..) | Finished::Asked(thread, _) => thread,
+fn thread_of(completion: Completion) -> u8 {
+    match completion {
+        Completion::Access(thread, ..) | Completion::Fence(thread, _) => thread,
     }
 }

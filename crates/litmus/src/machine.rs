@@ -189,7 +189,7 @@ impl<'p> Machine<'p> {
     }
 
     /// Returns true for spontaneous steps, such as evictions and downgrades.
-    pub fn gives_up<D: Data>(&self, state: &MachineState<D>, step: LevelStep) -> bool {
+    pub fn is_spontaneous<D: Data>(&self, state: &MachineState<D>, step: LevelStep) -> bool {
         match (self, state, step) {
             (Machine::TwoLevels(levels, _), MachineState::TwoLevels(clusters), step) => {
                 clusters.is_spontaneous_eviction(levels, step)

@@ -9,11 +9,11 @@ use crate::program::{Observed, Outcome, Program, Update};
 
 /// Returns all outcomes of a program on a memory that performs one access at a time. In-order cores give sequential
 /// consistency, and store buffers give total store order.
-pub fn ends(program: &Program, cores: Cores) -> BTreeSet<Outcome> {
+pub fn outcomes(program: &Program, cores: Cores) -> BTreeSet<Outcome> {
     outcomes_within(program, cores, usize::MAX).expect("as many states as there are")
 }
 
-/// Returns the outcomes of [`ends`], or `None` if there are more than `max_states` states.
+/// Returns the outcomes of [`outcomes`], or `None` if there are more than `max_states` states.
 pub fn outcomes_within(
     program: &Program,
     cores: Cores,
@@ -32,15 +32,15 @@ pub fn outcomes_within(
         max_states,
         should_continue: &mut || true,
     };
-    let mut ends = BTreeSet::new();
+    let mut outcomes = BTreeSet::new();
     while let Some(number) = exploration.next(&mut limits).ok()? {
         let state = &exploration.states()[number];
         if machine.quiescent(state) {
-            ends.extend(end(program, &state.cores, &state.memory));
+            outcomes.extend(final_outcome(program, &state.cores, &state.memory));
         }
         exploration.expand(&mut machine, |_, _| {});
     }
-    Some(ends)
+    Some(outcomes)
 }
 
 /// Cores on a memory that performs one access at a time.
@@ -106,7 +106,7 @@ impl State {
 
 /// Returns the outcome of final cores (by thread) and memory (by location), or `None` if the test's filter excludes
 /// it.
-pub fn end(program: &Program, cores: &[Core], memory: &[i64]) -> Option<Outcome> {
+pub fn final_outcome(program: &Program, cores: &[Core], memory: &[i64]) -> Option<Outcome> {
     program.outcome(|observed| match *observed {
         Observed::Register(thread, register) => cores[thread].registers[register],
         Observed::Location(location) => memory[usize::from(location)],

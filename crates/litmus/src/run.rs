@@ -13,9 +13,9 @@ use std::rc::Rc;
 
 use crate::cores::{Core, Cores, FenceKind, MemoryRequest};
 use crate::kinds::Kinds;
-use crate::lines::{Finished, Lines, Move};
+use crate::lines::{Completion, Lines, Move};
 use crate::machine::{thread_placements, Queue};
-use crate::models::end;
+use crate::models::final_outcome;
 use crate::program::{Location, Outcome, Program};
 use crate::trace_events::{Change, Story, ThreadStep};
 
@@ -25,48 +25,48 @@ pub struct Options {
     /// Kind of core between threads and caches.
     pub cores: Cores,
     /// Maximum number of spontaneous steps, such as evictions and downgrades, of all caches together, in one run.
-    pub gives_up: u8,
+    pub max_spontaneous_evictions: u8,
     /// Channel capacity per line: number of equal messages, and of messages of one order.
     pub channel_capacity: u16,
     /// Maximum number of states to visit per placement of the locations.
     pub max_states: usize,
     /// Placement of the locations at the homes. Has an effect only with several homes.
-    pub placed: Placement,
+    pub placement: Placement,
 }
 
 /// Placement of a program's locations at the homes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Placement {
     /// Every placement.
-    InEveryWay,
+    All,
     /// Round robin: each location at the next home.
-    InTurn,
+    RoundRobin,
 }
 
 impl Default for Options {
     fn default() -> Options {
         Options {
             cores: Cores::InOrder,
-            gives_up: 1,
+            max_spontaneous_evictions: 1,
             channel_capacity: DEFAULT_CHANNEL_CAPACITY,
             max_states: 10_000_000,
-            placed: Placement::InEveryWay,
+            placement: Placement::All,
         }
     }
 }
 
 /// Result of a run.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Found {
+pub enum RunResult {
     /// All outcomes.
-    Ends {
+    Outcomes {
         /// All outcomes, over all placements.
-        ends: BTreeSet<Outcome>,
+        outcomes: BTreeSet<Outcome>,
         /// Number of states visited.
         states: usize,
     },
     /// The protocol violates a property.
-    Wrong(StepError),
+    Error(StepError),
     /// No outcome is reachable from some reachable state.
     Stuck {
         /// Access that each thread waits for in that state, by thread; `None` if the thread has none to issue.
@@ -75,13 +75,13 @@ pub enum Found {
         livelock: bool,
     },
     /// State limit reached.
-    TooMany,
+    LimitReached,
     /// Cancelled by the caller.
     Interrupted,
     /// A thread needs an access for which its cache has no row.
-    Lacks(String),
+    UnsupportedPlacement(String),
     /// The protocol has no access with which the program could be run.
-    Cannot(String),
+    UnsupportedProgram(String),
 }
 
 /// Returns all outcomes of a program whose threads run on the caches of a protocol, each thread on its own cache of the
@@ -92,19 +92,19 @@ pub fn run(
     program: &Program,
     options: &Options,
     should_continue: &mut dyn FnMut() -> bool,
-) -> Found {
+) -> RunResult {
     let kinds = Kinds::from(program.threads.len() as u8);
-    run_placed((protocol, home), &kinds, program, options, should_continue)
+    run_on_kinds((protocol, home), &kinds, program, options, should_continue)
 }
 
 /// As [`run`], on caches of these kinds.
-pub fn run_placed(
+pub fn run_on_kinds(
     (protocol, home): (&Protocol, &Controller),
     kinds: &Kinds,
     program: &Program,
     options: &Options,
     should_continue: &mut dyn FnMut() -> bool,
-) -> Found {
+) -> RunResult {
     let locations = program.locations.len() as u8;
     let mut lines = Lines::new(
         protocol,
@@ -124,13 +124,13 @@ pub fn run_below(
     programs: &[Program],
     options: &Options,
     should_continue: &mut dyn FnMut() -> bool,
-) -> Vec<Found> {
+) -> Vec<RunResult> {
     let threads = programs.first().map_or(0, |first| first.threads.len()) as u8;
-    let no_outcomes = || Found::Ends {
-        ends: BTreeSet::new(),
+    let no_outcomes = || RunResult::Outcomes {
+        outcomes: BTreeSet::new(),
         states: 0,
     };
-    let mut results: Vec<Found> = programs.iter().map(|_| no_outcomes()).collect();
+    let mut results: Vec<RunResult> = programs.iter().map(|_| no_outcomes()).collect();
     for seats in thread_placements(threads) {
         let clusters = seats.iter().map(|seat| seat.0 + 1).max().unwrap_or(1);
         let caches = seats.iter().map(|seat| seat.1 + 1).max().unwrap_or(1);
@@ -149,20 +149,20 @@ pub fn run_below(
             Err(reason) => {
                 return programs
                     .iter()
-                    .map(|_| Found::Cannot(reason.clone()))
+                    .map(|_| RunResult::UnsupportedProgram(reason.clone()))
                     .collect()
             }
         };
         for (program, result) in programs.iter().zip(&mut results) {
-            let Found::Ends { ends, states } = result else {
+            let RunResult::Outcomes { outcomes, states } = result else {
                 continue;
             };
             match run_on(&mut lines, program, options, should_continue) {
-                Found::Ends {
-                    ends: new_outcomes,
+                RunResult::Outcomes {
+                    outcomes: new_outcomes,
                     states: new_states,
                 } => {
-                    ends.extend(new_outcomes);
+                    outcomes.extend(new_outcomes);
                     *states += new_states;
                 }
                 failure => *result = failure,
@@ -179,10 +179,10 @@ pub fn run_on(
     program: &Program,
     options: &Options,
     should_continue: &mut dyn FnMut() -> bool,
-) -> Found {
+) -> RunResult {
     assert_eq!(usize::from(lines.threads()), program.threads.len());
     if let Some(reason) = lines.lacks(program) {
-        return Found::Lacks(reason);
+        return RunResult::UnsupportedPlacement(reason);
     }
     lines.forget();
     let program = &lines.ordered(program);
@@ -192,23 +192,29 @@ pub fn run_on(
     for placement in runner.placements(options) {
         runner.placement = placement;
         match runner.explore(options, &|_| false, should_continue) {
-            Ok((Found::Ends { ends, states }, _)) => {
-                outcomes.extend(ends);
+            Ok((
+                RunResult::Outcomes {
+                    outcomes: new_outcomes,
+                    states,
+                },
+                _,
+            )) => {
+                outcomes.extend(new_outcomes);
                 visited += states;
             }
             Ok((found, _)) => return found,
-            Err(error) => return Found::Wrong(error),
+            Err(error) => return RunResult::Error(error),
         }
     }
-    Found::Ends {
-        ends: outcomes,
+    RunResult::Outcomes {
+        outcomes,
         states: visited,
     }
 }
 
 /// A shortest path to an outcome.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Shortest {
+pub struct ShortestPath {
     /// Number of steps. A step is an access that a thread begins, a forwarded load, or a fence or acquire requested
     /// from a cache. It may also be a step of the protocol alone, such as the delivery of a message.
     pub steps: usize,
@@ -224,7 +230,7 @@ pub fn shortest(
     options: &Options,
     is_goal: &dyn Fn(Option<&Outcome>) -> bool,
     should_continue: &mut dyn FnMut() -> bool,
-) -> Option<Shortest> {
+) -> Option<ShortestPath> {
     let program = &lines.ordered(program);
     let mut runner = Runner::new(lines, program, options);
     let mut best: Option<(Vec<u8>, StatePath)> = None;
@@ -242,7 +248,7 @@ pub fn shortest(
     }
     let (placement, path) = best?;
     runner.placement = placement;
-    Some(Shortest {
+    Some(ShortestPath {
         steps: path.len() - 1,
         chart: runner.sequence_chart(&path)?,
     })
@@ -292,9 +298,9 @@ impl<'r, 'p> Runner<'r, 'p> {
 
     fn placements(&self, options: &Options) -> Vec<Vec<u8>> {
         let locations = self.program.locations.len();
-        match options.placed {
-            Placement::InEveryWay => self.lines.placements(locations),
-            Placement::InTurn => vec![(0..locations as u8).collect()],
+        match options.placement {
+            Placement::All => self.lines.placements(locations),
+            Placement::RoundRobin => vec![(0..locations as u8).collect()],
         }
     }
 
@@ -305,7 +311,7 @@ impl<'r, 'p> Runner<'r, 'p> {
         options: &Options,
         is_goal: &dyn Fn(Option<&Outcome>) -> bool,
         should_continue: &mut dyn FnMut() -> bool,
-    ) -> Result<(Found, Option<StatePath>), StepError> {
+    ) -> Result<(RunResult, Option<StatePath>), StepError> {
         let values = self.program.initial.iter();
         let values: Vec<(u8, i64)> = self
             .placement
@@ -316,29 +322,29 @@ impl<'r, 'p> Runner<'r, 'p> {
         let mut initial_state = Row::from_vec(self.lines.first(&values)?);
         initial_state.extend(self.threads.iter().map(|_| 0));
         initial_state.push(self.queues.add(Queues::new()).0);
-        initial_state.push(u32::from(options.gives_up));
+        initial_state.push(u32::from(options.max_spontaneous_evictions));
         let mut exploration = Exploration::new(initial_state);
         let mut limits = Limits {
             max_states: options.max_states,
             should_continue,
         };
-        let mut ends = BTreeSet::new();
+        let mut outcomes = BTreeSet::new();
         loop {
             let number = match exploration.next(&mut limits) {
                 Ok(Some(number)) => number,
                 Ok(None) => break,
-                Err(Stop::StateLimit) => return Ok((Found::TooMany, None)),
-                Err(Stop::Cancelled) => return Ok((Found::Interrupted, None)),
+                Err(Stop::StateLimit) => return Ok((RunResult::LimitReached, None)),
+                Err(Stop::Cancelled) => return Ok((RunResult::Interrupted, None)),
             };
             let state = &exploration.states()[number];
             if self.quiescent(state) {
                 let end = self.outcome(state);
                 let reaches_goal = end.as_ref().is_some_and(|end| is_goal(Some(end)));
-                ends.extend(end);
+                outcomes.extend(end);
                 if reaches_goal {
                     let states = exploration.states().len();
                     let path = self.path_to(&exploration, number);
-                    return Ok((Found::Ends { ends, states }, Some(path)));
+                    return Ok((RunResult::Outcomes { outcomes, states }, Some(path)));
                 }
                 exploration.end_expansion();
                 continue;
@@ -353,7 +359,7 @@ impl<'r, 'p> Runner<'r, 'p> {
             if self.unread {
                 let name = &self.lines.protocol().name;
                 let reason = format!("the home of {name} performs the stores of its caches and returns no old value, so no access can read and write atomically");
-                return Ok((Found::Cannot(reason), None));
+                return Ok((RunResult::UnsupportedProgram(reason), None));
             }
             if exploration.is_dead_end(number) {
                 return Ok(self.stuck(&exploration, number, false, is_goal));
@@ -363,7 +369,7 @@ impl<'r, 'p> Runner<'r, 'p> {
             return Ok(self.stuck(&exploration, trapped, true, is_goal));
         }
         let states = exploration.states().len();
-        Ok((Found::Ends { ends, states }, None))
+        Ok((RunResult::Outcomes { outcomes, states }, None))
     }
 
     /// Returns the result for a state from which no outcome is reachable, and a path to it if it is a goal.
@@ -373,10 +379,10 @@ impl<'r, 'p> Runner<'r, 'p> {
         number: u32,
         livelock: bool,
         is_goal: &dyn Fn(Option<&Outcome>) -> bool,
-    ) -> (Found, Option<StatePath>) {
+    ) -> (RunResult, Option<StatePath>) {
         let waiting = self.awaited_requests(&exploration.states()[number]);
         let path = is_goal(None).then(|| self.path_to(exploration, number));
-        (Found::Stuck { waiting, livelock }, path)
+        (RunResult::Stuck { waiting, livelock }, path)
     }
 
     fn path_to(&mut self, exploration: &Exploration<Row>, number: u32) -> StatePath {
@@ -471,7 +477,7 @@ impl<'r, 'p> Runner<'r, 'p> {
         let memory: Vec<i64> = memory.collect();
         let cores = self.threads.iter().zip(rest);
         let cores = cores.map(|(thread, &core)| Core::clone(&thread.cores[core]));
-        end(self.program, &cores.collect::<Vec<_>>(), &memory)
+        final_outcome(self.program, &cores.collect::<Vec<_>>(), &memory)
     }
 
     /// As [`TransitionSystem::successors`], but returns the error of a step.
@@ -511,11 +517,11 @@ impl<'r, 'p> Runner<'r, 'p> {
                 }
             }
         }
-        let gives_up = state.len() - 1;
+        let evictions = state.len() - 1;
         for line in 0..self.first_thread() {
-            for step in self.lines.moves(state[line], state[gives_up] > 0)?.iter() {
+            for step in self.lines.moves(state[line], state[evictions] > 0)?.iter() {
                 if let Some(next) = self.apply_move(state, line, step) {
-                    visit((ThreadStep::Nothing, step.gives_up), next);
+                    visit((ThreadStep::Nothing, step.is_spontaneous), next);
                 }
             }
         }
@@ -527,8 +533,8 @@ impl<'r, 'p> Runner<'r, 'p> {
     fn apply_move(&mut self, state: &Row, line: usize, step: &Move) -> Option<Row> {
         let mut next = state.clone();
         next[line] = step.to;
-        let (queues, gives_up) = (state.len() - 2, state.len() - 1);
-        next[gives_up] -= u32::from(step.gives_up);
+        let (queues, evictions) = (state.len() - 2, state.len() - 1);
+        next[evictions] -= u32::from(step.is_spontaneous);
         if step.takes.is_some() || !step.sent_orders.is_empty() {
             let mut order_queues = self.queues[state[queues]].clone();
             if let Some(order) = step.takes {
@@ -549,10 +555,10 @@ impl<'r, 'p> Runner<'r, 'p> {
         }
         // Complete the accesses of the threads, which then begin their next ones.
         let threads = self.first_thread();
-        for &finished in &step.ended {
-            let (thread, access) = match finished {
-                Finished::Asked(thread, fence) => (thread, Err(fence)),
-                Finished::Access(thread, within, value) => {
+        for &completion in &step.completions {
+            let (thread, access) = match completion {
+                Completion::Fence(thread, fence) => (thread, Err(fence)),
+                Completion::Access(thread, within, value) => {
                     let joined = self.lines.joined();
                     let index = self
                         .placement
@@ -594,8 +600,8 @@ impl TransitionSystem<Row> for Runner<'_, '_> {
             visit((ThreadStep::Nothing, false), Err(error));
         }
     }
-    fn spontaneous(&(_, gives_up): &Step) -> bool {
-        gives_up
+    fn spontaneous(&(_, is_spontaneous): &Step) -> bool {
+        is_spontaneous
     }
     fn quiescent(&self, state: &Row) -> bool {
         let mut worlds = state[..self.first_thread()].iter();

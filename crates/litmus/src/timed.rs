@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 use crate::cores::{Core, Cores, FenceKind, FenceSupport, MemoryRequest};
 use crate::kinds::{write_access, Kinds};
-use crate::models::end;
+use crate::models::final_outcome;
 use crate::program::{Change, Instruction, Outcome, Program, StoreVariant, Update};
 use crate::store_variants::with_fences;
 
@@ -27,7 +27,7 @@ use crate::store_variants::with_fences;
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct SeedOutcomes {
     /// Outcomes, each with the number of runs that show it and the first seed of these runs.
-    pub ends: BTreeMap<Outcome, (u64, u64)>,
+    pub counts: BTreeMap<Outcome, (u64, u64)>,
     /// Number of completed runs.
     pub runs: u64,
     /// Number of messages sent in these runs, by name.
@@ -157,14 +157,14 @@ pub fn observe(
     should_continue: &mut dyn FnMut() -> bool,
 ) -> Result<SeedOutcomes, ObserveError> {
     let kinds = Kinds::from(program.threads.len() as u8);
-    observe_placed(machines, &kinds, program, options, should_continue)
+    observe_on_kinds(machines, &kinds, program, options, should_continue)
 }
 
 /// As [`observe`], on caches of these kinds.
 ///
 /// # Errors
 /// The program cannot be run on these machines, or the caller cancelled.
-pub fn observe_placed(
+pub fn observe_on_kinds(
     machines: &[Machine],
     kinds: &Kinds,
     program: &Program,
@@ -223,7 +223,7 @@ pub fn observe_placed(
                 if let Some(values) = rows.next() {
                     let values = values.into_iter().map(|value| value as i64);
                     let end = Outcome(program.observed().into_iter().zip(values).collect());
-                    outcomes.ends.entry(end).or_insert((0, seed)).0 += 1;
+                    outcomes.counts.entry(end).or_insert((0, seed)).0 += 1;
                 }
                 outcomes.runs += 1;
                 for (name, sent) in performance.statistics.messages {
@@ -616,7 +616,7 @@ impl ScenarioRun for TimedRun {
     /// Returns a table with the observed values in their order, as one row. The table is empty if the test's filter
     /// excludes the outcome.
     fn tables(&self) -> Vec<Table> {
-        let end = end(&self.test.program, &self.cores, &self.memory.borrow());
+        let end = final_outcome(&self.test.program, &self.cores, &self.memory.borrow());
         let values =
             |Outcome(values): Outcome| values.into_values().map(|value| value as u64).collect();
         vec![Table {

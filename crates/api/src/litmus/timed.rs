@@ -12,7 +12,7 @@ use cohkit_base::words::counted;
 use cohkit_litmus::expectation::Observation;
 use cohkit_litmus::program::{Outcome, Program, Quantifier};
 use cohkit_litmus::timed::{
-    clusters, observe_placed as observe, Level, Machine, ObserveError, Options as Runs,
+    clusters, observe_on_kinds as observe, Level, Machine, ObserveError, Options as Runs,
     SeedOutcomes,
 };
 use serde_json::{json, Value};
@@ -137,7 +137,7 @@ impl SimulatedTest<'_> {
     /// observed.
     fn deciding_seed(&self) -> Option<(u64, bool)> {
         let first_seed = |is_deciding: &dyn Fn(&Outcome) -> bool| {
-            let outcomes = self.outcomes.ends.iter();
+            let outcomes = self.outcomes.counts.iter();
             let outcomes = outcomes.filter(|(outcome, _)| is_deciding(outcome));
             outcomes.map(|(_, &(_, seed))| seed).min()
         };
@@ -160,7 +160,7 @@ impl SimulatedTest<'_> {
 
     /// Returns true if an observed outcome violates the guaranteed memory model.
     fn breaks_guarantee(&self) -> bool {
-        let mut outcomes = self.outcomes.ends.keys();
+        let mut outcomes = self.outcomes.counts.keys();
         self.options.guaranteed && outcomes.any(|outcome| !self.allowed.contains(outcome))
     }
 
@@ -220,7 +220,7 @@ impl SimulatedTest<'_> {
         if let Some(reason) = &self.reason_not_run {
             return text + reason + "\n";
         }
-        let outcomes = &self.outcomes.ends;
+        let outcomes = &self.outcomes.counts;
         let runs = counted(self.outcomes.runs, "run");
         let _ = match &self.outcomes.failure {
             Some((failure, _)) => writeln!(text, "after {runs}: {}", failure.trim_end()),
@@ -276,7 +276,7 @@ impl SimulatedTest<'_> {
                 ),
             ),
         };
-        let outcomes = self.outcomes.ends.iter().map(|(outcome, (count, seed))| {
+        let outcomes = self.outcomes.counts.iter().map(|(outcome, (count, seed))| {
             json!({
                 "values": outcome_values(program, outcome),
                 "satisfies": program.holds(outcome),
@@ -291,7 +291,7 @@ impl SimulatedTest<'_> {
             "cores": cores_key(self.options.cores),
             "model": self.options.model.name(),
             "condition": quantifier_key(program),
-            "observation": observation(program, self.outcomes.ends.keys()),
+            "observation": observation(program, self.outcomes.counts.keys()),
             "outcome": outcome,
             "reason": reason,
             "outcomes": outcomes.collect::<Vec<_>>(),

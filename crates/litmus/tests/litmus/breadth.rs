@@ -57,8 +57,8 @@ fn shape_files_are_up_to_date() {
 #[test]
 fn conditions_match_release_consistency() {
     for program in programs() {
-        let ends = allowed(&program, Model::Rc).unwrap();
-        assert!(program.is_satisfied(&ends), "{}", program.name);
+        let outcomes = allowed(&program, Model::Rc).unwrap();
+        assert!(program.is_satisfied(&outcomes), "{}", program.name);
     }
 }
 
@@ -79,7 +79,7 @@ fn forbidden(name: &str, threads: usize) -> BTreeSet<String> {
                 .program_order
                 .expect("the protocol declares its program order"),
         ),
-        gives_up: 0,
+        max_spontaneous_evictions: 0,
         ..Options::default()
     };
     let model = protocol.guarantee.model.expect("a guarantee");

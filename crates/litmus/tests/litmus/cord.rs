@@ -12,7 +12,7 @@ use cohkit_litmus::cores::Cores;
 use cohkit_litmus::cycles::named;
 use cohkit_litmus::herd;
 use cohkit_litmus::program::Program;
-use cohkit_litmus::run::{run, Found, Options};
+use cohkit_litmus::run::{run, Options, RunResult};
 use cohkit_protocol::protocol::Protocol;
 use cohkit_protocol::text::parse;
 use cohkit_system::world::StepError;
@@ -305,13 +305,13 @@ fn by_program(protocol: &Protocol, program: &Program) -> Option<String> {
         ..Options::default()
     };
     match run(protocol, home(protocol), program, &options, &mut || true) {
-        Found::Ends { ends, .. } => {
+        RunResult::Outcomes { outcomes, .. } => {
             let allowed = allowed(program, Model::Rc).unwrap();
-            let forbidden = ends.iter().find(|end| !allowed.contains(end))?;
+            let forbidden = outcomes.iter().find(|outcome| !allowed.contains(outcome))?;
             Some(program.format_outcome(forbidden))
         }
-        Found::Stuck { .. } => Some(DEADLOCK.to_string()),
-        Found::Wrong(StepError::Violated(violation)) => Some(violation.description),
+        RunResult::Stuck { .. } => Some(DEADLOCK.to_string()),
+        RunResult::Error(StepError::Violated(violation)) => Some(violation.description),
         other => panic!("{}: {other:?}", program.name),
     }
 }

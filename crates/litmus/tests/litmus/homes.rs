@@ -11,7 +11,7 @@ use cohkit_litmus::cores::Cores;
 use cohkit_litmus::cycles::{classic, named};
 use cohkit_litmus::lines::Lines;
 use cohkit_litmus::program::Outcome;
-use cohkit_litmus::run::{run, run_on, shortest, Found, Options};
+use cohkit_litmus::run::{run, run_on, shortest, Options, RunResult};
 use cohkit_protocol::protocol::{Home, Protocol};
 use std::collections::BTreeSet;
 use texts::read;
@@ -47,7 +47,7 @@ fn first_failure(protocol: &Protocol, max_threads: usize) -> Option<String> {
                 .program_order
                 .expect("the protocol declares its program order"),
         ),
-        gives_up: 0,
+        max_spontaneous_evictions: 0,
         ..Options::default()
     };
     let model = protocol.guarantee.model.expect("a guarantee");
@@ -61,14 +61,14 @@ fn first_failure(protocol: &Protocol, max_threads: usize) -> Option<String> {
         let mut lines = Lines::new(protocol, home, threads, locations, options.channel_capacity);
         for program in &group {
             let failure = match run_on(&mut lines, program, &options, &mut || true) {
-                Found::Ends { ends: outcomes, .. } => {
+                RunResult::Outcomes { outcomes, .. } => {
                     let allowed = allowed(program, model).unwrap();
                     let forbidden = outcomes.iter().find(|outcome| !allowed.contains(outcome));
                     forbidden
                         .map(|outcome| format!("ends with {}", program.format_outcome(outcome)))
                 }
                 // Some protocols have no access that reads and writes atomically.
-                Found::Cannot(_) => continue,
+                RunResult::UnsupportedProgram(_) => continue,
                 other => Some(format!("{other:?}")),
             };
             programs += 1;
@@ -177,7 +177,7 @@ fn condition_results(text: &str, name: &str) -> (bool, bool) {
         ..Options::default()
     };
     let found = run(&protocol, home, &program, &options, &mut || true);
-    let Found::Ends { ends: outcomes, .. } = found else {
+    let RunResult::Outcomes { outcomes, .. } = found else {
         panic!("{name}: {found:?}")
     };
     let holds = |outcome: &_| program.holds(outcome);
@@ -402,12 +402,12 @@ fn ordered_home_to_home_messages_arrive_in_order() {
             };
             run(protocol, home, &program, &Options::default(), &mut || true)
         };
-        let Found::Ends { ends: outcomes, .. } = run_on_protocol(&protocol) else {
+        let RunResult::Outcomes { outcomes, .. } = run_on_protocol(&protocol) else {
             panic!("{name}: {:?}", run_on_protocol(&protocol))
         };
-        let expected = cohkit_litmus::models::ends(&program, Cores::InOrder);
+        let expected = cohkit_litmus::models::outcomes(&program, Cores::InOrder);
         assert_eq!(outcomes, expected, "{name}");
-        violations += usize::from(matches!(run_on_protocol(&unordered), Found::Wrong(_)));
+        violations += usize::from(matches!(run_on_protocol(&unordered), RunResult::Error(_)));
     }
     assert!(violations > 0);
 }

@@ -8,10 +8,10 @@ use cohkit_litmus::cores::Cores;
 use cohkit_litmus::cycles::{classic, named};
 use cohkit_litmus::kinds::Kinds;
 use cohkit_litmus::lines::Lines;
-use cohkit_litmus::models::ends;
+use cohkit_litmus::models::outcomes;
 use cohkit_litmus::program::{Instruction, Program};
-use cohkit_litmus::run::{run_on, run_placed, shortest, Found, Options};
-use cohkit_litmus::timed::{self, observe_placed, Level, Machine, ObserveError};
+use cohkit_litmus::run::{run_on, run_on_kinds, shortest, Options, RunResult};
+use cohkit_litmus::timed::{self, observe_on_kinds, Level, Machine, ObserveError};
 use cohkit_protocol::protocol::Protocol;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -60,13 +60,13 @@ fn run_in_all_placements(
     protocol: &Protocol,
     program: &Program,
     cores: Cores,
-) -> BTreeMap<String, Found> {
+) -> BTreeMap<String, RunResult> {
     let placements = Kinds::all_placements(protocol, program)
         .expect("few enough placements")
         .into_iter();
     let results = placements.map(|kinds| {
         let system = (protocol, home(protocol));
-        let result = run_placed(system, &kinds, program, &options(cores), &mut || true);
+        let result = run_on_kinds(system, &kinds, program, &options(cores), &mut || true);
         (kinds.names(protocol).join(" "), result)
     });
     results.collect()
@@ -113,14 +113,14 @@ fn threads_are_placed_in_every_way_up_to_symmetry() {
     let outcomes_on = |text: &str| {
         let kinds = Kinds::parse(text, &protocol, &shape).expect("kinds");
         let system = (&protocol, home(&protocol));
-        match run_placed(
+        match run_on_kinds(
             system,
             &kinds,
             &shape,
             &options(Cores::InOrder),
             &mut || true,
         ) {
-            Found::Ends { ends, states } => (ends, states),
+            RunResult::Outcomes { outcomes, states } => (outcomes, states),
             unexpected => panic!("{unexpected:?}"),
         }
     };
@@ -138,13 +138,13 @@ fn every_placement_gives_exactly_the_core_model() {
         .filter(|p| p.threads.len() < 3 || !p.name.contains('+'))
     {
         for cores in [Cores::InOrder, Cores::StoreBuffer] {
-            let allowed = ends(program, cores);
+            let allowed = outcomes(program, cores);
             for (kinds, found) in run_in_all_placements(&protocol, program, cores) {
                 let name = &program.name;
-                let Found::Ends { ends, .. } = found else {
+                let RunResult::Outcomes { outcomes, .. } = found else {
                     panic!("{name} on {kinds}, {cores:?}: {found:?}")
                 };
-                assert_eq!(ends, allowed, "{name} on {kinds}, {cores:?}");
+                assert_eq!(outcomes, allowed, "{name} on {kinds}, {cores:?}");
                 *placed.entry(program.threads.len()).or_default() += 1;
             }
         }
@@ -182,9 +182,16 @@ fn shipped_kinds_show_exactly_the_allowed_outcomes() {
                 for cores in [Cores::InOrder, Cores::StoreBuffer] {
                     let home = home(2);
                     let system = (&protocol, &home);
-                    match run_placed(system, &kinds, &program, &options(cores), &mut || true) {
-                        Found::Ends { ends: found, .. } => {
-                            assert_eq!(found, ends(&program, cores), "{name}: {}", protocol.name);
+                    match run_on_kinds(system, &kinds, &program, &options(cores), &mut || true) {
+                        RunResult::Outcomes {
+                            outcomes: found, ..
+                        } => {
+                            assert_eq!(
+                                found,
+                                outcomes(&program, cores),
+                                "{name}: {}",
+                                protocol.name
+                            );
                         }
                         other => panic!("{name} on {}: {other:?}", protocol.name),
                     }
@@ -202,12 +209,16 @@ fn missing_row_is_reported_with_kind_and_access() {
     let results = run_in_all_placements(&protocol, &shape, Cores::InOrder);
     let lacking = "`device` of mixed has no row for an access that writes, and P0 needs one";
     for kinds in ["device cache", "device device"] {
-        assert_eq!(results[kinds], Found::Lacks(lacking.into()), "{kinds}");
+        assert_eq!(
+            results[kinds],
+            RunResult::UnsupportedPlacement(lacking.into()),
+            "{kinds}"
+        );
     }
-    let allowed = ends(&shape, Cores::InOrder);
+    let allowed = outcomes(&shape, Cores::InOrder);
     for kinds in ["cache cache", "cache device"] {
         assert!(
-            matches!(&results[kinds], Found::Ends { ends, .. } if *ends == allowed),
+            matches!(&results[kinds], RunResult::Outcomes { outcomes, .. } if *outcomes == allowed),
             "{kinds}"
         );
     }
@@ -260,7 +271,7 @@ fn kind_fault_is_found_only_on_that_kind() {
         let shape = named("2+2W").expect("a shape");
         let results = run_in_all_placements(&protocol, &shape, Cores::InOrder);
         for (kinds, result) in &results {
-            let is_allowed = matches!(result, Found::Ends { ends: outcomes, .. } if *outcomes == ends(&shape, Cores::InOrder));
+            let is_allowed = matches!(result, RunResult::Outcomes { outcomes: found, .. } if *found == outcomes(&shape, Cores::InOrder));
             assert_eq!(
                 is_allowed,
                 !kinds.contains(kind),
@@ -321,12 +332,12 @@ fn chart_lifelines_are_threads() {
     let kinds = Kinds::parse("device,cache", &protocol, &shape).expect("kinds");
     let mut lines = Lines::new(&protocol, home(&protocol), kinds, 2, 7);
     let options = Options {
-        gives_up: 0,
+        max_spontaneous_evictions: 0,
         ..options(Cores::InOrder)
     };
     assert!(matches!(
         run_on(&mut lines, &shape, &options, &mut || true),
-        Found::Ends { .. }
+        RunResult::Outcomes { .. }
     ));
     let chart = shortest(
         &mut lines,
@@ -367,7 +378,7 @@ fn observe_on(
         runs,
         seed: 0,
     };
-    observe_placed(&machines, kinds, program, &options, &mut || true)
+    observe_on_kinds(&machines, kinds, program, &options, &mut || true)
 }
 
 /// In the simulator, all outcomes are allowed in every placement, and store buffers have an effect.
@@ -386,11 +397,18 @@ fn simulated_placements_show_only_allowed_outcomes() {
                     (&None, 20),
                     "{name} on {placement}"
                 );
-                let allowed = ends(&program, cores);
-                let forbidden = observed.ends.keys().find(|end| !allowed.contains(end));
+                let allowed = outcomes(&program, cores);
+                let forbidden = observed
+                    .counts
+                    .keys()
+                    .find(|outcome| !allowed.contains(outcome));
                 assert_eq!(forbidden, None, "{name} on {placement}, {cores:?}");
-                let sc = ends(&program, Cores::InOrder);
-                buffered += observed.ends.keys().filter(|end| !sc.contains(end)).count();
+                let sc = outcomes(&program, Cores::InOrder);
+                buffered += observed
+                    .counts
+                    .keys()
+                    .filter(|outcome| !sc.contains(outcome))
+                    .count();
             }
         }
     }

@@ -9,7 +9,7 @@ use cohkit_litmus::cycles::{classic, named};
 use cohkit_litmus::herd;
 use cohkit_litmus::lines::Lines;
 use cohkit_litmus::program::Program;
-use cohkit_litmus::run::{run, Found, Options, Placement};
+use cohkit_litmus::run::{run, Options, Placement, RunResult};
 use cohkit_litmus::store_variants::{all_mixes, format_mix, with_mix};
 use cohkit_litmus::timed::{self, Level, SeedOutcomes};
 use cohkit_protocol::protocol::Protocol;
@@ -30,8 +30,8 @@ fn options(protocol: &Protocol) -> Options {
                 .program_order
                 .expect("the protocol declares its program order"),
         ),
-        gives_up: 0,
-        placed: Placement::InTurn,
+        max_spontaneous_evictions: 0,
+        placement: Placement::RoundRobin,
         ..Options::default()
     }
 }
@@ -105,21 +105,27 @@ fn simulated_mixes_keep_the_guarantee() {
     for text in [SO, CORD, WB, SO_TSO, CORD_TSO, WB_TSO] {
         let protocol = read(text);
         let model = protocol.guarantee.model.expect("a guarantee");
-        let (mut programs, mut ends) = (0, 0);
+        let (mut programs, mut outcome_count) = (0, 0);
         for program in classic().into_iter().filter(|p| p.threads.len() <= 2) {
             let allowed = allowed(&program, model).expect("a small program");
             for mixed in mixed_programs(&protocol, &program) {
                 let observed = simulate(&protocol, &mixed, 3);
                 let context = format!("{}: {}", protocol.name, mixed.name);
                 assert_eq!((observed.runs, &observed.failure), (3, &None), "{context}");
-                let forbidden = observed.ends.keys().find(|end| !allowed.contains(end));
+                let forbidden = observed
+                    .counts
+                    .keys()
+                    .find(|outcome| !allowed.contains(outcome));
                 assert_eq!(forbidden, None, "{context}");
                 programs += 1;
-                ends += observed.ends.len();
+                outcome_count += observed.counts.len();
             }
         }
-        let context = format!("{}: {programs}, {ends}", protocol.name);
-        assert!(programs > 300 && 2 * ends > 3 * programs, "{context}");
+        let context = format!("{}: {programs}, {outcome_count}", protocol.name);
+        assert!(
+            programs > 300 && 2 * outcome_count > 3 * programs,
+            "{context}"
+        );
     }
 }
 
@@ -148,10 +154,13 @@ exists (0:X4=100)
         let allowed = allowed(&program, Model::Rc).expect("a small program");
         let observed = simulate(&protocol, &program, 100);
         assert_eq!(observed.failure, None, "{}", protocol.name);
-        let forbidden = observed.ends.keys().find(|end| !allowed.contains(end));
-        let forbidden_text = forbidden.map(|end| program.format_outcome(end));
+        let forbidden = observed
+            .counts
+            .keys()
+            .find(|outcome| !allowed.contains(outcome));
+        let forbidden_text = forbidden.map(|outcome| program.format_outcome(outcome));
         assert_eq!(forbidden_text, None, "{}", protocol.name);
-        assert!(observed.ends.len() > 2, "{}", protocol.name);
+        assert!(observed.counts.len() > 2, "{}", protocol.name);
     }
 }
 
@@ -193,7 +202,11 @@ fn simulation_finds_a_fence_fault_of_other_stores() {
     let mut failing = Vec::new();
     for mixed in mixed_programs(&protocol, &program) {
         let observed = simulate(&protocol, &mixed, 400);
-        if observed.ends.keys().any(|end| !allowed.contains(end)) {
+        if observed
+            .counts
+            .keys()
+            .any(|outcome| !allowed.contains(outcome))
+        {
             failing.push(mixed.name);
         }
     }
@@ -220,11 +233,11 @@ fn refutations(text: &str, name: &str) -> Vec<(String, String)> {
             &options(&protocol),
             &mut || true,
         ) {
-            Found::Ends { ends, .. } => {
-                let forbidden = ends.iter().find(|end| !allowed.contains(end));
-                forbidden.map(|end| program.format_outcome(end))
+            RunResult::Outcomes { outcomes, .. } => {
+                let forbidden = outcomes.iter().find(|outcome| !allowed.contains(outcome));
+                forbidden.map(|outcome| program.format_outcome(outcome))
             }
-            Found::Stuck { .. } => Some("waits for ever".to_string()),
+            RunResult::Stuck { .. } => Some("waits for ever".to_string()),
             other => Some(format!("{other:?}")),
         };
         found.extend(failure.map(|description| (format_mix(&mix), description)));

@@ -1,9 +1,9 @@
 //! Programs on protocols, compared with the same programs on sequentially consistent memory.
 
 use cohkit_litmus::cores::Cores;
-use cohkit_litmus::models::ends;
+use cohkit_litmus::models::outcomes;
 use cohkit_litmus::program::{Observed, Outcome, Program};
-use cohkit_litmus::run::{run, Found, Options};
+use cohkit_litmus::run::{run, Options, RunResult};
 use cohkit_litmus::shapes::{all, program, Step};
 use cohkit_protocol::construct;
 use cohkit_protocol::protocol::Protocol;
@@ -28,13 +28,13 @@ fn shape(threads: &[&[(bool, u8)]]) -> Program {
 }
 
 /// Returns true if an outcome has these register values, thread by thread.
-fn has_outcome(ends: &std::collections::BTreeSet<Outcome>, values: &[i64]) -> bool {
+fn has_outcome(outcomes: &std::collections::BTreeSet<Outcome>, values: &[i64]) -> bool {
     let registers = |end: &Outcome| -> Vec<i64> {
         let registers = end.0.iter();
         let registers = registers.filter(|(o, _)| matches!(o, Observed::Register(..)));
         registers.map(|(_, &value)| value).collect()
     };
-    ends.iter().any(|end| registers(end) == values)
+    outcomes.iter().any(|outcome| registers(outcome) == values)
 }
 
 /// Known verdicts on classic shapes: sequential consistency forbids all of them, and total store order allows one.
@@ -73,10 +73,10 @@ fn models_match_known_verdicts_of_classic_shapes() {
     for (name, threads, values, tso) in shapes {
         let program = shape(threads);
         assert!(
-            !has_outcome(&ends(&program, Cores::InOrder), values),
+            !has_outcome(&outcomes(&program, Cores::InOrder), values),
             "{name}"
         );
-        let buffered = ends(&program, Cores::StoreBuffer);
+        let buffered = outcomes(&program, Cores::StoreBuffer);
         assert_eq!(has_outcome(&buffered, values), tso, "{name}");
     }
 }
@@ -86,8 +86,8 @@ fn models_match_known_verdicts_of_classic_shapes() {
 fn full_fences_reduce_tso_to_sc() {
     for program in all(2, 2, true) {
         let (sc, tso) = (
-            ends(&program, Cores::InOrder),
-            ends(&program, Cores::StoreBuffer),
+            outcomes(&program, Cores::InOrder),
+            outcomes(&program, Cores::StoreBuffer),
         );
         assert_eq!(sc, tso, "{}", program.name);
     }
@@ -95,8 +95,8 @@ fn full_fences_reduce_tso_to_sc() {
     // R, where the other thread only writes.
     let weaker = all(2, 2, false).into_iter().filter(|program| {
         let (sc, tso) = (
-            ends(program, Cores::InOrder),
-            ends(program, Cores::StoreBuffer),
+            outcomes(program, Cores::InOrder),
+            outcomes(program, Cores::StoreBuffer),
         );
         assert!(sc.is_subset(&tso), "{}", program.name);
         sc != tso
@@ -113,7 +113,7 @@ fn shipped(name: &str) -> Protocol {
 
 /// Checks that the outcomes of each program on a protocol are exactly those on sequentially consistent memory. Returns
 /// the number of states visited.
-fn assert_sc_outcomes(name: &str, programs: &[Program], gives_up: u8) -> usize {
+fn assert_sc_outcomes(name: &str, programs: &[Program], max_spontaneous_evictions: u8) -> usize {
     let protocol = shipped(name);
     let mut visited = 0;
     for program in programs {
@@ -121,17 +121,17 @@ fn assert_sc_outcomes(name: &str, programs: &[Program], gives_up: u8) -> usize {
         for cores in [Cores::InOrder, Cores::StoreBuffer] {
             let options = Options {
                 cores,
-                gives_up,
+                max_spontaneous_evictions,
                 ..Options::default()
             };
             match run(&protocol, &home, program, &options, &mut || true) {
-                Found::Ends {
-                    ends: outcomes,
+                RunResult::Outcomes {
+                    outcomes: found,
                     states,
                 } => {
                     assert_eq!(
-                        outcomes,
-                        ends(program, cores),
+                        found,
+                        outcomes(program, cores),
                         "{name}: {}, {cores:?}",
                         program.name
                     );

@@ -5,7 +5,7 @@ use cohkit_litmus::cores::Cores;
 use cohkit_litmus::herd;
 use cohkit_litmus::lines::Lines;
 use cohkit_litmus::program::Program;
-use cohkit_litmus::run::{run_on, Found, Options};
+use cohkit_litmus::run::{run_on, Options, RunResult};
 use cohkit_litmus::timed::{self, observe, Level, Machine};
 use cohkit_litmus::warm_caches::{conformance_programs, named};
 use cohkit_protocol::protocol::{Home, Protocol};
@@ -26,8 +26,8 @@ fn with_change(from: &str, to: &str) -> Protocol {
 fn run(
     protocol: &Protocol,
     threads: usize,
-    gives_up: u8,
-    visit: &mut dyn FnMut(&Program, Found) -> bool,
+    max_spontaneous_evictions: u8,
+    visit: &mut dyn FnMut(&Program, RunResult) -> bool,
 ) {
     let Home::Controller(home) = &protocol.home else {
         unreachable!("it is written as rows")
@@ -43,7 +43,7 @@ fn run(
                     .program_order
                     .expect("the protocol declares its program order"),
             ),
-            gives_up,
+            max_spontaneous_evictions,
             ..Options::default()
         };
         let locations = locations.unwrap_or(0) as u8;
@@ -63,14 +63,14 @@ fn two_thread_programs_show_exactly_the_rc_outcomes() {
     let protocol = text::parse(TEXT).expect("the protocol is valid");
     let mut programs = 0;
     run(&protocol, 2, 1, &mut |program, found| {
-        let Found::Ends { ends, .. } = found else {
+        let RunResult::Outcomes { outcomes, .. } = found else {
             panic!("{}: {found:?}", program.name)
         };
         let allowed = allowed(program, Model::Rc).expect("the program is small enough");
         // The home performs an atomic access in one step. The model also allows its write to come later than its read.
         match program.name.contains("+swp") {
-            true => assert!(ends.is_subset(&allowed), "{}", program.name),
-            false => assert_eq!(ends, allowed, "{}", program.name),
+            true => assert!(outcomes.is_subset(&allowed), "{}", program.name),
+            false => assert_eq!(outcomes, allowed, "{}", program.name),
         }
         programs += 1;
         true
@@ -109,12 +109,12 @@ fn isb_after_a_branch_prevents_stale_reads() {
             &options,
             &mut || true,
         );
-        let Found::Ends { ends, .. } = result else {
+        let RunResult::Outcomes { outcomes, .. } = result else {
             panic!("{result:?}")
         };
         let allowed = allowed(&program, Model::Rc).expect("the program is small enough");
-        assert!(ends.is_subset(&allowed), "{instruction}");
-        has_stale_read.push(ends.iter().any(|end| program.holds(end)));
+        assert!(outcomes.is_subset(&allowed), "{instruction}");
+        has_stale_read.push(outcomes.iter().any(|outcome| program.holds(outcome)));
     }
     assert_eq!(has_stale_read, [false, true]);
 }
@@ -124,7 +124,8 @@ fn failing_programs(protocol: &Protocol) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     run(protocol, 2, 0, &mut |program, found| {
         let allowed = allowed(program, Model::Rc).expect("the program is small enough");
-        let is_allowed = matches!(&found, Found::Ends { ends, .. } if ends.is_subset(&allowed));
+        let is_allowed =
+            matches!(&found, RunResult::Outcomes { outcomes, .. } if outcomes.is_subset(&allowed));
         if !is_allowed {
             names.insert(program.name.clone());
         }
@@ -193,7 +194,10 @@ fn simulated_outcomes_are_allowed_and_show_kept_copies() {
     let forbidden = |observed: &timed::SeedOutcomes, program: &Program| {
         assert_eq!(observed.failure, None, "{}", program.name);
         let allowed = allowed(program, Model::Rc).expect("the program is small enough");
-        observed.ends.keys().any(|end| !allowed.contains(end))
+        observed
+            .counts
+            .keys()
+            .any(|outcome| !allowed.contains(outcome))
     };
     let mut forbidden_count = 0;
     for name in [
@@ -207,8 +211,12 @@ fn simulated_outcomes_are_allowed_and_show_kept_copies() {
     ] {
         let warm = named(&format!("{name}+warm")).expect("a known shape");
         let observed = simulate(&protocol, &warm, 60);
-        assert!(!forbidden(&observed, &warm), "{name}: {:?}", observed.ends);
-        assert!(observed.ends.len() > 1, "{name}: {:?}", observed.ends);
+        assert!(
+            !forbidden(&observed, &warm),
+            "{name}: {:?}",
+            observed.counts
+        );
+        assert!(observed.counts.len() > 1, "{name}: {:?}", observed.counts);
         forbidden_count += usize::from(forbidden(&simulate(&faulty, &warm, 200), &warm));
     }
     assert!(forbidden_count > 1, "{forbidden_count}");

@@ -8,7 +8,7 @@ use cohkit_litmus::lines::Lines;
 use cohkit_litmus::models;
 use cohkit_litmus::print::print;
 use cohkit_litmus::program::Program;
-use cohkit_litmus::run::{run_below, run_on, Found, Options};
+use cohkit_litmus::run::{run_below, run_on, Options, RunResult};
 use cohkit_litmus::shapes;
 use cohkit_protocol::construct;
 use cohkit_protocol::orders::{Issue, Orders};
@@ -17,8 +17,8 @@ use cohkit_protocol::text::parse;
 use std::collections::{BTreeMap, BTreeSet};
 
 fn allowed(program: &Program, model: Model) -> bool {
-    let ends = axioms::outcomes(program, model).unwrap();
-    ends.iter().any(|end| program.holds(end))
+    let outcomes = axioms::outcomes(program, model).unwrap();
+    outcomes.iter().any(|outcome| program.holds(outcome))
 }
 
 /// Shapes with equal names would be counted twice.
@@ -50,21 +50,21 @@ fn operational_and_axiomatic_models_agree() {
             (Model::Tso, Cores::StoreBuffer),
             (Model::Rc, Cores::Relaxed(Orders::default())),
         ] {
-            let ends = axioms::outcomes(&shape, model).unwrap();
-            let (name, operational) = (&shape.name, models::ends(&shape, cores));
+            let outcomes = axioms::outcomes(&shape, model).unwrap();
+            let (name, operational) = (&shape.name, models::outcomes(&shape, cores));
             // These cores perform an atomic access in one step. The model also allows its write to come later than its
             // read.
             match model == Model::Rc && name.contains("+swp") {
-                true => assert!(operational.is_subset(&ends), "{name}, {model}"),
-                false => assert_eq!(ends, operational, "{name}, {model}"),
+                true => assert!(operational.is_subset(&outcomes), "{name}, {model}"),
+                false => assert_eq!(outcomes, operational, "{name}, {model}"),
             }
             // Each model allows all outcomes of the stronger one.
             assert!(
-                stronger_outcomes.is_subset(&ends),
+                stronger_outcomes.is_subset(&outcomes),
                 "{}, {model}",
                 shape.name
             );
-            stronger_outcomes = ends;
+            stronger_outcomes = outcomes;
         }
     }
 }
@@ -87,8 +87,8 @@ fn windows_with_orders_of_another_core_equal_that_core() {
             (all_orders, Cores::InOrder),
             (stores_later, Cores::StoreBuffer),
         ] {
-            let relaxed = models::ends(&shape, Cores::Relaxed(orders));
-            assert_eq!(relaxed, models::ends(&shape, cores), "{}", shape.name);
+            let relaxed = models::outcomes(&shape, Cores::Relaxed(orders));
+            assert_eq!(relaxed, models::outcomes(&shape, cores), "{}", shape.name);
         }
     }
 }
@@ -184,8 +184,9 @@ fn printed_shapes_round_trip() {
         assert_eq!(read.name, shape.name);
         for (model, _) in Model::ALL {
             let outcomes = |program: &Program| -> BTreeSet<(String, bool)> {
-                let ends = axioms::outcomes(program, model).unwrap();
-                ends.iter()
+                let outcomes = axioms::outcomes(program, model).unwrap();
+                outcomes
+                    .iter()
                     .map(|end| (program.format_outcome(end), program.holds(end)))
                     .collect()
             };
@@ -208,19 +209,22 @@ fn check_exact_outcomes(name: &str, shapes: &[(Program, u8)], all_cores: &[Cores
     for threads in 1..=4 {
         let home = construct::home(&protocol, threads as u16).unwrap();
         let mut lines = Lines::new(&protocol, &home, threads as u8, 4, 7);
-        for (shape, gives_up) in shapes.iter().filter(|s| s.0.threads.len() == threads) {
+        for (shape, max_spontaneous_evictions) in
+            shapes.iter().filter(|s| s.0.threads.len() == threads)
+        {
             for &cores in all_cores {
-                let (gives_up, max_states) = (*gives_up, 100_000_000);
+                let (max_spontaneous_evictions, max_states) =
+                    (*max_spontaneous_evictions, 100_000_000);
                 let options = Options {
                     cores,
-                    gives_up,
+                    max_spontaneous_evictions,
                     max_states,
                     ..Options::default()
                 };
                 match run_on(&mut lines, shape, &options, &mut || true) {
-                    Found::Ends { ends, .. } => {
-                        let expected = models::ends(shape, cores);
-                        assert_eq!(ends, expected, "{name}: {}, {cores:?}", shape.name);
+                    RunResult::Outcomes { outcomes, .. } => {
+                        let expected = models::outcomes(shape, cores);
+                        assert_eq!(outcomes, expected, "{name}: {}, {cores:?}", shape.name);
                     }
                     other => panic!("{name}: {}, {cores:?}: {other:?}", shape.name),
                 }
@@ -281,17 +285,17 @@ fn moesi_shows_exactly_the_allowed_outcomes_of_plain_shapes() {
 fn check_exact_outcomes_below(shapes: &[(Program, u8)], all_cores: &[Cores]) -> usize {
     let [outer, inner] = ["mesi", "mesi-l1"].map(shipped);
     let mut groups: BTreeMap<(usize, u8), Vec<Program>> = BTreeMap::new();
-    for (shape, gives_up) in shapes {
-        let group = groups.entry((shape.threads.len(), *gives_up));
+    for (shape, max_spontaneous_evictions) in shapes {
+        let group = groups.entry((shape.threads.len(), *max_spontaneous_evictions));
         group.or_default().push(shape.clone());
     }
-    for ((threads, gives_up), shapes) in groups {
+    for ((threads, max_spontaneous_evictions), shapes) in groups {
         let home = |protocol| construct::home(protocol, threads as u16).unwrap();
         let (outer_home, inner_home) = (home(&outer), home(&inner));
         for &cores in all_cores {
             let options = Options {
                 cores,
-                gives_up,
+                max_spontaneous_evictions,
                 max_states: 100_000_000,
                 ..Options::default()
             };
@@ -299,9 +303,9 @@ fn check_exact_outcomes_below(shapes: &[(Program, u8)], all_cores: &[Cores]) -> 
             let results = run_below(levels, &shapes, &options, &mut || true);
             for (shape, found) in shapes.iter().zip(results) {
                 match found {
-                    Found::Ends { ends, .. } => {
-                        let expected = models::ends(shape, cores);
-                        assert_eq!(ends, expected, "{}, {cores:?}", shape.name);
+                    RunResult::Outcomes { outcomes, .. } => {
+                        let expected = models::outcomes(shape, cores);
+                        assert_eq!(outcomes, expected, "{}, {cores:?}", shape.name);
                     }
                     other => panic!("{}, {cores:?}: {other:?}", shape.name),
                 }
@@ -320,7 +324,9 @@ fn two_levels_show_exactly_the_allowed_two_thread_outcomes() {
         .into_iter()
         .flat_map(|fenced| shapes::all(2, 2, fenced));
     let programs: Vec<Program> = classic_shapes.chain(generated).collect();
-    let numbers = |gives_up| move |shape: &Program| (shape.clone(), gives_up);
+    let numbers = |max_spontaneous_evictions| {
+        move |shape: &Program| (shape.clone(), max_spontaneous_evictions)
+    };
     let without_evictions: Vec<(Program, u8)> = programs.iter().map(numbers(0)).collect();
     assert!(check_exact_outcomes_below(&without_evictions, &CORES) >= 100);
     let plain = programs.iter().filter(|shape| !shape.name.contains('+'));

@@ -122,9 +122,9 @@ struct State {
     /// Caches and homes of all lines.
     world: World<Numbers>,
     /// Per thread and access, the value found; `None` until the access completes.
-    ended: Vec<Vec<Option<i64>>>,
+    completed: Vec<Vec<Option<i64>>>,
     /// Remaining number of spontaneous evictions and downgrades.
-    gives_up: u8,
+    max_spontaneous_evictions: u8,
 }
 
 /// Oracle for a program on a protocol's caches, with cores that keep the orders `waits`.
@@ -168,48 +168,50 @@ impl<'o> Oracle<'o> {
         }
         let state = State {
             world,
-            ended: self.threads.iter().map(|t| vec![None; t.len()]).collect(),
-            gives_up: Options::default().gives_up,
+            completed: self.threads.iter().map(|t| vec![None; t.len()]).collect(),
+            max_spontaneous_evictions: Options::default().max_spontaneous_evictions,
         };
         (state, lines)
     }
 
     /// Returns true if an access of a thread may begin: no earlier access must complete first.
     fn may_begin(&self, state: &State, thread: usize, index: usize) -> bool {
-        let (code, ended) = (&self.threads[thread], &state.ended[thread]);
+        let (code, completed) = (&self.threads[thread], &state.completed[thread]);
         let later = &code[index];
-        let allows = |(earlier, ended): (&Access, &Option<i64>)| {
-            ended.is_some()
+        let allows = |(earlier, completed): (&Access, &Option<i64>)| {
+            completed.is_some()
                 || earlier.location != later.location
                     && !(self.waits)(earlier.issue, later.issue)
                     && !(later.full && earlier.issue == Issue::Release)
         };
-        let mut earlier = code.iter().zip(ended).take(index);
-        ended[index].is_none() && earlier.all(allows)
+        let mut earlier = code.iter().zip(completed).take(index);
+        completed[index].is_none() && earlier.all(allows)
     }
 
     /// Returns the successors of a state. The flag is false for spontaneous evictions and downgrades.
     fn next(&self, state: &State, lines: &[u8]) -> Vec<(State, bool)> {
         let mut successors = Vec::new();
-        let mut push = |world: World<Numbers>, ended: Vec<_>, gives_up: bool| {
-            let mut next = State {
-                world,
-                ended: state.ended.clone(),
-                gives_up: state.gives_up - u8::from(gives_up),
-            };
-            for (remote, line, found) in ended {
-                let thread = usize::from(remote);
-                let is_match = |(access, ended): (&Access, &Option<i64>)| {
-                    lines[access.location] == line && ended.is_none()
+        let mut push =
+            |world: World<Numbers>, completed: Vec<_>, max_spontaneous_evictions: bool| {
+                let mut next = State {
+                    world,
+                    completed: state.completed.clone(),
+                    max_spontaneous_evictions: state.max_spontaneous_evictions
+                        - u8::from(max_spontaneous_evictions),
                 };
-                let mut code = self.threads[thread].iter().zip(&state.ended[thread]);
-                let place = code.position(is_match).expect("the access has begun");
-                next.ended[thread][place] = Some(found);
-            }
-            successors.push((next, !gives_up));
-        };
-        let read_values = |ended: Vec<cohkit_system::world::CompletedAccess<Numbers>>| {
-            let read_values = ended.into_iter();
+                for (remote, line, found) in completed {
+                    let thread = usize::from(remote);
+                    let is_match = |(access, completed): (&Access, &Option<i64>)| {
+                        lines[access.location] == line && completed.is_none()
+                    };
+                    let mut code = self.threads[thread].iter().zip(&state.completed[thread]);
+                    let place = code.position(is_match).expect("the access has begun");
+                    next.completed[thread][place] = Some(found);
+                }
+                successors.push((next, !max_spontaneous_evictions));
+            };
+        let read_values = |completed: Vec<cohkit_system::world::CompletedAccess<Numbers>>| {
+            let read_values = completed.into_iter();
             let read_values = read_values.map(|access| {
                 (
                     access.remote,
@@ -233,7 +235,7 @@ impl<'o> Oracle<'o> {
                     Issue::Fence => None,
                 };
                 let line_and_remote = (lines[access.location], thread as u8);
-                let (mut world, mut ended) = (state.world.clone(), Vec::new());
+                let (mut world, mut completed) = (state.world.clone(), Vec::new());
                 let request = (
                     access_kind.expect("an access"),
                     access.operand.err().unwrap_or_default(),
@@ -243,21 +245,21 @@ impl<'o> Oracle<'o> {
                     line_and_remote,
                     request.0,
                     request.1,
-                    &mut ended,
+                    &mut completed,
                 );
                 if result.expect("no property is violated") {
-                    push(world, read_values(ended), false);
+                    push(world, read_values(completed), false);
                 }
             }
         }
         for step in state.world.steps(&self.system) {
-            let gives_up = match step {
+            let max_spontaneous_evictions = match step {
                 // Threads begin hits, and there is no device.
                 Step::Hit(..) | Step::Asks(..) | Step::Writes(_) | Step::Unlock(_) => continue,
                 Step::Access(_, _, access) => {
                     if !access.about_line()
                         || access.needs() > Permission::None
-                        || state.gives_up == 0
+                        || state.max_spontaneous_evictions == 0
                     {
                         continue;
                     }
@@ -265,10 +267,10 @@ impl<'o> Oracle<'o> {
                 }
                 _ => false,
             };
-            let (mut world, mut ended) = (state.world.clone(), Vec::new());
-            let result = world.take_recording(&self.system, step, &mut ended);
+            let (mut world, mut completed) = (state.world.clone(), Vec::new());
+            let result = world.take_recording(&self.system, step, &mut completed);
             if result.expect("no property is violated") {
-                push(world, read_values(ended), gives_up);
+                push(world, read_values(completed), max_spontaneous_evictions);
             }
         }
         successors
@@ -276,7 +278,7 @@ impl<'o> Oracle<'o> {
 
     /// Returns the outcome of a state if all accesses have completed and all writes are performed.
     fn end(&self, state: &State, lines: &[u8]) -> Option<Outcome> {
-        let all_completed = state.ended.iter().flatten().all(Option::is_some);
+        let all_completed = state.completed.iter().flatten().all(Option::is_some);
         let mut flights = state.world.network.flights();
         let write_in_flight = flights.any(|flight| matches!(flight.carried, Payload::Write(..)))
             || state.world.lines.iter().any(|line| {
@@ -286,10 +288,10 @@ impl<'o> Oracle<'o> {
             return None;
         }
         let register = |thread: usize, register| {
-            let loads = self.threads[thread].iter().zip(&state.ended[thread]);
+            let loads = self.threads[thread].iter().zip(&state.completed[thread]);
             let mut loads = loads.rev();
             let last_load = loads.find(|(access, _)| access.operand == Ok(register));
-            last_load.map_or(0, |(_, ended)| ended.unwrap_or_default())
+            last_load.map_or(0, |(_, completed)| completed.unwrap_or_default())
         };
         let value = |observed: &Observed| match *observed {
             Observed::Register(thread, number) => register(thread, number),

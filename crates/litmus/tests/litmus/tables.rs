@@ -11,7 +11,7 @@ use cohkit_litmus::machine::MachineState;
 use cohkit_litmus::program::{
     Claim, Instruction, Operand, Program, Quantifier, StoreVariant, Thread,
 };
-use cohkit_litmus::run::{run_on, shortest, Found, Options, Placement};
+use cohkit_litmus::run::{run_on, shortest, Options, Placement, RunResult};
 use cohkit_litmus::shape_generator::files;
 use cohkit_litmus::timed::{self, Level};
 use cohkit_litmus::values::Values;
@@ -52,7 +52,7 @@ fn options(protocol: &Protocol) -> Options {
                 .program_order
                 .expect("the protocol declares its program order"),
         ),
-        gives_up: 0,
+        max_spontaneous_evictions: 0,
         ..Options::default()
     }
 }
@@ -186,13 +186,13 @@ fn first_violation(text: &str, tables: Tables, programs: &[Program]) -> Option<S
         for program in &group {
             let name = &program.name;
             match run_on(&mut lines, program, &options, &mut || true) {
-                Found::Ends { ends, .. } => {
+                RunResult::Outcomes { outcomes, .. } => {
                     let allowed = allowed(program, Model::Rc).expect("a small program");
-                    if let Some(end) = ends.iter().find(|end| !allowed.contains(end)) {
+                    if let Some(end) = outcomes.iter().find(|outcome| !allowed.contains(outcome)) {
                         return Some(format!("{name} ends with {}", program.format_outcome(end)));
                     }
                 }
-                Found::Stuck { .. } => return Some(format!("{name} waits for ever")),
+                RunResult::Stuck { .. } => return Some(format!("{name} waits for ever")),
                 other => return Some(format!("{name}: {other:?}")),
             }
         }
@@ -243,7 +243,10 @@ fn simulated_programs_complete_with_the_smallest_tables() {
                 "{name}: {tables:?}"
             );
             let allowed = allowed(&program, Model::Rc).expect("a small program");
-            let forbidden = observed.ends.keys().find(|end| !allowed.contains(end));
+            let forbidden = observed
+                .counts
+                .keys()
+                .find(|outcome| !allowed.contains(outcome));
             assert_eq!(forbidden, None, "{name}: {tables:?}");
         }
     }
@@ -353,7 +356,7 @@ fn rounds(name: &str, locations: usize, rounds: &[(&[u8], usize)]) -> Program {
 fn messages(text: &str, program: &Program) -> Vec<String> {
     let protocol = read(text);
     let options = Options {
-        placed: Placement::InTurn,
+        placement: Placement::RoundRobin,
         ..options(&protocol)
     };
     let locations = program.locations.len() as u8;

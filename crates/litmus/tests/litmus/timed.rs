@@ -4,7 +4,7 @@ use cohkit_litmus::axioms::{self, Model};
 use cohkit_litmus::cores::Cores;
 use cohkit_litmus::cycles::{classic, named};
 use cohkit_litmus::herd;
-use cohkit_litmus::models::ends;
+use cohkit_litmus::models::outcomes;
 use cohkit_litmus::program::Program;
 use cohkit_litmus::timed::{
     clusters, observe, Level, Machine, ObserveError, Options, SeedOutcomes,
@@ -76,8 +76,8 @@ fn check_each_shape<'p>(
         for cores in [Cores::InOrder, Cores::StoreBuffer] {
             let observed = observe_on(&machines, &shape, cores, runs);
             assert_eq!(observed.failure, None, "{name}: {}, {cores:?}", shape.name);
-            let allowed = ends(&shape, cores);
-            for (end, (_, seed)) in &observed.ends {
+            let allowed = outcomes(&shape, cores);
+            for (end, (_, seed)) in &observed.counts {
                 let outcome = shape.format_outcome(end);
                 let test = &shape.name;
                 assert!(
@@ -87,7 +87,7 @@ fn check_each_shape<'p>(
             }
             let minimum = allowed.len().min(2);
             assert!(
-                observed.ends.len() >= minimum,
+                observed.counts.len() >= minimum,
                 "{name}: {}, {cores:?}",
                 shape.name
             );
@@ -145,7 +145,10 @@ fn policy_home_shows_the_allowed_outcomes() {
     let protocol = parse(&text("msi-policy")).unwrap();
     let shape = named("SB").unwrap();
     let observed = observe_one(&protocol, &shape, Cores::InOrder, 100);
-    assert!(observed.ends.keys().eq(ends(&shape, Cores::InOrder).iter()));
+    assert!(observed
+        .counts
+        .keys()
+        .eq(outcomes(&shape, Cores::InOrder).iter()));
 }
 
 /// Store buffers have an effect: outcomes occur that total store order allows and sequential consistency forbids.
@@ -154,7 +157,8 @@ fn store_buffers_show_tso_outcomes() {
     let protocol = parse(&text("mesi")).unwrap();
     for name in ["SB", "R", "RWC", "3.SB", "Z6.4", "SB+dmb.sy+po", "SB+polqs"] {
         let shape = named(name).unwrap();
-        let holds = |observed: &SeedOutcomes| observed.ends.keys().any(|end| shape.holds(end));
+        let holds =
+            |observed: &SeedOutcomes| observed.counts.keys().any(|outcome| shape.holds(outcome));
         assert!(
             holds(&observe_one(&protocol, &shape, Cores::StoreBuffer, 300)),
             "{name}"
@@ -185,11 +189,14 @@ fn windows_show_outcomes_that_tso_forbids() {
         assert_eq!(observed.failure, None, "{name}");
         let allowed = axioms::outcomes(&shape, Model::Rc).unwrap();
         assert!(
-            observed.ends.keys().all(|end| allowed.contains(end)),
+            observed
+                .counts
+                .keys()
+                .all(|outcome| allowed.contains(outcome)),
             "{name}"
         );
         assert_eq!(
-            observed.ends.keys().any(|end| shape.holds(end)),
+            observed.counts.keys().any(|outcome| shape.holds(outcome)),
             weak,
             "{name}"
         );
@@ -217,14 +224,14 @@ forall ([x]=17 /\\ [y]=2 /\\ 0:X4=-3 /\\ 0:X5=2 /\\ 0:X6=2)
     for cores in [Cores::InOrder, Cores::StoreBuffer] {
         let observed = observe_one(&protocol, &program, cores, 100);
         assert!(
-            observed.ends.keys().all(|end| program.holds(end)),
+            observed.counts.keys().all(|outcome| program.holds(outcome)),
             "{:?}",
-            observed.ends
+            observed.counts
         );
         assert!(
-            observed.ends.keys().eq(ends(&program, cores).iter()),
+            observed.counts.keys().eq(outcomes(&program, cores).iter()),
             "{:?}",
-            observed.ends
+            observed.counts
         );
     }
 }
@@ -272,8 +279,8 @@ fn written_through_caches_run_all_but_atomic_accesses() {
             }
             Ok(observed) => {
                 assert_eq!(observed.failure, None, "{}", shape.name);
-                let allowed = ends(&shape, Cores::InOrder);
-                for end in observed.ends.keys() {
+                let allowed = outcomes(&shape, Cores::InOrder);
+                for end in observed.counts.keys() {
                     assert!(
                         allowed.contains(end),
                         "{}: {}",
@@ -322,7 +329,7 @@ fn run_classic(text: &str, runs: u64) -> Result<(usize, usize), String> {
             return Err(format!("{name}, seed {seed}: {failure}"));
         }
         let allowed = axioms::allowed(&shape, Model::Rc).unwrap();
-        for (end, (_, seed)) in &observed.ends {
+        for (end, (_, seed)) in &observed.counts {
             if !allowed.contains(end) {
                 return Err(format!(
                     "{name}, seed {seed}: {}",
@@ -330,7 +337,7 @@ fn run_classic(text: &str, runs: u64) -> Result<(usize, usize), String> {
                 ));
             }
         }
-        sum = (sum.0 + observed.ends.len(), sum.1 + allowed.len());
+        sum = (sum.0 + observed.counts.len(), sum.1 + allowed.len());
         programs += 1;
     }
     assert!(programs > 150, "{programs}");

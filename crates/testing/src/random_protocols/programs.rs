@@ -4,7 +4,7 @@ use cohkit_litmus::bursts::named;
 use cohkit_litmus::cores::Cores;
 use cohkit_litmus::models;
 use cohkit_litmus::program::{Change, Instruction, Program, StoreVariant};
-use cohkit_litmus::run::{run, Found, Options, Placement};
+use cohkit_litmus::run::{run, Options, Placement, RunResult};
 use cohkit_litmus::timed;
 use cohkit_protocol::controller::Controller;
 use cohkit_protocol::protocol::Protocol;
@@ -92,23 +92,23 @@ pub fn compare(
     let options = Options {
         max_states: MAX_STATES,
         // The system has the same number of lines at each home.
-        placed: Placement::InTurn,
+        placement: Placement::RoundRobin,
         ..Options::default()
     };
     let mut completed = 0;
     for (number, (program, ordered)) in programs(threads, system.lines).iter().enumerate() {
         let name = &program.name;
         let outcomes = match run(protocol, home, program, &options, &mut || true) {
-            Found::Ends { ends, .. } => ends,
-            Found::Wrong(error @ StepError::Violated(_)) => {
+            RunResult::Outcomes { outcomes, .. } => outcomes,
+            RunResult::Error(error @ StepError::Violated(_)) => {
                 return Err(format!("executed: no violation; {name}: {error:?}"));
             }
             _ => continue,
         };
         completed += 1;
         if *ordered {
-            let allowed = models::ends(program, Cores::InOrder);
-            if let Some(end) = outcomes.iter().find(|end| !allowed.contains(end)) {
+            let allowed = models::outcomes(program, Cores::InOrder);
+            if let Some(end) = outcomes.iter().find(|outcome| !allowed.contains(outcome)) {
                 let words = program.format_outcome(end);
                 return Err(format!(
                     "executed: no violation; {name} shows {words}, in no order of its accesses"
@@ -145,7 +145,7 @@ pub fn compare(
             ));
         }
         if let Some((end, (_, seed))) = observed
-            .ends
+            .counts
             .iter()
             .find(|(end, _)| !outcomes.contains(*end))
         {

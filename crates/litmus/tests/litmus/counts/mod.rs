@@ -11,7 +11,7 @@ use cohkit_litmus::conformance_report::{
 };
 use cohkit_litmus::cores::Cores;
 use cohkit_litmus::herd;
-use cohkit_litmus::run::{run, Found, Options};
+use cohkit_litmus::run::{run, Options, RunResult};
 use cohkit_litmus::warm_caches::named;
 use cohkit_protocol::protocol::Protocol;
 use std::borrow::Cow;
@@ -392,7 +392,7 @@ fn every_counting_fault_is_refuted_by_its_named_program() {
         let program = named(fault.program).expect("a program");
         let programs = [TestRun {
             program,
-            gives_up: 0,
+            max_spontaneous_evictions: 0,
         }];
         match first_refutation(&protocol, &programs) {
             Some(found) if found.contains(fault.expected) => {}
@@ -438,12 +438,14 @@ fn releases_wait_for_all_acknowledgements() {
         cores: Cores::Relaxed(bit.program_order.expect("orders")),
         ..Options::default()
     };
-    let Found::Ends { ends, .. } = run(&bit, home(&bit), &program, &options, &mut || true) else {
+    let RunResult::Outcomes { outcomes, .. } =
+        run(&bit, home(&bit), &program, &options, &mut || true)
+    else {
         panic!("it has outcomes")
     };
     let allowed = allowed(&program, Model::Rc).expect("a small program");
-    assert!(ends.iter().any(|end| program.holds(end)));
-    assert!(!allowed.iter().any(|end| program.holds(end)));
+    assert!(outcomes.iter().any(|outcome| program.holds(outcome)));
+    assert!(!allowed.iter().any(|outcome| program.holds(outcome)));
 }
 
 /// Programs with livelock: in one protocol if two stores race, in the other always, because a register entry is kept.

@@ -42,8 +42,8 @@ fn differences(
 ) -> Vec<String> {
     let differs = |(name, threads, condition, allowed): &&Published| {
         let test = test(architecture, initial, threads, condition);
-        let ends = axioms::outcomes(&test, model).unwrap();
-        let is_allowed = ends.iter().any(|end| test.holds(end));
+        let outcomes = axioms::outcomes(&test, model).unwrap();
+        let is_allowed = outcomes.iter().any(|outcome| test.holds(outcome));
         (is_allowed != *allowed).then(|| {
             format!(
                 "{name}: {}",
