@@ -75,8 +75,12 @@ impl<'p> Machine<'p> {
             Step::Hit(..) => true,
             _ => false,
         };
-        let is_device =
-            |step: &Step| matches!(step, Step::Asks(..) | Step::Writes(_) | Step::Unlock(_));
+        let is_device = |step: &Step| {
+            matches!(
+                step,
+                Step::RequestLocal(..) | Step::DeviceWrite(_) | Step::Unlock(_)
+            )
+        };
         match (self, state) {
             (Machine::OneLevel(system, _), MachineState::OneLevel(world)) => {
                 let steps = match giving_up {
@@ -205,8 +209,10 @@ impl<'p> Machine<'p> {
             LevelStep::Inner(cluster, step) => (cluster + 1, step),
         };
         match step {
-            Step::Arrives(Arrival::Ordered(order @ (.., None)))
-            | Step::Chooses(Arrival::Ordered(order @ (.., None)), _) => Some((world, order)),
+            Step::Deliver(Arrival::Ordered(order @ (.., None)))
+            | Step::DeliverChoosing(Arrival::Ordered(order @ (.., None)), _) => {
+                Some((world, order))
+            }
             _ => None,
         }
     }

@@ -133,8 +133,8 @@ fn transitions(system: &System, state: &World<Current>) -> Option<Vec<Transition
             continue;
         }
         let delivery = match step {
-            Step::Arrives(delivery) => Some((delivery, 0)),
-            Step::Chooses(delivery, choice) => Some((delivery, choice)),
+            Step::Deliver(delivery) => Some((delivery, 0)),
+            Step::DeliverChoosing(delivery, choice) => Some((delivery, choice)),
             _ => None,
         };
         let label = match delivery {

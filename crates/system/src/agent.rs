@@ -24,7 +24,7 @@ pub enum Bytes<Copy> {
 
 /// A message to be sent.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Sending<Copy> {
+pub struct OutgoingMessage<Copy> {
     /// Message type.
     pub message: MessageId,
     /// Destination.
@@ -48,7 +48,7 @@ pub trait RemoteContext {
     ///
     /// # Errors
     /// The channel is full, or the message exceeds a declared bound.
-    fn send(&mut self, sending: Sending<Self::Copy>) -> Result<(), Self::Error>;
+    fn send(&mut self, outgoing: OutgoingMessage<Self::Copy>) -> Result<(), Self::Error>;
     /// Performs the outstanding write in a copy. Returns the new copy.
     ///
     /// # Errors
@@ -108,7 +108,7 @@ pub fn remote<A: RemoteContext>(
                 if facts.is_single_use[message.index()] && !context.is_current(&copy) {
                     return Err(stale_single_use(protocol, message).into());
                 }
-                context.send(Sending {
+                context.send(OutgoingMessage {
                     message,
                     to,
                     fields,
@@ -215,7 +215,7 @@ pub trait HomeContext {
     ///
     /// # Errors
     /// The channel is full, or the message exceeds a declared bound.
-    fn send(&mut self, sending: Sending<Self::Copy>) -> Result<(), Self::Error>;
+    fn send(&mut self, outgoing: OutgoingMessage<Self::Copy>) -> Result<(), Self::Error>;
     /// Contents of memory for the line.
     fn memory(&self) -> Self::Copy;
     /// Sets the contents of memory.
@@ -263,7 +263,7 @@ pub struct HomeInput<'t, Copy> {
     /// Number of the remote that sent the message; `None` if another home sent it.
     pub sender: Option<u8>,
     /// Copy of the line, from the message or from memory.
-    pub brought: Option<&'t Copy>,
+    pub carried_copy: Option<&'t Copy>,
 }
 
 /// Applies the acts of a home's row.
@@ -280,7 +280,7 @@ pub fn home<A: HomeContext>(
     let data_violation = |description: &str| A::Error::from(Violation::data_value(description));
     let carries = input.message.map(|m| protocol.message(m).carries);
     let whole_line = carries == Some(Carries::Store);
-    let mut carried_copy = input.brought.map(Cow::Borrowed);
+    let mut carried_copy = input.carried_copy.map(Cow::Borrowed);
     for act in acts {
         match act {
             Act::Send {
@@ -309,7 +309,7 @@ pub fn home<A: HomeContext>(
                     }
                     Carries::Store | Carries::PartialStore => Bytes::Write,
                 };
-                context.send(Sending {
+                context.send(OutgoingMessage {
                     message,
                     to,
                     fields,

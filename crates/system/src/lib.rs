@@ -36,7 +36,7 @@
 //! for _ in ["GetS", "Data"] {
 //!     let steps = possible(&world);
 //!     assert_eq!(steps.len(), 3); // the arrival of the message, and a load or a store of the other cache
-//!     let arrival = steps.into_iter().find(|step| matches!(step, Step::Arrives(_))).unwrap();
+//!     let arrival = steps.into_iter().find(|step| matches!(step, Step::Deliver(_))).unwrap();
 //!     assert_eq!(world.take(&system, arrival), Ok(true));
 //! }
 //! assert!(world.quiescent(&system));

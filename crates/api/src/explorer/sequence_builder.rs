@@ -117,33 +117,33 @@ impl<'s> SequenceBuilder<'s> {
                 self.record_action(remote.into(), line, access.name());
             }
             Step::Hit(line, remote) => self.record_action(remote.into(), line, "store"),
-            Step::Arrives(arrival) | Step::Chooses(arrival, _) => {
+            Step::Deliver(arrival) | Step::DeliverChoosing(arrival, _) => {
                 if let Some(flight) = before.network.at(arrival) {
                     let message_header = self.message_header(flight);
                     self.record_receive(&message_header);
                 }
             }
-            Step::Blocks(order) => {
+            Step::StallAtHead(order) => {
                 if let Some(flight) = before.network.at(Arrival::Ordered(order)) {
                     let agent = flight.to.map_or(self.home(flight.line), usize::from);
                     let (line, description) = before.describe_step(self.system, step);
                     self.record_action(agent, line.unwrap_or(0), description);
                 }
             }
-            Step::Memory(line) => {
+            Step::MemoryOperation(line) => {
                 let description = match before.lines[usize::from(line)].operation {
                     Operation::Read => "is read",
                     _ => "is written",
                 };
                 self.record_action(memory, line, description);
             }
-            Step::Read(line, _) => {
+            Step::MemoryData(line, _) => {
                 self.record_action(self.home(line), line, "takes what memory has read");
             }
-            Step::Written(line) => {
+            Step::MemoryDone(line) => {
                 self.record_action(self.home(line), line, "hears that memory is done");
             }
-            Step::Asks(line, number) => {
+            Step::RequestLocal(line, number) => {
                 let description = format!("asks for {}", local(number));
                 self.record_action(device, line, description);
             }
@@ -153,8 +153,10 @@ impl<'s> SequenceBuilder<'s> {
                 self.record_action(self.home(line), line, format!("takes {description}"));
             }
             Step::Unlock(line) => self.record_action(device, line, "unlocks"),
-            Step::Writes(line) => self.record_action(device, line, "writes"),
-            Step::Lends(line, _) | Step::TakesBack(line, _) | Step::OthersWrite(line) => {
+            Step::DeviceWrite(line) => self.record_action(device, line, "writes"),
+            Step::RaiseBacking(line, _)
+            | Step::LowerBacking(line, _)
+            | Step::ExternalWrite(line) => {
                 self.record_action(device, line, before.describe_step(self.system, step).1);
             }
         }
@@ -292,9 +294,9 @@ impl<'s> SequenceBuilder<'s> {
                     Operation::Done => Some("write done"),
                 },
                 "lock": match line.lock {
-                    Lock::Open => None,
+                    Lock::Unlocked => None,
                     Lock::Held(_) => Some("held by the device"),
-                    Lock::GivenBack => Some("released"),
+                    Lock::Unlocking => Some("released"),
                 },
             })
         });

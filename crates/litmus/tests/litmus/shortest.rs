@@ -255,7 +255,9 @@ impl<'o> Oracle<'o> {
         for step in state.world.steps(&self.system) {
             let max_spontaneous_evictions = match step {
                 // Threads begin hits, and there is no device.
-                Step::Hit(..) | Step::Asks(..) | Step::Writes(_) | Step::Unlock(_) => continue,
+                Step::Hit(..) | Step::RequestLocal(..) | Step::DeviceWrite(_) | Step::Unlock(_) => {
+                    continue
+                }
                 Step::Access(_, _, access) => {
                     if !access.about_line()
                         || access.needs() > Permission::None

@@ -2,7 +2,7 @@
 
 use super::*;
 use cohkit_protocol::terms::StateId;
-use cohkit_system::agent::{self, Bytes, RemoteContext, Sending};
+use cohkit_system::agent::{self, Bytes, OutgoingMessage, RemoteContext};
 
 impl<S: Scenario> Transition<'_, '_, S>
 where
@@ -508,13 +508,13 @@ where
         copy.as_ref() == Some(&self.transition.state.lines[self.line as usize].latest)
     }
 
-    fn send(&mut self, sending: Sending<Option<Words>>) -> Result<(), Violation> {
+    fn send(&mut self, outgoing: OutgoingMessage<Option<Words>>) -> Result<(), Violation> {
         let static_model = self.transition.static_model;
         let (line, remote) = (self.line, self.remote);
-        if sending.to != Receiver::Home {
+        if outgoing.to != Receiver::Home {
             return Err("caches that send messages to each other cannot be explored".into());
         }
-        let words = match sending.bytes {
+        let words = match outgoing.bytes {
             Bytes::None => None,
             Bytes::Line(Some(words)) => Some(words),
             Bytes::Line(None) => {
@@ -523,9 +523,9 @@ where
             }
             Bytes::Write => return Err(SENT_STORES.into()),
         };
-        let Sending {
+        let OutgoingMessage {
             message, fields, ..
-        } = sending;
+        } = outgoing;
         self.transition
             .send(line, message, remote, true, fields, words)
     }

@@ -2,7 +2,7 @@
 
 use super::*;
 use cohkit_protocol::rows::event_words;
-use cohkit_system::agent::{self, Bytes, HomeContext, HomeInput, MemoryOp, Sending};
+use cohkit_system::agent::{self, Bytes, HomeContext, HomeInput, MemoryOp, OutgoingMessage};
 
 impl<S: Scenario> Transition<'_, '_, S>
 where
@@ -127,7 +127,7 @@ where
                 _ => None,
             },
             sender: trigger.sender.map(|sender| sender as u8),
-            brought: data.as_ref(),
+            carried_copy: data.as_ref(),
         };
         let mut context = PlayHomeContext {
             transition: self,
@@ -316,19 +316,19 @@ where
         copy.clone()
     }
 
-    fn send(&mut self, sending: Sending<Option<Words>>) -> Result<(), Violation> {
-        let Receiver::Remote(remote) = sending.to else {
+    fn send(&mut self, outgoing: OutgoingMessage<Option<Words>>) -> Result<(), Violation> {
+        let Receiver::Remote(remote) = outgoing.to else {
             return Err("the home sends to itself".into());
         };
         let (static_model, line) = (self.transition.static_model, self.line);
-        let words = match sending.bytes {
+        let words = match outgoing.bytes {
             Bytes::None => None,
             Bytes::Line(words) => words,
             Bytes::Write => return Err(SENT_STORES.into()),
         };
-        let Sending {
+        let OutgoingMessage {
             message, fields, ..
-        } = sending;
+        } = outgoing;
         if static_model.model.protocol.class(message) == Some(Class::Forward)
             && static_model.answers
         {

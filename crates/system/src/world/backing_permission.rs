@@ -70,7 +70,7 @@ impl<D: Data> World<D> {
         let locked = match line_state.lock {
             Lock::Held(Permission::Write) => Some(Permission::None),
             Lock::Held(_) => Some(Permission::Read),
-            Lock::Open | Lock::GivenBack => None,
+            Lock::Unlocked | Lock::Unlocking => None,
         };
         let lock_permits = |permission: &Permission| {
             locked.is_some_and(|locked| hierarchy::lock_permits(locked, *permission))
@@ -88,7 +88,7 @@ impl<D: Data> World<D> {
         let operation = &system.home.locals[usize::from(local)];
         let is_unreserved = line_state.requested.is_none()
             && line_state.accepted.is_none()
-            && line_state.lock == Lock::Open;
+            && line_state.lock == Lock::Unlocked;
         system.backing_needs.is_none()
             || operation.locks && is_unreserved && operation.ensures < line_state.backing_permission
     }

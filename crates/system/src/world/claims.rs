@@ -108,7 +108,7 @@ impl<D: Data> World<D> {
             Claim::Or(a, b) => self.claim(a, line) || self.claim(b, line),
             Claim::Not(a) => !self.claim(a, line),
             Claim::Implies(a, b) => !self.claim(a, line) || self.claim(b, line),
-            Claim::Locked => self.lines[usize::from(line)].lock != Lock::Open,
+            Claim::Locked => self.lines[usize::from(line)].lock != Lock::Unlocked,
         }
     }
 

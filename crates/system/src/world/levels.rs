@@ -203,7 +203,7 @@ impl<D: Data> Clusters<D> {
         let line_state = &self.inner[usize::from(number)].lines[usize::from(line)];
         line_state.requested.is_none()
             && line_state.accepted.is_none()
-            && line_state.lock == Lock::Open
+            && line_state.lock == Lock::Unlocked
     }
 
     /// True if the inner home holds a lock that allows the outer permission to fall to `permission`.
@@ -211,7 +211,7 @@ impl<D: Data> Clusters<D> {
         match self.inner[usize::from(number)].lines[usize::from(line)].lock {
             Lock::Held(Permission::Write) => hierarchy::lock_permits(Permission::None, permission),
             Lock::Held(_) => hierarchy::lock_permits(Permission::Read, permission),
-            Lock::Open | Lock::GivenBack => false,
+            Lock::Unlocked | Lock::Unlocking => false,
         }
     }
 
@@ -219,7 +219,7 @@ impl<D: Data> Clusters<D> {
     pub(super) fn cache_and_line(&self, step: Step) -> Option<(u8, u8)> {
         match step {
             Step::Access(line, remote, _) | Step::Hit(line, remote) => Some((remote, line)),
-            Step::Arrives(arrival) | Step::Chooses(arrival, _) => {
+            Step::Deliver(arrival) | Step::DeliverChoosing(arrival, _) => {
                 let flight = self.outer.network.at(arrival)?;
                 Some((flight.to?, flight.line))
             }
@@ -289,7 +289,7 @@ impl<D: Data> Clusters<D> {
         to: Permission,
     ) -> bool {
         let arrivals = self.outer.network.arrivals(levels.outer.protocol);
-        let mut steps = arrivals.map(Step::Arrives);
+        let mut steps = arrivals.map(Step::Deliver);
         steps.any(|step| self.lowers_outer_to(levels, number, line, to, step))
     }
 
@@ -312,7 +312,7 @@ impl<D: Data> Clusters<D> {
     /// on the caches below it; its access under that lock is a part of the same eviction.
     pub fn is_spontaneous_eviction(&self, levels: &Levels, step: LevelStep) -> bool {
         match step {
-            LevelStep::Inner(number, Step::Asks(line, local)) => {
+            LevelStep::Inner(number, Step::RequestLocal(line, local)) => {
                 let to = levels.inner.home.locals[usize::from(local)].ensures;
                 !self.is_recalled_by_message(levels, number, line, to)
             }
@@ -336,8 +336,8 @@ impl<D: Data> Clusters<D> {
         let inner = &self.inner[usize::from(number)];
         match step {
             // The outer level acts as the device: it revokes permission, and writes nothing itself.
-            Step::Writes(_) => return Ok(BLOCKED),
-            Step::Asks(line, local) => {
+            Step::DeviceWrite(_) => return Ok(BLOCKED),
+            Step::RequestLocal(line, local) => {
                 let operation = &levels.inner.home.locals[usize::from(local)];
                 let to = operation.ensures;
                 if !operation.locks
@@ -347,7 +347,7 @@ impl<D: Data> Clusters<D> {
                     return Ok(BLOCKED);
                 }
             }
-            Step::Arrives(arrival) | Step::Chooses(arrival, _) => {
+            Step::Deliver(arrival) | Step::DeliverChoosing(arrival, _) => {
                 let flight = inner.network.at(arrival);
                 let must_wait = flight.is_some_and(|flight| {
                     let needs = levels.needs[flight.message.index()];
@@ -361,7 +361,7 @@ impl<D: Data> Clusters<D> {
         }
         let line = match step {
             Step::Access(line, ..) | Step::Hit(line, _) => line,
-            Step::Arrives(arrival) | Step::Chooses(arrival, _) => {
+            Step::Deliver(arrival) | Step::DeliverChoosing(arrival, _) => {
                 inner.network.at(arrival).map_or(0, |f| f.line)
             }
             _ => 0,
@@ -526,7 +526,7 @@ impl LevelStep {
             LevelStep::Outer(Step::Access(_, _, Access::Load | Access::Store)) => false,
             LevelStep::Outer(step) => step.spontaneous(),
             // The outer level requests permission back. If it does so to evict, progress must not depend on it.
-            LevelStep::Inner(_, Step::Asks(..)) => false,
+            LevelStep::Inner(_, Step::RequestLocal(..)) => false,
             LevelStep::Inner(_, step) => step.spontaneous(),
         }
     }

@@ -180,11 +180,11 @@ pub struct DeferredStore<D: Data> {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Lock {
     /// No lock.
-    Open,
+    Unlocked,
     /// The device has this permission to the line.
     Held(Permission),
     /// The home has consumed the unlock and not yet acknowledged it.
-    GivenBack,
+    Unlocking,
 }
 
 /// State of one line, without its messages.
@@ -270,7 +270,7 @@ impl<D: Data> World<D> {
                 consumed_value: None,
                 requested: None,
                 accepted: None,
-                lock: Lock::Open,
+                lock: Lock::Unlocked,
             })
         };
         let mut world = World {
@@ -298,7 +298,7 @@ impl<D: Data> World<D> {
                     && line.deferred_store.is_none()
                     && line.requested.is_none()
                     && line.accepted.is_none()
-                    && line.lock == Lock::Open
+                    && line.lock == Lock::Unlocked
             })
     }
 

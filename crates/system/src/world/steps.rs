@@ -26,32 +26,32 @@ pub enum Step {
     /// A store that needs no row is performed in a remote's copy: line, remote.
     Hit(u8, u8),
     /// A message arrives.
-    Arrives(Arrival),
+    Deliver(Arrival),
     /// A message arrives, and its row chooses a member of a set: the one with this index, in ascending order from 0.
-    /// Index 0 is that of [`Step::Arrives`].
-    Chooses(Arrival, u8),
+    /// Index 0 is that of [`Step::Deliver`].
+    DeliverChoosing(Arrival, u8),
     /// The first message of an order becomes the head of the input queue of its network, and stalls there.
-    Blocks(Order),
+    StallAtHead(Order),
     /// Memory performs the operation in progress for a line.
-    Memory(u8),
+    MemoryOperation(u8),
     /// The home consumes the data of a memory read: line, and the number of the grant alternative, from 0.
-    Read(u8, u8),
+    MemoryData(u8, u8),
     /// The home consumes the completion of a memory write to a line.
-    Written(u8),
+    MemoryDone(u8),
     /// The device requests a local operation: line, and an index into the home's local operations.
-    Asks(u8, u8),
+    RequestLocal(u8, u8),
     /// The home consumes the requested local operation of a line.
     Local(u8),
     /// The home consumes an unlock of a line.
     Unlock(u8),
     /// The device writes a line that it has locked.
-    Writes(u8),
+    DeviceWrite(u8),
     /// The backing permission of a line rises to this.
-    Lends(u8, Permission),
+    RaiseBacking(u8, Permission),
     /// The backing permission of a line falls to this.
-    TakesBack(u8, Permission),
+    LowerBacking(u8, Permission),
     /// Others write a line without backing permission.
-    OthersWrite(u8),
+    ExternalWrite(u8),
 }
 
 impl Step {
@@ -61,10 +61,10 @@ impl Step {
             self,
             Step::Access(..)
                 | Step::Hit(..)
-                | Step::Asks(..)
-                | Step::Writes(_)
-                | Step::TakesBack(..)
-                | Step::OthersWrite(_)
+                | Step::RequestLocal(..)
+                | Step::DeviceWrite(_)
+                | Step::LowerBacking(..)
+                | Step::ExternalWrite(_)
         )
     }
 }
@@ -121,11 +121,11 @@ impl<D: Data> World<D> {
                 self.access(system, line, remote, access, value, completed)
             }
             Step::Hit(line, remote) => self.hit(system, line, remote),
-            Step::Arrives(arrival) => self.receive(system, arrival, 0, completed),
-            Step::Chooses(arrival, choice) => {
+            Step::Deliver(arrival) => self.receive(system, arrival, 0, completed),
+            Step::DeliverChoosing(arrival, choice) => {
                 self.receive(system, arrival, choice.into(), completed)
             }
-            Step::Blocks(order) => {
+            Step::StallAtHead(order) => {
                 let arrival = Arrival::Ordered(order);
                 let mut successor = self.clone();
                 // A message that can be consumed, or violates a property, stalls nothing.
@@ -137,24 +137,24 @@ impl<D: Data> World<D> {
                 self.network.block(order);
                 Ok(true)
             }
-            Step::Memory(line) => self.perform_memory_operation(system, line),
-            Step::Read(line, choice) => self.consume_read_data(system, line, choice),
-            Step::Written(line) => {
+            Step::MemoryOperation(line) => self.perform_memory_operation(system, line),
+            Step::MemoryData(line, choice) => self.consume_read_data(system, line, choice),
+            Step::MemoryDone(line) => {
                 self.line(line).operation = Operation::Idle;
                 self.apply_required_event(system, line, Event::MemoryDone, None)
             }
-            Step::Asks(line, local) => {
+            Step::RequestLocal(line, local) => {
                 self.line(line).requested = Some(local);
                 Ok(true)
             }
             Step::Local(line) => self.consume_local_operation(system, line),
             Step::Unlock(line) => self.unlock(system, line),
-            Step::Writes(line) => Ok(self.device_writes(system, line)),
-            Step::Lends(line, permission) | Step::TakesBack(line, permission) => {
+            Step::DeviceWrite(line) => Ok(self.device_writes(system, line)),
+            Step::RaiseBacking(line, permission) | Step::LowerBacking(line, permission) => {
                 self.set_backing_permission(system, line, permission);
                 Ok(true)
             }
-            Step::OthersWrite(line) => Ok(self.record_external_write(system, line)),
+            Step::ExternalWrite(line) => Ok(self.record_external_write(system, line)),
         }
     }
 

@@ -39,7 +39,7 @@ impl<D: Data> World<D> {
             Step::Hit(line, remote) => {
                 (line, format!("{}: store in its copy", agent(Some(remote))))
             }
-            Step::Arrives(arrival) => match self.network.at(arrival) {
+            Step::Deliver(arrival) => match self.network.at(arrival) {
                 None => return (None, "a message arrives".to_string()),
                 Some(flight) => {
                     let message = &system.protocol.message(flight.message).name;
@@ -47,11 +47,11 @@ impl<D: Data> World<D> {
                     (flight.line, format!("{message} of {from} reaches {to}"))
                 }
             },
-            Step::Chooses(arrival, choice) => {
-                let (line, description) = self.describe_step(system, Step::Arrives(arrival));
+            Step::DeliverChoosing(arrival, choice) => {
+                let (line, description) = self.describe_step(system, Step::Deliver(arrival));
                 return (line, format!("{description}, and choice {choice} is taken"));
             }
-            Step::Blocks(order) => {
+            Step::StallAtHead(order) => {
                 let head = self.network.at(Arrival::Ordered(order));
                 let line = head.map_or(0, |flight| flight.line);
                 let description = match (head, system.protocol.network_of(order.0)) {
@@ -65,35 +65,39 @@ impl<D: Data> World<D> {
                 };
                 (line, description)
             }
-            Step::Memory(line) => (line, "memory performs the requested operation".to_string()),
-            Step::Read(line, _) => (line, "the home receives the data from memory".to_string()),
-            Step::Written(line) => (
+            Step::MemoryOperation(line) => {
+                (line, "memory performs the requested operation".to_string())
+            }
+            Step::MemoryData(line, _) => {
+                (line, "the home receives the data from memory".to_string())
+            }
+            Step::MemoryDone(line) => (
                 line,
                 "the home receives the completion of the memory write".to_string(),
             ),
-            Step::Asks(line, number) => (line, format!("{} is requested", local(number))),
+            Step::RequestLocal(line, number) => (line, format!("{} is requested", local(number))),
             Step::Local(line) => {
                 let requested = self.lines[usize::from(line)].requested;
                 let description = requested.map_or("a local operation", |number| local(number));
                 (line, format!("the home takes {description}"))
             }
             Step::Unlock(line) => (line, "the home takes an unlock".to_string()),
-            Step::Writes(line) => (line, "the device writes".to_string()),
-            Step::Lends(line, permission) => (
+            Step::DeviceWrite(line) => (line, "the device writes".to_string()),
+            Step::RaiseBacking(line, permission) => (
                 line,
                 format!("the outer level grants {}", permission_purpose(permission)),
             ),
-            Step::TakesBack(line, Permission::None) => {
+            Step::LowerBacking(line, Permission::None) => {
                 (line, "the permission is revoked".to_string())
             }
-            Step::TakesBack(line, permission) => (
+            Step::LowerBacking(line, permission) => (
                 line,
                 format!(
                     "the permission is downgraded to {}",
                     permission_purpose(permission)
                 ),
             ),
-            Step::OthersWrite(line) => (line, "another agent writes".to_string()),
+            Step::ExternalWrite(line) => (line, "another agent writes".to_string()),
         };
         (Some(line), description)
     }

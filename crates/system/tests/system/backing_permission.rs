@@ -58,10 +58,10 @@ fn below<D: Data<Copy = bool>>(world: &World<D>, system: &System, permission: Pe
     let mut messages: Vec<Message> = messages.collect();
     messages.sort_unstable();
     let lock = match line.lock {
-        Lock::Open => 0,
+        Lock::Unlocked => 0,
         Lock::Held(Permission::Write) => 1,
         Lock::Held(_) => 2,
-        Lock::GivenBack => 3,
+        Lock::Unlocking => 3,
     };
     let memory = permission > Permission::None && line.memory;
     let rest = (permission, memory, line.requested, line.accepted, lock);

@@ -72,7 +72,7 @@ fn walk(protocol: &Protocol, system: &System, seed: u64, steps: usize) -> bool {
         let name = &protocol.name;
         // Messages in flight are sorted by their contents, including their copies.
         let bits_step = match step {
-            Step::Arrives(arrival) => {
+            Step::Deliver(arrival) => {
                 let flight = words.network.at(arrival).expect("deliverable message");
                 let current = |copy| words.data.is_current(flight.line, copy);
                 let carries = match &flight.carried {
@@ -94,7 +94,7 @@ fn walk(protocol: &Protocol, system: &System, seed: u64, steps: usize) -> bool {
                     .network
                     .arrivals(system.protocol)
                     .find(|&arrival| is_same_message(arrival));
-                Step::Arrives(matching.unwrap_or_else(|| panic!("{name}, seed {seed}: {step:?}")))
+                Step::Deliver(matching.unwrap_or_else(|| panic!("{name}, seed {seed}: {step:?}")))
             }
             bits_flight => bits_flight,
         };

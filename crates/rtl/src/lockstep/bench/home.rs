@@ -13,7 +13,9 @@ use cohkit_base::sequence::Action;
 use cohkit_protocol::controller::{Event, Local};
 use cohkit_protocol::execute::{Act, Configuration, Outcome};
 use cohkit_protocol::protocol::Permission;
-use cohkit_system::agent::{self, Bytes as Sent, HomeContext, HomeInput, MemoryOp, Sending};
+use cohkit_system::agent::{
+    self, Bytes as Sent, HomeContext, HomeInput, MemoryOp, OutgoingMessage,
+};
 
 /// A step that a unit reports.
 pub(super) struct ReportedStep {
@@ -364,7 +366,7 @@ impl Home<'_, '_> {
         let input = HomeInput {
             message: message.as_ref().map(|message| message.kind),
             sender: Some(0),
-            brought: received_bytes.as_ref(),
+            carried_copy: received_bytes.as_ref(),
         };
         let mut row = HomeRow {
             context: &mut *self.context,
@@ -428,11 +430,11 @@ impl HomeContext for HomeRow<'_, '_> {
         *copy
     }
 
-    fn send(&mut self, sending: Sending<Bytes>) -> Checked {
-        let (line_index, kind) = (self.line_index, sending.message);
+    fn send(&mut self, outgoing: OutgoingMessage<Bytes>) -> Checked {
+        let (line_index, kind) = (self.line_index, outgoing.message);
         self.context.count_message_in_flight(line_index, kind)?;
         let reference = self.context.reference.clone();
-        let bytes = match sending.bytes {
+        let bytes = match outgoing.bytes {
             Sent::Line(bytes) if !self.is_current(&bytes) => {
                 let name = &reference.protocol.message(kind).name;
                 return self.failure(&format!("memory was stale when it was read for {name}"));

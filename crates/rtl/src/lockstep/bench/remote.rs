@@ -13,7 +13,7 @@ use cohkit_protocol::controller::{Access, Event};
 use cohkit_protocol::execute::{Act, Configuration, Outcome, Receiver, Trigger};
 use cohkit_protocol::protocol::{Carries, Permission};
 use cohkit_protocol::terms::StateId;
-use cohkit_system::agent::{self, Bytes as Sent, RemoteContext, Sending};
+use cohkit_system::agent::{self, Bytes as Sent, OutgoingMessage, RemoteContext};
 use cohkit_system::data::Extent;
 
 /// Number of accesses that a remote with one home attempts: the first ones of [`Access::ALL`], without those that order
@@ -52,14 +52,14 @@ impl RemoteContext for RemoteRow<'_, '_> {
         self.context.is_current(self.line_index, copy)
     }
 
-    fn send(&mut self, sending: Sending<Bytes>) -> Checked {
+    fn send(&mut self, outgoing: OutgoingMessage<Bytes>) -> Checked {
         let (context, line_index) = (&mut *self.context, self.line_index);
-        let Sending {
+        let OutgoingMessage {
             message: kind,
             to: Receiver::Home,
             bytes,
             ..
-        } = sending
+        } = outgoing
         else {
             return line_failure(line_index, "the remote sends to another remote".into());
         };

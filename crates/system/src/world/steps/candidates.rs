@@ -29,15 +29,19 @@ impl<D: Data> World<D> {
     /// Adds the arrivals of messages, and the stalls at the head of input queues.
     fn push_arrivals(&self, system: &System, steps: &mut Vec<Step>) {
         for arrival in self.network.arrivals(system.protocol) {
-            steps.push(Step::Arrives(arrival));
+            steps.push(Step::Deliver(arrival));
             let may_choose =
                 |flight: &InFlightMessage<D>| system.chooses[usize::from(flight.to.is_none())];
             if self.network.at(arrival).is_some_and(may_choose) {
                 let choices = 1..system.remotes;
-                steps.extend(choices.map(|choice| Step::Chooses(arrival, choice)));
+                steps.extend(choices.map(|choice| Step::DeliverChoosing(arrival, choice)));
             }
         }
-        steps.extend(self.network.may_block(system.protocol).map(Step::Blocks));
+        steps.extend(
+            self.network
+                .may_block(system.protocol)
+                .map(Step::StallAtHead),
+        );
     }
 
     /// Like [`World::steps`], without the accesses of remotes.
@@ -55,10 +59,10 @@ impl<D: Data> World<D> {
             Operation::Idle => {}
             Operation::Sampled(_) => {
                 let choices = 0..system.facts.choices;
-                steps.extend(choices.map(|choice| Step::Read(number, choice)));
+                steps.extend(choices.map(|choice| Step::MemoryData(number, choice)));
             }
-            Operation::Done => steps.push(Step::Written(number)),
-            _ => steps.push(Step::Memory(number)),
+            Operation::Done => steps.push(Step::MemoryDone(number)),
+            _ => steps.push(Step::MemoryOperation(number)),
         }
         let accepts_request =
             line.requested.is_none() && (system.overlaps_requests || line.accepted.is_none());
@@ -66,17 +70,17 @@ impl<D: Data> World<D> {
             None if accepts_request => {
                 let locals = 0..system.home.locals.len() as u8;
                 let locals = locals.filter(|&local| self.may_request(system, number, local));
-                steps.extend(locals.map(|local| Step::Asks(number, local)));
+                steps.extend(locals.map(|local| Step::RequestLocal(number, local)));
             }
             None => {}
             Some(_) => steps.push(Step::Local(number)),
         }
         if system.facts.locks {
-            if line.lock != Lock::GivenBack {
+            if line.lock != Lock::Unlocking {
                 steps.push(Step::Unlock(number));
             }
             if line.lock == Lock::Held(Permission::Write) && system.backing_needs.is_none() {
-                steps.push(Step::Writes(number));
+                steps.push(Step::DeviceWrite(number));
             }
         }
         if system.backing_needs.is_some() {
@@ -84,15 +88,15 @@ impl<D: Data> World<D> {
             steps.extend(
                 higher
                     .into_iter()
-                    .map(|permission| Step::Lends(number, permission)),
+                    .map(|permission| Step::RaiseBacking(number, permission)),
             );
             steps.extend(
                 lower
                     .into_iter()
-                    .map(|permission| Step::TakesBack(number, permission)),
+                    .map(|permission| Step::LowerBacking(number, permission)),
             );
             if line.backing_permission == Permission::None {
-                steps.push(Step::OthersWrite(number));
+                steps.push(Step::ExternalWrite(number));
             }
         }
     }

@@ -3,7 +3,7 @@
 use cohkit_protocol::protocol::{Permission, StateId};
 
 use super::CompletedAccess;
-use crate::agent::{self, Bytes, HomeContext, MemoryOp, RemoteContext, Sending, Violation};
+use crate::agent::{self, Bytes, HomeContext, MemoryOp, OutgoingMessage, RemoteContext, Violation};
 use crate::data::{Data, Extent};
 use crate::stores::{self, StoreSend, Ticket};
 use crate::world::{DeferredStore, Line, Lock, Operation, StepError, System, World};
@@ -83,8 +83,8 @@ impl<D: Data> RemoteContext for WorldRemoteContext<'_, '_, '_, D> {
         self.world.data.is_current(self.line, copy)
     }
 
-    fn send(&mut self, sending: Sending<D::Copy>) -> Result<(), StepError> {
-        let store = match sending.bytes {
+    fn send(&mut self, outgoing: OutgoingMessage<D::Copy>) -> Result<(), StepError> {
+        let store = match outgoing.bytes {
             Bytes::Write => {
                 let ticket = self.ticket()?;
                 (
@@ -95,7 +95,7 @@ impl<D: Data> RemoteContext for WorldRemoteContext<'_, '_, '_, D> {
             _ => Default::default(),
         };
         let from = Some(self.remote);
-        (self.world).send(self.system, self.line, from, store, sending)
+        (self.world).send(self.system, self.line, from, store, outgoing)
     }
 
     fn write(&mut self, copy: &D::Copy) -> Result<D::Copy, StepError> {
@@ -200,9 +200,9 @@ impl<D: Data> HomeContext for WorldHomeContext<'_, '_, '_, D> {
         }
     }
 
-    fn send(&mut self, sending: Sending<D::Copy>) -> Result<(), StepError> {
+    fn send(&mut self, outgoing: OutgoingMessage<D::Copy>) -> Result<(), StepError> {
         let store = Default::default();
-        (self.world).send(self.system, self.line, None, store, sending)
+        (self.world).send(self.system, self.line, None, store, outgoing)
     }
 
     fn memory(&self) -> D::Copy {
@@ -218,7 +218,7 @@ impl<D: Data> HomeContext for WorldHomeContext<'_, '_, '_, D> {
     fn lock(&self) -> Permission {
         match self.world.lines[usize::from(self.line)].lock {
             Lock::Held(permission) => permission,
-            Lock::Open | Lock::GivenBack => Permission::None,
+            Lock::Unlocked | Lock::Unlocking => Permission::None,
         }
     }
 
@@ -341,7 +341,7 @@ impl<D: Data> HomeContext for WorldHomeContext<'_, '_, '_, D> {
             return Err(Violation::new("single writer", description).into());
         }
         let memory = line_state.memory.clone();
-        let locked = line_state.lock != Lock::Open;
+        let locked = line_state.lock != Lock::Unlocked;
         if !self.is_current(&memory) {
             let description = format!("memory is stale when {name} is acknowledged");
             return Err(Violation::data_value(description).into());
@@ -360,6 +360,6 @@ impl<D: Data> HomeContext for WorldHomeContext<'_, '_, '_, D> {
     }
 
     fn acknowledge_unlock(&mut self) {
-        self.line_state().lock = Lock::Open;
+        self.line_state().lock = Lock::Unlocked;
     }
 }

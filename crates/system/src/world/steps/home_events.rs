@@ -92,7 +92,7 @@ impl<D: Data> World<D> {
         let input = HomeInput {
             message: None,
             sender: None,
-            brought: Some(&copy),
+            carried_copy: Some(&copy),
         };
         let answer = self.apply_home_event(
             system,
@@ -114,7 +114,7 @@ impl<D: Data> World<D> {
         let input = HomeInput {
             message: None,
             sender: None,
-            brought: copy,
+            carried_copy: copy,
         };
         match self.apply_home_event(
             system,
@@ -162,7 +162,7 @@ impl<D: Data> World<D> {
         let line_state = self.line(line);
         let was_locked = matches!(line_state.lock, Lock::Held(_));
         if was_locked {
-            line_state.lock = Lock::GivenBack;
+            line_state.lock = Lock::Unlocking;
         }
         let answer = self.apply_home_event(
             system,
@@ -273,6 +273,6 @@ fn empty_input<'t, Copy>() -> HomeInput<'t, Copy> {
     HomeInput {
         message: None,
         sender: None,
-        brought: None,
+        carried_copy: None,
     }
 }

@@ -8,7 +8,7 @@ use super::home_events::{lost_store, Answer};
 use super::network_room::no_room;
 use super::row_owner::RowOwner;
 use super::CompletedAccess;
-use crate::agent::{Bytes, HomeInput, Sending, Violation};
+use crate::agent::{Bytes, HomeInput, OutgoingMessage, Violation};
 use crate::data::{Data, Extent};
 use crate::stores::Ticket;
 use crate::world::network::{order_of, Arrival, Endpoint, InFlightMessage, Payload};
@@ -50,7 +50,7 @@ impl<D: Data> World<D> {
             let input = HomeInput {
                 message: Some(flight.message),
                 sender: flight.from,
-                brought: carried_copy,
+                carried_copy,
             };
             let ticket = match flight.carried {
                 Payload::Write(_, ticket) => Some(ticket),
@@ -161,14 +161,14 @@ impl<D: Data> World<D> {
         line: u8,
         from: Option<u8>,
         (value, ticket): (D::Write, Ticket),
-        sending: Sending<D::Copy>,
+        outgoing: OutgoingMessage<D::Copy>,
     ) -> Result<(), StepError> {
-        let Sending {
+        let OutgoingMessage {
             message,
             to,
             fields,
             bytes,
-        } = sending;
+        } = outgoing;
         let protocol = system.protocol;
         let row_line = line;
         let Some((to, line)) = receiver_and_line(system, line, from, message, to) else {
