@@ -1,6 +1,6 @@
 //! Coverage of a search: fired rules and taken rows, as text and as JSON.
 
-use cohkit_check::system::Modelled;
+use cohkit_check::system::SystemModel;
 use cohkit_engine::coverage::Coverage;
 use cohkit_protocol::controller::{Controller, Effect};
 use cohkit_protocol::protocol::Protocol;
@@ -37,7 +37,7 @@ impl SystemCoverage {
     /// was lowered. Rows with the effect `Never`, and rows that the model does not count, are omitted.
     pub(crate) fn of_system(
         coverage: Coverage,
-        model: &Modelled,
+        model: &SystemModel,
         protocol: &Protocol,
         home: &Controller,
     ) -> SystemCoverage {

@@ -9,8 +9,8 @@ use crate::size;
 use crate::source::{InputError, Source};
 use crate::verdict::{Evidence, Verdict};
 use cohkit_base::words::counted;
-use cohkit_check::progress::{progress, Unfinished, PROGRESS};
-use cohkit_check::system::{self, assumptions, Modelled};
+use cohkit_check::progress::{progress, UndecidedSearch, PROGRESS};
+use cohkit_check::system::{self, assumptions, SystemModel};
 use cohkit_diagnostics::suggestion;
 use cohkit_engine::coverage::{coverage, Coverage};
 use cohkit_engine::explain::explain;
@@ -473,7 +473,7 @@ impl<'a> SystemResult<'a> {
     ) -> Result<(), InputError> {
         let protocol = &source.protocol;
         let SearchResult {
-            modelled,
+            system_model,
             report,
             coverage,
             trace_model,
@@ -483,8 +483,8 @@ impl<'a> SystemResult<'a> {
             undecided_progress,
         } = self.search_result;
         let coverage =
-            coverage.map(|c| SystemCoverage::of_system(c, &modelled, protocol, &self.home));
-        let modelled = trace_model.unwrap_or(modelled);
+            coverage.map(|c| SystemCoverage::of_system(c, &system_model, protocol, &self.home));
+        let system_model = trace_model.unwrap_or(system_model);
         let mut notes = self.notes;
         if !never_started.is_empty() {
             let (agent, never_started) = (&protocol.remote.name, never_started.join(", "));
@@ -504,8 +504,8 @@ impl<'a> SystemResult<'a> {
             Outcome::Violated {
                 property, trace, ..
             } => explain(
-                &modelled.model,
-                &modelled.remarks,
+                &system_model.model,
+                &system_model.remarks,
                 property,
                 trace,
                 &cohkit_murphi::expression,
@@ -524,7 +524,7 @@ impl<'a> SystemResult<'a> {
             undecided_progress,
         };
         listener.verdict(&verdict, run)?;
-        Ok(listener.searched(&modelled.model, &verdict)?)
+        Ok(listener.searched(&system_model.model, &verdict)?)
     }
 }
 
@@ -622,9 +622,9 @@ pub fn model(
     home: &Controller,
     capacity: Option<u8>,
     trial: Option<u16>,
-) -> Result<Modelled, InputError> {
+) -> Result<SystemModel, InputError> {
     let lowering = lowering_options(system, capacity, trial);
-    let model = system::modelled(protocol, home, system.remotes, system.lines, &lowering);
+    let model = system::system_model(protocol, home, system.remotes, system.lines, &lowering);
     model.map_err(|error| {
         let name = &system.name;
         InputError::plain(format!("system `{name}` cannot be modelled: {error}"))
@@ -693,13 +693,13 @@ fn search_with_trials(
 /// Result of a system.
 struct SearchResult {
     /// Model that was searched.
-    modelled: Modelled,
+    system_model: SystemModel,
     /// Result of the search.
     report: Report,
     /// Coverage of the search, if requested.
     coverage: Option<Coverage>,
-    /// Model to which the trace of the report belongs, if it is not `modelled`.
-    trace_model: Option<Modelled>,
+    /// Model to which the trace of the report belongs, if it is not `system_model`.
+    trace_model: Option<SystemModel>,
     /// Accesses that no remote ever starts.
     never_started: Vec<&'static str>,
     /// Accesses for which the protocol has no row.
@@ -707,14 +707,14 @@ struct SearchResult {
     /// Further notes on progress.
     notes: Vec<String>,
     /// Search for progress that a limit ended.
-    undecided_progress: Option<Unfinished>,
+    undecided_progress: Option<UndecidedSearch>,
 }
 
 impl SearchResult {
     /// Creates a result for which progress has not been checked.
-    fn new(modelled: Modelled, report: Report, coverage: Option<Coverage>) -> SearchResult {
+    fn new(system_model: SystemModel, report: Report, coverage: Option<Coverage>) -> SearchResult {
         SearchResult {
-            modelled,
+            system_model,
             report,
             coverage,
             trace_model: None,
@@ -758,11 +758,11 @@ fn check_progress(
             _ => Status::Undecided,
         };
         search_result.report.outcome = result.outcome;
-        search_result.trace_model = result.modelled;
-        search_result.never_started = result.never;
-        search_result.missing_accesses = result.absent;
+        search_result.trace_model = result.system_model;
+        search_result.never_started = result.never_started;
+        search_result.missing_accesses = result.missing_accesses;
         search_result.notes = result.notes;
-        search_result.undecided_progress = result.unfinished;
+        search_result.undecided_progress = result.undecided_search;
     }
     search_result.report.properties.push(PropertyResult {
         property: PROGRESS,

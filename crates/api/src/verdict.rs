@@ -7,7 +7,7 @@ use crate::size;
 use cohkit_base::sequence::Sequence;
 use cohkit_base::words::counted;
 use cohkit_chart::Text;
-use cohkit_check::progress::Unfinished;
+use cohkit_check::progress::UndecidedSearch;
 use cohkit_check::system::unshared;
 use cohkit_engine::explain::Explanation;
 use cohkit_engine::report::{states_in_words, Status};
@@ -39,7 +39,7 @@ pub struct Verdict<'a> {
     /// Coverage of the search, if requested.
     pub coverage: Option<SystemCoverage>,
     /// Progress question that the search left undecided at a limit, although all other properties hold.
-    pub undecided_progress: Option<Unfinished>,
+    pub undecided_progress: Option<UndecidedSearch>,
 }
 
 /// Evidence for a verdict.
@@ -118,7 +118,7 @@ impl Verdict<'_> {
                         let (reason_text, omission) =
                             (reason_words(*reason), omission_text(report));
                         let _ = match &self.undecided_progress {
-                            Some(Unfinished { question, states }) => writeln!(
+                            Some(UndecidedSearch { question, states }) => writeln!(
                                 text,
                                 "undecided{omission}: {question}: {reason_text} after {}; everything else holds in {counts}",
                                 counted(*states, "state")
@@ -220,7 +220,7 @@ impl Verdict<'_> {
             .chain(&unshared)
             .collect::<Vec<_>>());
         entry["notes"] = json!(self.notes);
-        if let Some(Unfinished { question, states }) = &self.undecided_progress {
+        if let Some(UndecidedSearch { question, states }) = &self.undecided_progress {
             entry["undecided_progress"] =
                 json!({ "question": question, "states": size::json(*states) });
         }

@@ -11,8 +11,8 @@ use cohkit_api::verdict::{counterexample, kind, CHECK_LIMIT_TEXT};
 use cohkit_api::{explanation, files, model_check};
 use cohkit_chart::Text;
 use cohkit_check::progress;
-use cohkit_check::system::progress::{kinds, lines_of, watching, Kind, PROGRESS};
-use cohkit_check::system::Modelled;
+use cohkit_check::system::progress::{kinds, lines_of, watch_model, Kind, PROGRESS};
+use cohkit_check::system::SystemModel;
 use cohkit_engine::explain::{explain, Remark};
 use cohkit_engine::model::Model;
 use cohkit_engine::replay::{replay_trace, FinalVerdict};
@@ -218,7 +218,7 @@ impl Replay<'_> {
                 Some(_) => Some(Property::Liveness(PROGRESS.into())),
                 None => recording.claim.clone(),
             };
-            let Modelled { model, remarks, .. } = &candidate.modelled;
+            let SystemModel { model, remarks, .. } = &candidate.system_model;
             match replay_trace(model, &recording.trace, claim.as_ref()) {
                 Ok((trace, ending)) => {
                     let ending = match (ending, &candidate.progress_check) {
@@ -230,7 +230,7 @@ impl Replay<'_> {
                                     home,
                                     *size,
                                     *kind,
-                                    &candidate.modelled,
+                                    &candidate.system_model,
                                     &trace,
                                 ),
                             }
@@ -337,7 +337,7 @@ impl Replay<'_> {
 /// A model that a counterexample may belong to.
 struct Candidate {
     /// Model of the system, without a trial capacity.
-    modelled: Modelled,
+    system_model: SystemModel,
     /// Kind of accesses whose progress is checked on this model, with the home and the size of the system; `None`
     /// otherwise.
     progress_check: Option<(Kind, Controller, (Remotes, u8))>,
@@ -353,22 +353,22 @@ impl Candidate {
         capacity: Option<u8>,
     ) -> Result<Vec<Candidate>, InputError> {
         if recording.claim != Some(progress::PROGRESS) {
-            let modelled = protocol_check::model(protocol, system, home, capacity, None)?;
+            let system_model = protocol_check::model(protocol, system, home, capacity, None)?;
             return Ok(vec![Candidate {
-                modelled,
+                system_model,
                 progress_check: None,
             }]);
         }
         let lowering = protocol_check::lowering_options(system, capacity, None);
         let size = (system.remotes, lines_of(protocol, system.lines));
         let candidate_for = |kind| {
-            let modelled = watching(protocol, home, size, kind, &lowering);
-            let modelled = modelled.map_err(|error| {
+            let system_model = watch_model(protocol, home, size, kind, &lowering);
+            let system_model = system_model.map_err(|error| {
                 let name = &system.name;
                 InputError::plain(format!("system `{name}` cannot be modelled: {error}"))
             })?;
             Ok(Candidate {
-                modelled,
+                system_model,
                 progress_check: Some((kind, home.clone(), size)),
             })
         };

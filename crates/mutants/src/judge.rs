@@ -389,7 +389,7 @@ fn check_system(protocol: &Protocol, home: &Controller, size: SystemSize) -> Mut
                 let progress_report =
                     progress(protocol, home, (remotes, lines), &lowering, &limits);
                 return match progress_report {
-                    Ok(progress_report) if !progress_report.never.is_empty() => {
+                    Ok(progress_report) if !progress_report.never_started.is_empty() => {
                         MutantVerdict::Refuted
                     }
                     Ok(progress_report) => match progress_report.outcome {

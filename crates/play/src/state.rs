@@ -34,8 +34,8 @@ const SENT_STORES: &str = "writes that caches send to the home cannot be explore
 pub(super) const UNSUPPORTED_BUS: &str =
     "registers and the CPU's own memory cannot be explored here";
 
-/// End of the reason of [`super::ExplorationResult::NotExplored`]: the state does not include the caches of a second line
-/// space.
+/// End of the reason of [`super::ExplorationResult::NotExplored`]: the state does not include the caches of a second
+/// line space.
 pub(super) const UNSUPPORTED_HOST: &str = "accesses to the host's memory cannot be explored";
 
 /// A global state. `A` is the type of the application and `T` that of a thread.

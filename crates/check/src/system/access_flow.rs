@@ -40,7 +40,7 @@ pub fn unproven_kinds(protocol: &Protocol, home: &Controller) -> Vec<Kind> {
     let mut kinds = kinds(protocol, home);
     kinds.retain(|&kind| match kind {
         Kind::Access(access) => AccessFlow::new(protocol, access).can_abandon(),
-        Kind::Local(local) => refuses_at_rest(home, local),
+        Kind::Local(local) => refuses_when_quiescent(home, local),
     });
     kinds
 }
@@ -60,7 +60,7 @@ pub fn conditional_accesses(protocol: &Protocol) -> Vec<Access> {
 
 /// Returns the accesses that every cache supports, and that no row or permission of this one begins. All other
 /// accesses are optional in a protocol: write-backs that keep the copy, and accesses that bypass the cache.
-pub fn absent(protocol: &Protocol) -> Vec<Access> {
+pub fn missing_accesses(protocol: &Protocol) -> Vec<Access> {
     let mut required = vec![Access::Load, Access::Store, Access::Evict];
     required.retain(|&access| accesses(&protocol.remote).all(|supported| supported != access));
     required
@@ -114,8 +114,9 @@ pub fn may_stop(protocol: &Protocol, accesses: &[Access]) -> bool {
                 || rows(remote, access, state).any(|row| row.guard.is_none())
         })
     };
-    let mut at_rest = (0..remote.states.len()).filter(|&state| remote.states[state].is_stable());
-    at_rest.any(|state| !begins(state) && can_begin_any(protocol, accesses, state))
+    let mut stable_states =
+        (0..remote.states.len()).filter(|&state| remote.states[state].is_stable());
+    stable_states.any(|state| !begins(state) && can_begin_any(protocol, accesses, state))
 }
 
 /// Returns true if the kind of remotes that a state belongs to has some of these accesses. `state` is an index into
@@ -156,9 +157,9 @@ pub(super) fn has_done(body: &[Statement]) -> bool {
 
 /// True if a home may refuse an operation that the device requests at quiescence. It may if, in a stable state, a row
 /// refuses the operation under a guard that does not imply the lock.
-fn refuses_at_rest(home: &Controller, local: u8) -> bool {
-    let mut at_rest = (0..home.states.len()).filter(|&state| home.states[state].is_stable());
-    at_rest.any(|state| {
+fn refuses_when_quiescent(home: &Controller, local: u8) -> bool {
+    let mut stable_states = (0..home.states.len()).filter(|&state| home.states[state].is_stable());
+    stable_states.any(|state| {
         let rows_of = |event: Event| {
             let rows = home.rules.iter();
             rows.filter(move |row| row.event == event && row.state.index() == state)
@@ -211,13 +212,13 @@ pub(super) enum Goal {
 }
 
 /// Result of a row for an outstanding access.
-enum End {
+enum RowOutcome {
     /// The row performs the access.
     Performed,
     /// The access is still outstanding in the next state: index into the remote's states.
     Outstanding(usize),
     /// The row ends in a stable state without performing the access, for instance after a Nack.
-    GivenUp,
+    Abandoned,
 }
 
 /// Control flow of one kind of access through the rows.
@@ -238,8 +239,8 @@ impl<'p> AccessFlow<'p> {
             access,
             never_clean: false,
         };
-        let is_performed = |end: &End| matches!(end, End::Performed);
-        flow.never_clean = access == Access::Clean && !flow.ends().iter().any(is_performed);
+        let is_performed = |outcome: &RowOutcome| matches!(outcome, RowOutcome::Performed);
+        flow.never_clean = access == Access::Clean && !flow.outcomes().iter().any(is_performed);
         flow
     }
 
@@ -282,51 +283,53 @@ impl<'p> AccessFlow<'p> {
     }
 
     /// Returns the result of a row for the access; `None` if the row stalls, refuses or never occurs.
-    fn end(&self, row: &Row) -> Option<End> {
+    fn outcome(&self, row: &Row) -> Option<RowOutcome> {
         let Effect::Take { body, next } = &row.effect else {
             return None;
         };
         let to = next.unwrap_or(row.state).index();
         let posted = row.event == Event::Access(self.access) && self.posts(body);
         Some(if has_done(body) || self.goal(to) != Goal::Not {
-            End::Performed
+            RowOutcome::Performed
         } else if !self.protocol.remote.states[to].is_stable() {
-            End::Outstanding(to)
+            RowOutcome::Outstanding(to)
         } else if posted {
-            End::Performed
+            RowOutcome::Performed
         } else {
-            End::GivenUp
+            RowOutcome::Abandoned
         })
     }
 
     /// Results of all rows that may begin the access or find it outstanding.
-    fn ends(&self) -> Vec<End> {
+    fn outcomes(&self) -> Vec<RowOutcome> {
         let remote = &self.protocol.remote;
         let mut visited = vec![false; remote.states.len()];
-        let mut ends: Vec<End> = (0..remote.states.len())
+        let mut outcomes: Vec<RowOutcome> = (0..remote.states.len())
             .flat_map(|state| rows(remote, self.access, state))
-            .filter_map(|row| self.end(row))
+            .filter_map(|row| self.outcome(row))
             .collect();
         let mut next = 0;
-        while let Some(end) = ends.get(next) {
+        while let Some(outcome) = outcomes.get(next) {
             next += 1;
-            let End::Outstanding(state) = *end else {
+            let RowOutcome::Outstanding(state) = *outcome else {
                 continue;
             };
             if !std::mem::replace(&mut visited[state], true) {
                 let successors = bulk_transitions(remote).into_iter();
                 let successors = successors.filter(|(from, _)| from.index() == state);
-                ends.extend(successors.map(|(_, to)| End::Outstanding(to.index())));
+                outcomes.extend(successors.map(|(_, to)| RowOutcome::Outstanding(to.index())));
                 let rows = remote.rules.iter();
                 let rows = rows.filter(|row| row.state.index() == state);
-                ends.extend(rows.filter_map(|row| self.end(row)));
+                outcomes.extend(rows.filter_map(|row| self.outcome(row)));
             }
         }
-        ends
+        outcomes
     }
 
     /// True if some row ends the access without performing it.
     fn can_abandon(&self) -> bool {
-        self.ends().iter().any(|end| matches!(end, End::GivenUp))
+        self.outcomes()
+            .iter()
+            .any(|outcome| matches!(outcome, RowOutcome::Abandoned))
     }
 }

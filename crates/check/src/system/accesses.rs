@@ -4,7 +4,7 @@ use cohkit_engine::model::{Expr, Rule};
 use cohkit_protocol::controller::{Access, Event};
 use cohkit_system::plan::{hits, write_hits};
 
-use super::answers::performs;
+use super::case_effects::performs;
 use super::context::Context;
 use super::layout::Layout;
 use super::options::SystemError;

@@ -10,7 +10,7 @@ use cohkit_protocol::pending_access::CompletionKind;
 use cohkit_system::plan::{CompletionEffect, Plan, ProtocolFacts};
 
 use super::options::SystemError;
-use super::prior_values::{chosen_from, NotFollowed};
+use super::prior_values::{chosen_from, UnknownValue};
 
 /// A row without its state and next state.
 #[derive(PartialEq, Clone, Debug)]
@@ -23,7 +23,7 @@ pub(super) struct Case<'c> {
     /// True if the agent holds the line before and after the row.
     pub holds: (bool, bool),
     /// True if the row leads to another state.
-    pub moves: bool,
+    pub changes_state: bool,
     /// True if the row performs a store in the agent's own copy.
     pub stores: bool,
     /// True if the row performs a read in the agent's own copy.
@@ -31,7 +31,7 @@ pub(super) struct Case<'c> {
     /// True if the row posts a store.
     pub posts: bool,
     /// The access that the row begins, if it is outstanding after the row.
-    pub opens: Option<Access>,
+    pub begun_access: Option<Access>,
     /// True if an atomic access that the home performs may be outstanding after the row.
     pub atomic: bool,
     /// Access that `done` completes in the row, if any. Never [`CompletionEffect::Ambiguous`].
@@ -39,13 +39,13 @@ pub(super) struct Case<'c> {
     /// True if the write that `done` performs may cover only a part of the line.
     pub is_partial_write: bool,
     /// True if the row abandons a write whose bytes have been sent.
-    pub gives_up: bool,
+    pub abandons_write: bool,
 }
 
 impl Case<'_> {
     /// Returns the set from which the row chooses a member, in terms of the values before the row. `None` if the row
     /// does not choose.
-    pub fn chosen_from(&self) -> Option<Result<Set, NotFollowed>> {
+    pub fn chosen_from(&self) -> Option<Result<Set, UnknownValue>> {
         match self.row_effect {
             RowEffect::Take(body) => chosen_from(body),
             _ => None,
@@ -59,7 +59,7 @@ pub(super) enum RowEffect<'c> {
     /// Consume the event and execute these statements.
     Take(&'c [Statement]),
     /// Stall: the event stays in place.
-    Leave,
+    Stall,
     /// Refuse a local operation or an unlock.
     Refuse,
     /// The protocol file declares that the event never occurs here.
@@ -134,7 +134,7 @@ fn case<'c>(
 ) -> Result<(Case<'c>, Option<usize>), SystemError> {
     let (row_effect, next) = match &row.effect {
         Effect::Take { body, next } => (RowEffect::Take(body), next.map(|s| s.index())),
-        Effect::Stall => (RowEffect::Leave, None),
+        Effect::Stall => (RowEffect::Stall, None),
         Effect::Refuse => (RowEffect::Refuse, None),
         Effect::Never => (RowEffect::Never, None),
     };
@@ -150,11 +150,11 @@ fn case<'c>(
         guard: row.guard.as_ref(),
         row_effect,
         holds: (plan.before.holds, plan.after.holds),
-        moves: plan.changes_state,
+        changes_state: plan.changes_state,
         stores: plan.performs,
         reads: plan.reads,
         posts: plan.posts,
-        opens: plan.begun_access,
+        begun_access: plan.begun_access,
         atomic: facts.atomics() && !home && {
             let next = next.unwrap_or(row.state.index());
             facts.atomic_in[next]
@@ -162,7 +162,7 @@ fn case<'c>(
         done: plan.done,
         is_partial_write: plan.is_partial_write
             && plan.done == CompletionEffect::Completes(CompletionKind::Write),
-        gives_up: plan.abandons_write,
+        abandons_write: plan.abandons_write,
     };
     Ok((case, next))
 }

@@ -133,7 +133,7 @@ impl<'p> Channels<'p> {
         let per_line = protocol.per_line[group];
         let entry = self.add_entry(&variable, per_line, flows);
         let lines = if per_line { 1 } else { frame.lines };
-        let capacity = i32::from(frame.options.room()) * lines;
+        let capacity = i32::from(frame.options.effective_capacity()) * lines;
         let positions = scope.range("position", 0, capacity - 1);
         let length = scope.range("length", 0, capacity);
         let slots = scope.array("slots", positions, entry.ty);
@@ -320,7 +320,7 @@ fn capacity(frame: &Frame, message: MessageId) -> (u16, Option<String>) {
             let bound = format!("more than {description} in flight");
             (limit.max(1), Some(bound))
         }
-        None => (options.room(), None),
+        None => (options.effective_capacity(), None),
     }
 }
 

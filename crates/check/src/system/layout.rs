@@ -55,7 +55,7 @@ impl<'p> Layout<'p> {
     ) -> Result<Layout<'p>, SystemError> {
         let frame = Rc::new(Frame::new(protocol, home, of_each, lines, options));
         let agents = Rc::new(Agents::new(&frame, home));
-        let ranks = ranks(options.room(), frame.facts.line_order);
+        let ranks = ranks(options.effective_capacity(), frame.facts.line_order);
         let memory = Memory::new(&frame, ranks);
         let device = Device::new(&frame, home);
         let backing_permission = BackingPermission::new(&agents);

@@ -70,8 +70,8 @@
 //!   `memory`, the `device`, the `backing_permission`, messages in flight (`channels`, `flows`, `in_flight`,
 //!   `transfers`, `input_queues`), pending stores (`stores`, `store_order`, `tickets`), the `copies` of a line, and
 //!   the `watch` of an access (`access_flow`). `layout` is all of them;
-//! - effects of a row on these components: statements (`effects`), `sends`, and those of a whole case (`answers`,
-//!   `room`);
+//! - effects of a row on these components: statements (`effects`), `sends`, and those of a whole case (`case_effects`,
+//!   `message_capacity`);
 //! - rules: one event at an agent (`reactions`, with its `cases`), and all events (`accesses`, `deliveries`,
 //!   `memory_steps`, `device_steps`, `outer_level`);
 //! - invariants and quiescence (`properties`), and descriptions of what waits (`wait_for`);
@@ -84,9 +84,9 @@ mod access_flow;
 mod accesses;
 mod agent_words;
 mod agents;
-mod answers;
 mod assembly;
 mod backing_permission;
+mod case_effects;
 mod cases;
 mod channels;
 mod context;
@@ -104,7 +104,7 @@ mod input_queues;
 mod layout;
 mod memory;
 mod memory_steps;
-mod modelled;
+mod message_capacity;
 mod notes;
 mod options;
 mod outer_level;
@@ -112,20 +112,20 @@ mod prior_values;
 pub mod progress;
 mod properties;
 mod reactions;
-mod room;
 mod scope;
 mod sends;
 mod store_order;
 mod stores;
 mod story;
+mod system_model;
 mod tickets;
 mod transfers;
 mod trigger;
 mod wait_for;
 mod watch;
 
-pub use modelled::{Mark, Modelled};
 pub use options::{Options, SystemError};
+pub use system_model::{Mark, SystemModel};
 
 use cohkit_base::words::counted;
 use cohkit_engine::model::Model;
@@ -147,21 +147,21 @@ pub fn model(
     lines: u8,
     options: &Options,
 ) -> Result<Model, SystemError> {
-    modelled(protocol, home, remotes, lines, options).map(|modelled| modelled.model)
+    system_model(protocol, home, remotes, lines, options).map(|system_model| system_model.model)
 }
 
 /// Returns the model like [`model`], with the data for reports on it.
 ///
 /// # Errors
 /// As [`model`].
-pub fn modelled(
+pub fn system_model(
     protocol: &Protocol,
     home: &Controller,
     remotes: impl Into<Remotes>,
     lines: u8,
     options: &Options,
-) -> Result<Modelled, SystemError> {
-    let layout = assembly::sized(protocol, home, remotes, lines, options)?;
+) -> Result<SystemModel, SystemError> {
+    let layout = assembly::sized_layout(protocol, home, remotes, lines, options)?;
     let reports = assembly::rules_of(&layout)?;
     properties::add_properties(&layout);
     assembly::assemble(layout, reports)

@@ -35,7 +35,7 @@ impl Default for Options {
 
 impl Options {
     /// Channel capacity for messages without a bound in the protocol file.
-    pub(super) fn room(&self) -> u16 {
+    pub(super) fn effective_capacity(&self) -> u16 {
         self.trial
             .map_or(self.capacity, |trial| trial.min(self.capacity))
     }

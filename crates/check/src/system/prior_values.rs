@@ -15,7 +15,7 @@ struct PriorValues {
 }
 
 /// Receiver of a message, in terms of the values before the row.
-pub(super) enum Sent {
+pub(super) enum Receiver {
     /// The home of the line.
     Home,
     /// A remote.
@@ -25,15 +25,15 @@ pub(super) enum Sent {
 }
 
 /// An earlier assignment of the row that cannot be expressed in the values before the row.
-pub(super) struct NotFollowed;
+pub(super) struct UnknownValue;
 
 /// Returns the set that a row chooses from, or an error if its value before the row is not known. `None` if the row
 /// does not choose.
-pub(super) fn chosen_from(body: &[Statement]) -> Option<Result<Set, NotFollowed>> {
+pub(super) fn chosen_from(body: &[Statement]) -> Option<Result<Set, UnknownValue>> {
     let mut values = PriorValues::default();
     for statement in body {
         if let Statement::Choose(_, set) = statement {
-            return Some(values.set(set).ok_or(NotFollowed));
+            return Some(values.set(set).ok_or(UnknownValue));
         }
         values.record(statement);
     }
@@ -45,22 +45,22 @@ pub(super) fn chosen_from(body: &[Statement]) -> Option<Result<Set, NotFollowed>
 ///
 /// # Errors
 /// A receiver cannot be expressed in the values before the row.
-pub(super) fn sent(
+pub(super) fn sent_messages(
     body: &[Statement],
     selects: &dyn Fn(MessageId) -> bool,
-) -> Result<Vec<(MessageId, Sent)>, NotFollowed> {
+) -> Result<Vec<(MessageId, Receiver)>, UnknownValue> {
     let mut values = PriorValues::default();
-    let mut sent_messages = Vec::new();
+    let mut messages = Vec::new();
     for statement in body {
         match statement {
             Statement::Send { message, to, .. } if selects(*message) => {
                 let to = match to {
-                    Target::Home => Some(Sent::Home),
+                    Target::Home => Some(Receiver::Home),
                     Target::HomeAt(_) => None,
-                    Target::Remote(remote) => values.single(remote).map(Sent::Remote),
-                    Target::Each(set) => values.set(set).map(Sent::Each),
+                    Target::Remote(remote) => values.single(remote).map(Receiver::Remote),
+                    Target::Each(set) => values.set(set).map(Receiver::Each),
                 };
-                sent_messages.push((*message, to.ok_or(NotFollowed)?));
+                messages.push((*message, to.ok_or(UnknownValue)?));
             }
             Statement::ForEach {
                 condition: Expression::In(_, set),
@@ -69,8 +69,8 @@ pub(super) fn sent(
                 for inner in body {
                     if let Statement::Send { message, .. } = inner {
                         if selects(*message) {
-                            let set = values.set(set).ok_or(NotFollowed)?;
-                            sent_messages.push((*message, Sent::Each(set)));
+                            let set = values.set(set).ok_or(UnknownValue)?;
+                            messages.push((*message, Receiver::Each(set)));
                         }
                     }
                 }
@@ -81,13 +81,13 @@ pub(super) fn sent(
                     sends |= matches!(inner, Statement::Send { message, .. } if selects(*message));
                 });
                 if sends {
-                    return Err(NotFollowed);
+                    return Err(UnknownValue);
                 }
             }
         }
         values.record(statement);
     }
-    Ok(sent_messages)
+    Ok(messages)
 }
 
 impl PriorValues {

@@ -76,7 +76,7 @@ impl TraceRenderer for Charts {
         Some(Box::new(Chart {
             model,
             steps: Vec::new(),
-            flying: Vec::new(),
+            in_flight: Vec::new(),
             flights: 0,
         }))
     }
@@ -89,13 +89,13 @@ struct Chart<'a> {
     /// Steps so far.
     steps: Vec<Step>,
     /// Messages in flight in send order, with the numbers of their flights.
-    flying: Vec<(Flying, u32)>,
+    in_flight: Vec<(MessageInFlight, u32)>,
     /// Number of flights so far, which is the number of the next flight.
     flights: u32,
 }
 
 /// A message in flight.
-struct Flying {
+struct MessageInFlight {
     /// Name and fields, as the chart shows them.
     message: String,
     /// Index of the sender's lifeline.
@@ -118,13 +118,13 @@ impl TraceEvents for Chart<'_> {
                 let to = counterpart.unwrap_or(agent);
                 let flight = self.next_flight();
                 let message = words.clone();
-                let flying = Flying {
+                let in_flight = MessageInFlight {
                     message,
                     from: agent,
                     to,
                     line,
                 };
-                self.flying.push((flying, flight));
+                self.in_flight.push((in_flight, flight));
                 Action::Send {
                     message: words,
                     to,
@@ -132,14 +132,14 @@ impl TraceEvents for Chart<'_> {
                 }
             }
             sort::RECEIVE => {
-                let send_index = self.flying.iter().position(|(flying, _)| {
-                    (&flying.message, flying.to, flying.line) == (&words, agent, line)
-                        && counterpart.is_none_or(|from| flying.from == from)
+                let send_index = self.in_flight.iter().position(|(in_flight, _)| {
+                    (&in_flight.message, in_flight.to, in_flight.line) == (&words, agent, line)
+                        && counterpart.is_none_or(|from| in_flight.from == from)
                 });
                 let (from, flight) = match send_index {
                     Some(i) => {
-                        let (flying, flight) = self.flying.remove(i);
-                        (flying.from, flight)
+                        let (in_flight, flight) = self.in_flight.remove(i);
+                        (in_flight.from, flight)
                     }
                     // The message was in flight at the start.
                     None => (counterpart.unwrap_or(agent), self.next_flight()),

@@ -1,4 +1,4 @@
-//! An event of an agent, and the answer of one of its cases.
+//! An event of an agent, and the effects of one of its cases.
 
 use cohkit_engine::model::{Expr, Stmt, VariableId};
 use cohkit_protocol::protocol::MessageId;
@@ -60,21 +60,21 @@ impl Trigger {
 }
 
 /// Effects of one case.
-pub(super) struct Answer {
+pub(super) struct CaseEffects {
     /// Additional condition of the case.
     pub extra_condition: Expr,
-    /// True if networks have room for the messages of the case. Without room, the event waits.
-    pub room: Expr,
+    /// True if networks have capacity for the messages of the case. Otherwise the event waits.
+    pub has_capacity: Expr,
     /// Effects, without those of [`Trigger::consume`].
     pub body: Vec<Stmt>,
 }
 
-impl Answer {
-    /// Creates an answer without a condition.
-    pub fn of(body: Vec<Stmt>) -> Answer {
-        Answer {
+impl CaseEffects {
+    /// Creates effects without a condition.
+    pub fn of(body: Vec<Stmt>) -> CaseEffects {
+        CaseEffects {
             extra_condition: Expr::Bool(true),
-            room: Expr::Bool(true),
+            has_capacity: Expr::Bool(true),
             body,
         }
     }

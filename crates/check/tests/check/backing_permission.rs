@@ -97,7 +97,11 @@ fn accesses_below_backing_permission_can_be_performed() {
     )
     .unwrap();
     assert_eq!(report.outcome, Outcome::Verified);
-    assert!(report.never.is_empty(), "{:?}", report.never);
+    assert!(
+        report.never_started.is_empty(),
+        "{:?}",
+        report.never_started
+    );
 }
 
 fn changed_text(from: &str, to: &str) -> String {

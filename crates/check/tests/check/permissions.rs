@@ -71,9 +71,9 @@ fn search_result(protocol: &Protocol, remotes: u16) -> (Outcome, u128, u128, u64
     let Home::Controller(home) = &protocol.home else {
         panic!("hand-written home")
     };
-    let modelled =
-        system::modelled(protocol, home, remotes, 1, &system::Options::default()).unwrap();
-    let report = check(&modelled.model, &Options::default()).unwrap();
+    let system_model =
+        system::system_model(protocol, home, remotes, 1, &system::Options::default()).unwrap();
+    let report = check(&system_model.model, &Options::default()).unwrap();
     (
         report.outcome,
         report.states,

@@ -4,7 +4,7 @@
 //! The last tests are on deadlocks of shared input queues, and on rows that choose a cache from a set.
 
 use cohkit_check::progress::{progress, Progress, PROGRESS};
-use cohkit_check::system::progress::{kinds, unproven_kinds, watching, Kind};
+use cohkit_check::system::progress::{kinds, unproven_kinds, watch_model, Kind};
 use cohkit_check::system::{model, Options};
 use cohkit_engine::search::Reason;
 use cohkit_engine::{check, Options as Search, Outcome, Property};
@@ -141,7 +141,7 @@ fn find_violation(text: &str, remotes: u16) -> String {
 fn assert_verified(text: &str, remotes: u16) {
     let found = check_progress(text, remotes, &Search::default());
     assert_eq!(found.outcome, Outcome::Verified);
-    assert!(found.never.is_empty());
+    assert!(found.never_started.is_empty());
 }
 
 /// Quiescence holds, because each rejected store takes its cache back to a stable state.
@@ -294,7 +294,7 @@ fn access_that_never_begins_is_listed() {
         .replace("V  | Recall ", "X | demote | send Put | I\n  V X | Recall ");
     let found = check_progress(&text, 2, &Search::default());
     assert_eq!(found.outcome, Outcome::Verified);
-    assert_eq!(found.never, ["demote"]);
+    assert_eq!(found.never_started, ["demote"]);
 }
 
 /// The rows prove progress, so no search is needed.
@@ -345,7 +345,7 @@ fn quiescence_agrees_with_progress_search_per_access() {
         assert_eq!(unwatched.outcome, Outcome::Verified, "{name}");
         for kind in kinds(&protocol, &home) {
             let watching_model =
-                watching(&protocol, &home, (remotes, 1), kind, &Options::default()).unwrap();
+                watch_model(&protocol, &home, (remotes, 1), kind, &Options::default()).unwrap();
             let report = check(&watching_model.model, &Search::default()).unwrap();
             assert_eq!(report.outcome, Outcome::Verified, "{name} {kind:?}");
             // Watching adds states if the access is outstanding in some state.

@@ -2,7 +2,7 @@
 
 use cohkit_testing::models;
 
-use cohkit_check::system::{modelled, Modelled, Options as SystemOptions};
+use cohkit_check::system::{system_model, Options as SystemOptions, SystemModel};
 use cohkit_engine::build::*;
 use cohkit_engine::coverage::coverage;
 use cohkit_engine::explain::{explain, Explanation};
@@ -27,13 +27,13 @@ fn shipped(name: &str) -> Protocol {
 }
 
 /// Returns the model and the home of a system: hand-written, or constructed from the policy.
-fn system(protocol: &Protocol, remotes: u16, lines: u8) -> (Modelled, Controller) {
+fn system(protocol: &Protocol, remotes: u16, lines: u8) -> (SystemModel, Controller) {
     let home = match &protocol.home {
         Home::Controller(home) => home.clone(),
         Home::Policy(_) if remotes == 1 => construct(protocol).unwrap().flat(true),
         Home::Policy(_) => construct(protocol).unwrap().factored(true),
     };
-    let model = modelled(protocol, &home, remotes, lines, &SystemOptions::default()).unwrap();
+    let model = system_model(protocol, &home, remotes, lines, &SystemOptions::default()).unwrap();
     (model, home)
 }
 
@@ -589,7 +589,7 @@ fn protocol_deadlock_report_shows_the_wait_for_chain() {
         }
     }
     let size = SystemOptions::default();
-    let system = modelled(&protocol, &silent_home, 2, 2, &size).unwrap();
+    let system = system_model(&protocol, &silent_home, 2, 2, &size).unwrap();
     expect![[r#"
         every request can still complete: {
           "wait_for": [

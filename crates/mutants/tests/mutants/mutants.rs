@@ -127,14 +127,14 @@ fn count_taken(protocol: &Protocol, rows: &BTreeSet<Row>) -> Vec<Vec<Option<u128
         }
     };
     let lowering = system::Options::default();
-    let modelled = system::modelled(protocol, &home, remotes, 1, &lowering).unwrap();
+    let system_model = system::system_model(protocol, &home, remotes, 1, &lowering).unwrap();
     let options = Options::default();
-    let report = check(&modelled.model, &options).unwrap();
+    let report = check(&system_model.model, &options).unwrap();
     assert_eq!(report.outcome, Outcome::Verified);
-    let coverage = coverage(&modelled.model, &report, &options).unwrap();
+    let coverage = coverage(&system_model.model, &report, &options).unwrap();
     let mut counts = vec![Vec::new(); rows.len()];
     for (is_home, controller) in [(false, &protocol.remote), (true, &home)] {
-        let count = modelled.taken(is_home, controller, &coverage);
+        let count = system_model.taken(is_home, controller, &coverage);
         for (rule, count) in controller.rules.iter().zip(count) {
             let state = &controller.states[rule.state.index()].name;
             let Event::Message(message) = rule.event else {

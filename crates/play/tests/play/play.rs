@@ -22,8 +22,8 @@ use kept_without_permission::{kept_without_permission, kept_without_permission_a
 use std::fmt::Debug;
 use std::hash::Hash;
 
-/// Explores a scenario on ECI, with lines of one word and units with one outstanding read. `max_deferred` is the maximum
-/// number of requests that a unit defers.
+/// Explores a scenario on ECI, with lines of one word and units with one outstanding read. `max_deferred` is the
+/// maximum number of requests that a unit defers.
 fn explore_eci<S: Scenario>(
     scenario: &S,
     remotes: u16,
@@ -315,7 +315,7 @@ impl Application for Withholder {
                 self.taking = Some(1 - line);
                 actions.local(1 - line, Operation::CleanInvalidate, self.locks);
             }
-            Event::Done { line, .. } => {
+            Event::LocalCompletion { line, .. } => {
                 self.taking = None;
                 if self.locks {
                     actions.unlock(line);

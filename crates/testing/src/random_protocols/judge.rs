@@ -321,7 +321,7 @@ fn accesses_can_complete(case: &Case, can_begin_again: bool) -> Result<bool, Jud
             Outcome::Exceeded { .. } => "exceeded".into(),
             other => format!("{other:?}"),
         };
-        (outcome, found.never.clone(), found.notes.len())
+        (outcome, found.never_started.clone(), found.notes.len())
     };
     if can_begin_again && !plain.notes.is_empty() {
         let reason = format!("each access can begin again; {}", plain.notes.join("; "));
