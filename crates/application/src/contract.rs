@@ -36,7 +36,7 @@ pub struct Contract {
     local_states: BTreeMap<Line, LocalState>,
     /// Threads with an outstanding register read.
     readers: BTreeSet<u32>,
-    /// The latest page fault (tag, word, reason) that the application has not yet abandoned by [`Action::Forgo`].
+    /// The latest page fault (tag, word, reason) that the application has not yet abandoned by [`Action::Abandon`].
     page_fault: Option<(u32, u32, PageFault)>,
 }
 
@@ -78,7 +78,7 @@ impl Contract {
                 self.readers.insert(thread);
             }
             Event::PageFault { tag, word, fault } => self.page_fault = Some((tag, word, fault)),
-            Event::Done { line, .. } => {
+            Event::LocalCompletion { line, .. } => {
                 if let Some(LocalState::Requested(operation, true)) =
                     self.local_states.remove(&line)
                 {
@@ -140,7 +140,8 @@ impl Contract {
                 }
                 _ => breach(line, "unlocks a line that it has not locked"),
             },
-            Action::Forgo { tag } => match self.page_fault.take_if(|(access, ..)| *access == tag) {
+            Action::Abandon { tag } => match self.page_fault.take_if(|(access, ..)| *access == tag)
+            {
                 Some(_) => Ok(()),
                 None => breach(
                     0,

@@ -102,11 +102,13 @@ impl Application for Engine {
 
     fn handle(&mut self, event: Event, actions: &mut Actions) {
         match event {
-            Event::RegisterWritten { register, value } if register < self.copies.threads => {
+            Event::RegisterWrite { register, value } if register < self.copies.threads => {
                 self.progress[register as usize] = (value, 0);
                 self.fetch_descriptor(register, actions);
             }
-            Event::HostFetched { tag, words } => self.handle_fetched_words(tag, words, actions),
+            Event::HostFetchCompletion { tag, words } => {
+                self.handle_fetched_words(tag, words, actions)
+            }
             _ => {}
         }
     }

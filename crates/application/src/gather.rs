@@ -165,12 +165,12 @@ impl Application for GatherDevice {
             Event::Start { words } => self.words = words.into(),
             Event::Read { line, .. } => self.start_query(line, actions),
             Event::Write { line, .. } => actions.accept(line),
-            Event::CoherentLoaded { tag, words } => self.handle_words(tag, &words, actions),
-            Event::CoherentStored { tag } => {
+            Event::CoherentLoadCompletion { tag, words } => self.handle_words(tag, &words, actions),
+            Event::CoherentStoreCompletion { tag } => {
                 self.queries[tag as usize].marks -= 1;
                 self.answer_if_ready(tag, actions);
             }
-            Event::Done { line, .. } => {
+            Event::LocalCompletion { line, .. } => {
                 self.queries[line as usize / 2].cpu_line = None;
                 self.answer_if_ready(line / 2, actions);
             }

@@ -117,7 +117,7 @@ pub enum Event {
         keeps: Permission,
     },
     /// The home has learnt that the CPU's permission for a line has changed.
-    Changed {
+    PermissionChange {
         /// The line.
         line: Line,
         /// Highest permission before the change.
@@ -127,7 +127,7 @@ pub enum Event {
     },
     /// A local operation is complete. If it was requested with a lock, the home now holds that lock for the
     /// application.
-    Done {
+    LocalCompletion {
         /// The line.
         line: Line,
         /// The operation that was requested.
@@ -136,7 +136,7 @@ pub enum Event {
         dirty: bool,
     },
     /// A line that the application requested by [`Action::Fetch`]. Lines of one burst arrive in order.
-    Fetched {
+    FetchCompletion {
         /// Tag of the request.
         tag: u32,
         /// The line.
@@ -146,14 +146,14 @@ pub enum Event {
     },
     /// Words of the application's memory requested by [`Action::ReadWords`], read atomically. After an
     /// [`Action::UpdateWord`], the value of the word before the update.
-    WordsRead {
+    ReadCompletion {
         /// Tag of the request.
         tag: u32,
         /// Their values.
         words: Words,
     },
     /// A write of the application to its memory is complete: a line, or words of one.
-    Stored {
+    StoreCompletion {
         /// Tag of the request.
         tag: u32,
     },
@@ -171,14 +171,14 @@ pub enum Event {
         thread: u32,
     },
     /// A thread has written a register of the application over the device bus.
-    RegisterWritten {
+    RegisterWrite {
         /// Index of the register.
         register: u32,
         /// The value written.
         value: u64,
     },
     /// Words of the CPU's own memory, requested by [`Action::HostFetch`].
-    HostFetched {
+    HostFetchCompletion {
         /// Tag of the request.
         tag: u32,
         /// Their values.
@@ -186,21 +186,21 @@ pub enum Event {
     },
     /// Words of the host's memory from a coherent load; the words of each line are read atomically. After an
     /// [`Action::CoherentUpdate`], the value of the word before the update.
-    CoherentLoaded {
+    CoherentLoadCompletion {
         /// Tag of the request.
         tag: u32,
         /// Their values.
         words: Words,
     },
     /// A coherent store of the application to the host's memory has been performed: every later read observes it.
-    CoherentStored {
+    CoherentStoreCompletion {
         /// Tag of the request.
         tag: u32,
     },
     /// Page fault of a coherent access to the host's memory, on a machine that translates the device's addresses. It
-    /// replaces [`Event::CoherentLoaded`] or [`Event::CoherentStored`] and arrives once all lines of the access have
-    /// finished. Refused lines were neither read nor written; a store's other lines have been written. The application
-    /// must reply with [`Action::Forgo`] at once; otherwise the run ends.
+    /// replaces [`Event::CoherentLoadCompletion`] or [`Event::CoherentStoreCompletion`] and arrives once all lines of
+    /// the access have finished. Refused lines were neither read nor written; a store's other lines have been written.
+    /// The application must reply with [`Action::Abandon`] at once; otherwise the run ends.
     PageFault {
         /// Tag of the request.
         tag: u32,
@@ -245,7 +245,7 @@ pub enum Action {
     },
     /// Reads lines from the application's memory, in one burst.
     Fetch {
-        /// Returned with each line, in [`Event::Fetched`].
+        /// Returned with each line, in [`Event::FetchCompletion`].
         tag: u32,
         /// First line.
         first: Line,
@@ -254,14 +254,14 @@ pub enum Action {
     },
     /// Writes a line to the application's memory.
     Store {
-        /// Returned on completion, in [`Event::Stored`].
+        /// Returned on completion, in [`Event::StoreCompletion`].
         tag: u32,
         /// The line.
         line: Line,
         /// New contents of the line.
         words: Words,
     },
-    /// Reads words of a line of the application's memory; the reply is [`Event::WordsRead`]. Memory transfers the
+    /// Reads words of a line of the application's memory; the reply is [`Event::ReadCompletion`]. Memory transfers the
     /// smallest bursts that contain them.
     ReadWords {
         /// Returned with the words.
@@ -274,7 +274,7 @@ pub enum Action {
         words: u16,
     },
     /// Writes words of a line of the application's memory and leaves the line's other words unchanged. The reply is
-    /// [`Event::Stored`].
+    /// [`Event::StoreCompletion`].
     WriteWords {
         /// Returned on completion.
         tag: u32,
@@ -286,7 +286,7 @@ pub enum Action {
         words: Words,
     },
     /// Updates a word of the application's memory atomically: no other access to the line occurs between the read and
-    /// the write. The reply is [`Event::WordsRead`] with the previous value.
+    /// the write. The reply is [`Event::ReadCompletion`] with the previous value.
     UpdateWord {
         /// Returned with the previous value.
         tag: u32,
@@ -330,7 +330,7 @@ pub enum Action {
         words: Words,
     },
     /// Reads words of the host's memory coherently, through the device's caching agent there. The words of one line are
-    /// read atomically; different lines are read in any order. The reply is [`Event::CoherentLoaded`].
+    /// read atomically; different lines are read in any order. The reply is [`Event::CoherentLoadCompletion`].
     CoherentLoad {
         /// Returned with the words.
         tag: u32,
@@ -343,7 +343,7 @@ pub enum Action {
     },
     /// Writes words of the host's memory coherently, through the device's caching agent there. The words of one line
     /// are written atomically; different lines are written in any order. The store is unordered with all other
-    /// accesses: to impose an order, wait for [`Event::CoherentStored`].
+    /// accesses: to impose an order, wait for [`Event::CoherentStoreCompletion`].
     CoherentStore {
         /// Returned when every line has been performed.
         tag: u32,
@@ -354,8 +354,8 @@ pub enum Action {
         /// True if the device's cache acquires the lines to write them; otherwise it sends the bytes to the home.
         cached: bool,
     },
-    /// Updates a word of the host's memory atomically, in the device's cache. The reply is [`Event::CoherentLoaded`]
-    /// with the previous value.
+    /// Updates a word of the host's memory atomically, in the device's cache. The reply is
+    /// [`Event::CoherentLoadCompletion`] with the previous value.
     CoherentUpdate {
         /// Returned with the previous value.
         tag: u32,
@@ -365,7 +365,7 @@ pub enum Action {
         update: Update,
     },
     /// Abandons a coherent access that was [refused](Event::PageFault) and continues without it.
-    Forgo {
+    Abandon {
         /// Tag of the refused access.
         tag: u32,
     },
@@ -525,9 +525,9 @@ impl Actions {
         self.push(Action::CoherentUpdate { tag, word, update });
     }
 
-    /// Appends an [`Action::Forgo`].
-    pub fn forgo(&mut self, tag: u32) {
-        self.push(Action::Forgo { tag });
+    /// Appends an [`Action::Abandon`].
+    pub fn abandon(&mut self, tag: u32) {
+        self.push(Action::Abandon { tag });
     }
 
     /// Appends an [`Action::Interrupt`].
@@ -775,8 +775,8 @@ pub trait Scenario {
         Vec::new()
     }
 
-    /// True if the application depends on [`Event::Changed`], which only a home that is constructed from a policy can
-    /// report. Otherwise the scenario runs with any home.
+    /// True if the application depends on [`Event::PermissionChange`], which only a home that is constructed from a
+    /// policy can report. Otherwise the scenario runs with any home.
     fn needs_change_events(&self) -> bool {
         true
     }

@@ -87,7 +87,7 @@ impl Application for Engine {
                 actions.wake(0, self.parameters.start_delay)
             }
             Event::Timer { .. } => self.start(actions),
-            Event::Changed { line, to, .. } => {
+            Event::PermissionChange { line, to, .. } => {
                 if line == self.parameters.lines
                     && to == Permission::Write
                     && self.parameters.start_delay == 0
@@ -99,7 +99,7 @@ impl Application for Engine {
                     _ => self.cpu_lines.insert(line),
                 };
             }
-            Event::Done { dirty, .. } => {
+            Event::LocalCompletion { dirty, .. } => {
                 actions.count("invalidated", 1);
                 actions.count("written back", dirty.into());
                 self.invalidated += 1;

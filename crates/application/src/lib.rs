@@ -28,17 +28,17 @@
 //!     }
 //!     fn handle(&mut self, event: Event, actions: &mut Actions) {
 //!         match event {
-//!             Event::Changed { line, to: Permission::Write, .. } => {
+//!             Event::PermissionChange { line, to: Permission::Write, .. } => {
 //!                 actions.local(line, Operation::CleanInvalidate, false);
 //!             }
-//!             Event::Done { dirty, .. } => actions.count("written", dirty.into()),
+//!             Event::LocalCompletion { dirty, .. } => actions.count("written", dirty.into()),
 //!             _ => {}
 //!         }
 //!     }
 //! }
 //!
 //! let mut actions = Actions::new();
-//! let gained = Event::Changed { line: 7, from: Permission::None, to: Permission::Write };
+//! let gained = Event::PermissionChange { line: 7, from: Permission::None, to: Permission::Write };
 //! Snatcher.handle(gained, &mut actions);
 //! assert_eq!(actions.take().count(), 1);
 //! ```

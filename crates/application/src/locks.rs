@@ -316,7 +316,7 @@ impl Application for LockDevice {
             Event::Read { line, .. } if self.uncleared > 0 => self.deferred_reads.push(line),
             Event::Read { line, .. } => actions.fetch(CPU_READ, line, 1),
             Event::Write { line, words, .. } => actions.store(self.tag(line), line, words),
-            Event::Fetched {
+            Event::FetchCompletion {
                 tag,
                 line,
                 mut words,
@@ -329,20 +329,22 @@ impl Application for LockDevice {
                     }
                 }
             },
-            Event::WordsRead { tag, words } => self.handle_updated_word(tag, words[0], actions),
-            Event::Stored { tag } => match tag.checked_sub(self.clients.len() as u32) {
+            Event::ReadCompletion { tag, words } => {
+                self.handle_updated_word(tag, words[0], actions)
+            }
+            Event::StoreCompletion { tag } => match tag.checked_sub(self.clients.len() as u32) {
                 None => self.handle_word_write(tag, actions),
                 Some(_) if self.uncleared > 0 => self.handle_cleared_line(actions),
                 Some(line) => actions.accept(line),
             },
-            Event::Done { line, .. } => {
+            Event::LocalCompletion { line, .. } => {
                 let serving = self.queues.get(&line).and_then(|queue| queue.front());
                 if let Some(&client) = serving {
                     self.access_lock_word(client, actions);
                 }
             }
             Event::Timer { tag } => self.handle_timer(tag, actions),
-            Event::RegisterWritten { register, value } => {
+            Event::RegisterWrite { register, value } => {
                 self.handle_message(register, value, actions);
             }
             Event::Stop => self.stopped = true,

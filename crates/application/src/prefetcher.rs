@@ -212,11 +212,11 @@ impl Application for Prefetcher {
                 self.writing.insert(line, words.clone());
                 actions.store(line, line, words);
             }
-            Event::Stored { tag } => {
+            Event::StoreCompletion { tag } => {
                 self.writing.remove(&tag);
                 actions.accept(tag);
             }
-            Event::Fetched { tag, line, words } => {
+            Event::FetchCompletion { tag, line, words } => {
                 self.handle_fetched_line(tag, line, words, actions)
             }
             _ => {}
@@ -346,7 +346,7 @@ impl Scenario for Prefetch {
 
 impl HardwareScenario for Prefetch {
     fn observe(&self, event: &Event, _operations: &mut u64, actions: &mut Actions) {
-        if let Event::Fetched { .. } = event {
+        if let Event::FetchCompletion { .. } = event {
             actions.count("lines fetched", 1);
         }
     }

@@ -145,7 +145,7 @@ impl Application for Echo {
                 self.lines.insert(line, words);
                 actions.accept(line);
             }
-            Event::Done { line, .. } => {
+            Event::LocalCompletion { line, .. } => {
                 let (number, _) = self.context_and_side(line);
                 let context = &mut self.contexts[number];
                 context.remaining_arguments =
@@ -327,7 +327,7 @@ fn check_results(threads: &[Caller]) -> Result<(), String> {
 impl HardwareScenario for Calls {
     /// Counts lines of arguments taken (`lines_taken`), and calls.
     fn observe(&self, event: &Event, lines_taken: &mut u64, actions: &mut Actions) {
-        if let Event::Done { .. } = event {
+        if let Event::LocalCompletion { .. } = event {
             *lines_taken += 1;
             let completes_call = lines_taken.is_multiple_of(self.payload.into());
             actions.count("calls", completes_call.into());

@@ -89,11 +89,11 @@ impl Application for BusEcho {
     fn handle(&mut self, event: Event, actions: &mut Actions) {
         let last = self.calls.words - 1;
         match event {
-            Event::RegisterWritten { register, value } if self.calls.descriptors => {
+            Event::RegisterWrite { register, value } if self.calls.descriptors => {
                 self.active_calls.insert(register, value);
                 actions.host_fetch(2 * register, self.calls.memory(register), DESCRIPTOR_WORDS);
             }
-            Event::RegisterWritten { register, value } => {
+            Event::RegisterWrite { register, value } => {
                 self.registers.insert(register, value);
                 actions.count("calls", u64::from(register % self.calls.words == last));
             }
@@ -101,7 +101,9 @@ impl Application for BusEcho {
                 let argument = self.registers.get(&register).copied().unwrap_or(0);
                 actions.reply(thread, procedure(argument));
             }
-            Event::HostFetched { tag, words } => self.handle_fetched_words(tag, &words, actions),
+            Event::HostFetchCompletion { tag, words } => {
+                self.handle_fetched_words(tag, &words, actions)
+            }
             _ => {}
         }
     }

@@ -113,17 +113,17 @@ impl Application for Device {
                     }
                 }
             }
-            Event::Done { line, dirty, .. } => {
+            Event::LocalCompletion { line, dirty, .. } => {
                 actions.count("taken dirty", dirty.into());
                 actions.fetch(line, line, 1);
             }
-            Event::Fetched {
+            Event::FetchCompletion {
                 line, mut words, ..
             } => {
                 words[0] = words[0].wrapping_add(1);
                 actions.store(line, line, words);
             }
-            Event::Stored { tag } => {
+            Event::StoreCompletion { tag } => {
                 self.increments += 1;
                 self.busy.remove(&tag);
                 actions.count("device increments", 1);
@@ -304,8 +304,8 @@ impl Scenario for SharedTable {
 impl HardwareScenario for SharedTable {
     fn observe(&self, event: &Event, increments: &mut u64, actions: &mut Actions) {
         match event {
-            Event::Done { dirty, .. } => actions.count("taken dirty", (*dirty).into()),
-            Event::Stored { .. } => {
+            Event::LocalCompletion { dirty, .. } => actions.count("taken dirty", (*dirty).into()),
+            Event::StoreCompletion { .. } => {
                 *increments += 1;
                 actions.count("device increments", 1);
             }

@@ -274,41 +274,53 @@ fn event_values(py: Python<'_>, event: Event) -> PyResult<(&'static str, Bound<'
             "write",
             (line, words(written), permission_name(keeps)).into_pyobject(py)?,
         ),
-        Event::Changed { line, from, to } => (
-            "changed",
+        Event::PermissionChange { line, from, to } => (
+            "permission_change",
             (line, permission_name(from), permission_name(to)).into_pyobject(py)?,
         ),
-        Event::Done {
+        Event::LocalCompletion {
             line,
             operation,
             dirty,
-        } => ("done", (line, operation.name(), dirty).into_pyobject(py)?),
-        Event::Fetched {
+        } => (
+            "local_completion",
+            (line, operation.name(), dirty).into_pyobject(py)?,
+        ),
+        Event::FetchCompletion {
             tag,
             line,
             words: fetched,
-        } => ("fetched", (tag, line, words(fetched)).into_pyobject(py)?),
-        Event::WordsRead { tag, words: read } => {
-            ("words_read", (tag, words(read)).into_pyobject(py)?)
+        } => (
+            "fetch_completion",
+            (tag, line, words(fetched)).into_pyobject(py)?,
+        ),
+        Event::ReadCompletion { tag, words: read } => {
+            ("read_completion", (tag, words(read)).into_pyobject(py)?)
         }
-        Event::Stored { tag } => ("stored", (tag,).into_pyobject(py)?),
+        Event::StoreCompletion { tag } => ("store_completion", (tag,).into_pyobject(py)?),
         Event::Timer { tag } => ("timer", (tag,).into_pyobject(py)?),
         Event::RegisterRead { register, thread } => {
             ("register_read", (register, thread).into_pyobject(py)?)
         }
-        Event::RegisterWritten { register, value } => {
-            ("register_written", (register, value).into_pyobject(py)?)
+        Event::RegisterWrite { register, value } => {
+            ("register_write", (register, value).into_pyobject(py)?)
         }
-        Event::HostFetched {
+        Event::HostFetchCompletion {
             tag,
             words: fetched,
-        } => ("host_fetched", (tag, words(fetched)).into_pyobject(py)?),
-        Event::CoherentLoaded { tag, words: loaded } => {
-            ("coherent_loaded", (tag, words(loaded)).into_pyobject(py)?)
+        } => (
+            "host_fetch_completion",
+            (tag, words(fetched)).into_pyobject(py)?,
+        ),
+        Event::CoherentLoadCompletion { tag, words: loaded } => (
+            "coherent_load_completion",
+            (tag, words(loaded)).into_pyobject(py)?,
+        ),
+        Event::CoherentStoreCompletion { tag } => {
+            ("coherent_store_completion", (tag,).into_pyobject(py)?)
         }
-        Event::CoherentStored { tag } => ("coherent_stored", (tag,).into_pyobject(py)?),
         Event::PageFault { tag, word, fault } => (
-            "refused",
+            "page_fault",
             (tag, word, fault.write, permission_name(fault.permits)).into_pyobject(py)?,
         ),
         Event::Stop => ("stop", PyTuple::empty(py)),
@@ -470,9 +482,9 @@ fn action(object: &Bound<'_, PyAny>) -> PyResult<Action> {
             let update = Update::CompareSwap { old, new };
             Action::CoherentUpdate { tag, word, update }
         }
-        "Forgo" => {
+        "Abandon" => {
             let (tag,) = values.extract()?;
-            Action::Forgo { tag }
+            Action::Abandon { tag }
         }
         "Begin" => {
             let (tag,) = values.extract()?;
@@ -535,7 +547,7 @@ fn step(object: &Bound<'_, PyAny>) -> PyResult<Step> {
             let update = Update::CompareSwap { old, new };
             Step::Update { line, word, update }
         }
-        "Hint" => {
+        "Prefetch" => {
             let (line,) = values.extract()?;
             Step::Prefetch { line }
         }

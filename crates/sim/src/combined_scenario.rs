@@ -218,24 +218,24 @@ impl CombinedRun {
             Event::Start { .. } | Event::Stop => None,
             Event::Read { line, .. }
             | Event::Write { line, .. }
-            | Event::Changed { line, .. }
-            | Event::Done { line, .. } => {
+            | Event::PermissionChange { line, .. }
+            | Event::LocalCompletion { line, .. } => {
                 let part = self.part_of_line(*line)?;
                 *line -= self.shares[part].lines.start;
                 Some(part)
             }
-            Event::Fetched { tag, line, .. } => {
+            Event::FetchCompletion { tag, line, .. } => {
                 let (part, scenario_tag) = self.tags[*tag as usize];
                 *tag = scenario_tag;
                 *line = self.shares[part].to_scenario_line(part, *line);
                 Some(part)
             }
-            Event::Stored { tag }
-            | Event::WordsRead { tag, .. }
+            Event::StoreCompletion { tag }
+            | Event::ReadCompletion { tag, .. }
             | Event::Timer { tag }
-            | Event::HostFetched { tag, .. }
-            | Event::CoherentLoaded { tag, .. }
-            | Event::CoherentStored { tag } => {
+            | Event::HostFetchCompletion { tag, .. }
+            | Event::CoherentLoadCompletion { tag, .. }
+            | Event::CoherentStoreCompletion { tag } => {
                 let (part, scenario_tag) = self.tags[*tag as usize];
                 *tag = scenario_tag;
                 Some(part)
@@ -252,7 +252,7 @@ impl CombinedRun {
                 *thread -= self.shares[part].threads.start as u32;
                 Some(part)
             }
-            Event::RegisterWritten { register, .. } => {
+            Event::RegisterWrite { register, .. } => {
                 let parts = self.shares.len() as u32;
                 let part = *register % parts;
                 *register /= parts;
@@ -286,7 +286,7 @@ impl CombinedRun {
                 *line = share.to_common_memory(part, *line, 1);
             }
             Action::Wake { tag, .. }
-            | Action::Forgo { tag }
+            | Action::Abandon { tag }
             | Action::Begin { tag }
             | Action::End { tag, .. } => {
                 *tag = self.tag(part, *tag);

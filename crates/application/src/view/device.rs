@@ -409,12 +409,12 @@ impl Application for Maintainer {
             }
             // The CPU writes nothing in the other ranges.
             Event::Write { line, .. } => actions.accept(line),
-            Event::Stored { tag } => self.handle_stored_line(tag, actions),
-            Event::Fetched { tag, line, words } => match tag {
+            Event::StoreCompletion { tag } => self.handle_stored_line(tag, actions),
+            Event::FetchCompletion { tag, line, words } => match tag {
                 SCAN => self.handle_scanned_line(line, words, actions),
                 _ => actions.answer(line, words),
             },
-            Event::Done { line, .. } => match &mut self.phase {
+            Event::LocalCompletion { line, .. } => match &mut self.phase {
                 Phase::Take { in_flight, .. } => {
                     *in_flight -= 1;
                     self.advance(actions);

@@ -125,7 +125,7 @@ where
             Action::CoherentLoad { .. }
             | Action::CoherentStore { .. }
             | Action::CoherentUpdate { .. }
-            | Action::Forgo { .. } => {
+            | Action::Abandon { .. } => {
                 return Err(format!("{}: {UNSUPPORTED_HOST}", self.static_model.name));
             }
         }
@@ -183,12 +183,12 @@ where
                     false => drop(self.state.memory.remove(index)),
                 }
                 let line = next;
-                self.deliver_event(Event::Fetched { tag, line, words })
+                self.deliver_event(Event::FetchCompletion { tag, line, words })
             }
             Job::Store { tag, line, words } => {
                 self.state.memory.remove(index);
                 self.set_memory(line, words)?;
-                self.deliver_event(Event::Stored { tag })
+                self.deliver_event(Event::StoreCompletion { tag })
             }
             Job::Words {
                 tag,
@@ -203,19 +203,19 @@ where
                 match operation {
                     WordOperation::Read(words) => {
                         let words = target[..usize::from(words)].into();
-                        self.deliver_event(Event::WordsRead { tag, words })
+                        self.deliver_event(Event::ReadCompletion { tag, words })
                     }
                     WordOperation::Write(words) => {
                         target[..words.len()].copy_from_slice(&words);
                         self.set_memory(line, line_words)?;
-                        self.deliver_event(Event::Stored { tag })
+                        self.deliver_event(Event::StoreCompletion { tag })
                     }
                     WordOperation::Update(update) => {
                         let old_value = target[0];
                         target[0] = update.apply(old_value);
                         self.set_memory(line, line_words)?;
                         let words = [old_value].into();
-                        self.deliver_event(Event::WordsRead { tag, words })
+                        self.deliver_event(Event::ReadCompletion { tag, words })
                     }
                 }
             }

@@ -143,7 +143,7 @@ where
         if from != to {
             self.schedule_event(
                 MemoryChannel::Notification(line),
-                Event::Changed { line, from, to },
+                Event::PermissionChange { line, from, to },
             );
         }
         Ok(true)
@@ -270,7 +270,7 @@ where
             Permission::None => Operation::CleanInvalidate,
             _ => Operation::Clean,
         };
-        let done = Event::Done {
+        let done = Event::LocalCompletion {
             line,
             operation,
             dirty,

@@ -357,7 +357,7 @@ impl Application {
         let to = self.known_permission(context, program, after);
         if from != to {
             let delivery = Application::notification_time(context);
-            let event = Event::Changed { line, from, to };
+            let event = Event::PermissionChange { line, from, to };
             self.events.schedule(context, delivery, event);
         }
     }
@@ -429,7 +429,7 @@ impl Application {
         if let Some(threads) = &mut frontend.threads {
             (threads.scenario).record_duration(operation_name, since, delivery);
         }
-        let event = Event::Done {
+        let event = Event::LocalCompletion {
             line,
             operation,
             dirty,

@@ -155,7 +155,7 @@ impl Host {
             Step::WriteRegister { register, value } => {
                 let direction = TransferDirection::Down;
                 if let Some(arrival) = self.carry(env.context, direction, now, WORD_BYTES) {
-                    env.schedule_event(arrival, Event::RegisterWritten { register, value });
+                    env.schedule_event(arrival, Event::RegisterWrite { register, value });
                     env.continue_thread(core, now);
                 }
             }
@@ -269,7 +269,7 @@ impl Host {
         let bytes = WORD_BYTES * words.len() as u64;
         let direction = TransferDirection::Down;
         if let Some(arrival) = self.carry(env.context, direction, ready, bytes) {
-            env.schedule_event(arrival, Event::HostFetched { tag, words });
+            env.schedule_event(arrival, Event::HostFetchCompletion { tag, words });
         }
     }
 

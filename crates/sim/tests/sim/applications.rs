@@ -392,10 +392,10 @@ impl Application for ContractBreaker {
             Event::Timer { .. } => actions.answer(3, words()),
             Event::Write { .. } if self.0 == "never accepts" => {}
             Event::Write { line, .. } => actions.accept(line),
-            Event::Done { line: 20, .. } if self.0 == "asks under its lock" => {
+            Event::LocalCompletion { line: 20, .. } if self.0 == "asks under its lock" => {
                 actions.local(20, Operation::CleanInvalidate, false);
             }
-            Event::Changed {
+            Event::PermissionChange {
                 line,
                 to: Permission::Write,
                 ..

@@ -170,8 +170,8 @@ impl Application for OutOfBounds {
                 OutOfBounds::Store => actions.store(7, 2, vec![5; words.into()].into()),
                 OutOfBounds::Fetch => actions.fetch(0, 0, 3),
             },
-            Event::Stored { tag: 7 } => actions.fetch(8, 2, 1),
-            Event::Fetched {
+            Event::StoreCompletion { tag: 7 } => actions.fetch(8, 2, 1),
+            Event::FetchCompletion {
                 tag: 8,
                 line,
                 words,

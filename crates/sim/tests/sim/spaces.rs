@@ -210,7 +210,7 @@ fn device_load_of_host_memory_takes_the_sum_of_its_parts() {
                     actions.begin(0);
                     actions.coherent_load(0, 100, 1, false);
                 }
-                Event::CoherentLoaded { tag, .. } => actions.end(tag, "load"),
+                Event::CoherentLoadCompletion { tag, .. } => actions.end(tag, "load"),
                 _ => {}
             }
         }

@@ -129,10 +129,10 @@ impl Host {
         }
         match (completion.requester, completion.words) {
             (Requester::Application(tag), Some(words)) => {
-                env.schedule_event(time, Event::CoherentLoaded { tag, words });
+                env.schedule_event(time, Event::CoherentLoadCompletion { tag, words });
             }
             (Requester::Application(tag), None) => {
-                env.schedule_event(time, Event::CoherentStored { tag })
+                env.schedule_event(time, Event::CoherentStoreCompletion { tag })
             }
             (Requester::Transfer(tag), Some(words)) => {
                 self.return_fetched_words(env, tag, words, time)

@@ -118,7 +118,7 @@ fn expected_results() -> Vec<(Request, AccessResult)> {
 struct Probe {
     /// True if the accesses use the device's cache.
     cached: bool,
-    /// Number of `forgo` actions after a refusal. Exactly one is correct.
+    /// Number of `Abandon` actions after a refusal. Exactly one is correct.
     abandon_count: u32,
     /// Difference between the tag of these actions and the refused tag. Only 0 is correct.
     tag_offset: u32,
@@ -166,11 +166,13 @@ impl Application for Prober {
         let expected_tag = 40 + self.next as u32;
         self.results.push(match event {
             Event::Start { .. } => return self.issue_request(actions),
-            Event::CoherentLoaded { tag, words } if tag == expected_tag => Ok(Some(words.to_vec())),
-            Event::CoherentStored { tag } if tag == expected_tag => Ok(None),
+            Event::CoherentLoadCompletion { tag, words } if tag == expected_tag => {
+                Ok(Some(words.to_vec()))
+            }
+            Event::CoherentStoreCompletion { tag } if tag == expected_tag => Ok(None),
             Event::PageFault { tag, word, fault } if tag == expected_tag => {
                 (0..self.parameters.abandon_count)
-                    .for_each(|_| actions.forgo(tag + self.parameters.tag_offset));
+                    .for_each(|_| actions.abandon(tag + self.parameters.tag_offset));
                 Err((word, fault.write, fault.permits))
             }
             Event::Stop => return,
@@ -388,7 +390,7 @@ fn transfers_are_not_translated() {
                     actions.host_store(100, [1, 2, 3].into());
                     actions.host_fetch(9, 99, 5);
                 }
-                Event::HostFetched { tag: 9, words } => self.0 = words.to_vec(),
+                Event::HostFetchCompletion { tag: 9, words } => self.0 = words.to_vec(),
                 Event::Stop => {}
                 event => panic!("{event:?}"),
             }

@@ -129,13 +129,13 @@ impl Application for RandomDevice {
             Event::Start { .. } => {
                 (0..self.parameters.concurrent).for_each(|tag| self.issue_next_access(tag, actions))
             }
-            Event::CoherentLoaded { tag, .. }
-            | Event::CoherentStored { tag }
-            | Event::HostFetched { tag, .. } => self.issue_next_access(tag, actions),
+            Event::CoherentLoadCompletion { tag, .. }
+            | Event::CoherentStoreCompletion { tag }
+            | Event::HostFetchCompletion { tag, .. } => self.issue_next_access(tag, actions),
             Event::Read { line, .. } => actions.fetch(0, line, 1),
-            Event::Fetched { line, words, .. } => actions.answer(line, words),
+            Event::FetchCompletion { line, words, .. } => actions.answer(line, words),
             Event::Write { line, words, .. } => actions.store(line, line, words),
-            Event::Stored { tag } => actions.accept(tag),
+            Event::StoreCompletion { tag } => actions.accept(tag),
             _ => {}
         }
     }
