@@ -228,7 +228,7 @@ module dcu_proof #(
     of_memory   = happened == Data || happened == Done;
     // Any event may be illegal.
     fits = row.effect == home_pkg::Never
-        || (row.effect != home_pkg::Leave || of_request || of_local)
+        || (row.effect != home_pkg::Stall || of_request || of_local)
         && (row.effect != home_pkg::Refuse || of_local || happened == Unlock)
         && (row.memory == home_pkg::MemoryNone || !of_memory)
         && (row.memory != home_pkg::MemoryRead || !of_response)
@@ -344,7 +344,7 @@ module dcu_proof #(
   logic [Sources-1:0] lacking_q;
   always_ff @(posedge clk_i) begin
     if (!rst_ni || u_dcu.u_scheduler.unblock_q)                                    lacking_q <= '0;
-    else if (execs && u_dcu.row_q.effect != home_pkg::Leave && !u_dcu.takes) lacking_q <= lacking_q | (source & u_dcu.u_scheduler.blocked_d);
+    else if (execs && u_dcu.row_q.effect != home_pkg::Stall && !u_dcu.takes) lacking_q <= lacking_q | (source & u_dcu.u_scheduler.blocked_d);
   end
   `ASSERT(blocked_waits_for, lacking_q == '0 || u_dcu.u_scheduler.unblock_q || something_ends || !u_dcu.rx_ready_o[1])
 endmodule : dcu_proof

@@ -402,7 +402,7 @@ module dcu #(
       if (of_recall && row_q.effect != Take) begin
         skips  = 1'b1;
         blocks = recall_last;
-      end else if ((row_q.effect == Leave || needs_room) && (of_message && !waiting_full || of_waiting)) begin
+      end else if ((row_q.effect == Stall || needs_room) && (of_message && !waiting_full || of_waiting)) begin
         defers = 1'b1;
       end else begin
         blocks = 1'b1;
@@ -689,6 +689,6 @@ module dcu #(
   `NOTICE_OR(event_expected, step_q != Exec || row_q.effect != Never,
     ("dcu: the ROM has no row for event %0d in state %0d", now.happened, now.state))
   `ASSERT(leaves_what_may_wait,
-    step_q != Exec || row_q.effect != Leave || of_local || (of_message && may_wait) || of_waiting)
+    step_q != Exec || row_q.effect != Stall || of_local || (of_message && may_wait) || of_waiting)
   `ASSERT(refuses_what_is_the_device_s, step_q != Exec || row_q.effect != Refuse || of_local || of_unlock)
 endmodule : dcu

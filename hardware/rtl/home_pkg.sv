@@ -6,7 +6,7 @@ package home_pkg;
   // Effect of an event on the unit, in a row of the ROM.
   typedef enum logic [1:0] {
     Never  = 2'd0,  // no row: the event is unexpected
-    Leave  = 2'd1,  // the event stalls until its line changes state
+    Stall  = 2'd1,  // the event stalls until its line changes state
     Refuse = 2'd2,  // the device's request is refused
     Take   = 2'd3   // the row is executed
   } effect_e;

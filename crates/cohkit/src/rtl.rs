@@ -17,7 +17,7 @@ use cohkit_chart::Text;
 use cohkit_protocol::construct::{construct, Construction};
 use cohkit_protocol::controller::Controller;
 use cohkit_protocol::protocol::Home;
-use cohkit_rtl::lockstep::build::{build, BuildError, Printed};
+use cohkit_rtl::lockstep::build::{build, BuildError, PrintedHome};
 use cohkit_rtl::lockstep::shapes::Shape;
 use cohkit_rtl::print::{file_list, image, package, top, Origin};
 use cohkit_rtl::rom::Rom;
@@ -98,7 +98,7 @@ fn interrupted() -> Failure {
 /// the library can write waveforms, which makes it slower.
 fn build_library(
     cache: &Path,
-    printed: Printed,
+    printed: PrintedHome,
     shape: Shape,
     waveforms: bool,
     console: &Console,

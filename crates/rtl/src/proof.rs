@@ -7,7 +7,7 @@
 use crate::lockstep::build::BuildError;
 use crate::sources::SOURCES;
 use crate::synth::yosys::{find_in, Yosys};
-use crate::tool::{self, VersionAnswer};
+use crate::tool::{self, VersionResult};
 use crate::tools::Z3;
 use std::ffi::OsString;
 use std::fs;
@@ -137,13 +137,13 @@ impl Prover {
         let yosys = find_in(&path)?;
         let z3 = tool::version("z3", &["--version"], &path, LIMIT);
         match z3 {
-            VersionAnswer::Output(_) => Ok(Prover { yosys, path }),
-            VersionAnswer::Absent => Err(BuildError::Missing(format!(
+            VersionResult::Output(_) => Ok(Prover { yosys, path }),
+            VersionResult::Absent => Err(BuildError::Missing(format!(
                 "Z3 is not installed\n  help: {}",
                 Z3.install()
             ))),
-            VersionAnswer::Fails(what) => Err(BuildError::Unusable(format!(
-                "Z3 is installed and does not run: {what}\n  help: {}",
+            VersionResult::Failed(symptom) => Err(BuildError::Unusable(format!(
+                "Z3 is installed and does not run: {symptom}\n  help: {}",
                 Z3.install()
             ))),
         }

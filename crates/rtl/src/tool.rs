@@ -18,11 +18,11 @@ const MAX_OUTPUT_BYTES: u64 = 1 << 16;
 
 /// Result of asking a program for its version.
 #[derive(PartialEq, Eq, Debug)]
-pub enum VersionAnswer {
+pub enum VersionResult {
     /// The program does not exist.
     Absent,
     /// The program exists but does not run, with the symptom.
-    Fails(String),
+    Failed(String),
     /// Output of the program.
     Output(String),
 }
@@ -49,7 +49,7 @@ pub(crate) fn search_path_from(folder: Option<&Path>) -> OsString {
 
 /// Runs a program from the given folders with the arguments that print its version, for at most `limit`. The result is
 /// trimmed standard output, or the reason why there is none.
-pub fn version(program: &str, arguments: &[&str], path: &OsStr, limit: Duration) -> VersionAnswer {
+pub fn version(program: &str, arguments: &[&str], path: &OsStr, limit: Duration) -> VersionResult {
     let argument = arguments.join(" ");
     let mut command = Command::new(program);
     let output = within(command.args(arguments).env("PATH", path), limit);
@@ -57,7 +57,7 @@ pub fn version(program: &str, arguments: &[&str], path: &OsStr, limit: Duration)
         Ok(Some(output)) => output,
         Ok(None) => {
             let seconds = limit.as_secs();
-            return VersionAnswer::Fails(format!(
+            return VersionResult::Failed(format!(
                 "`{program} {argument}` does not answer within {seconds} seconds"
             ));
         }
@@ -65,14 +65,14 @@ pub fn version(program: &str, arguments: &[&str], path: &OsStr, limit: Duration)
             // The same error arises for a script whose interpreter does not exist.
             let exists = env::split_paths(path).any(|folder| folder.join(program).is_file());
             return match error.kind() {
-                ErrorKind::NotFound if !exists => VersionAnswer::Absent,
-                _ => VersionAnswer::Fails(format!("`{program}` cannot be run: {error}")),
+                ErrorKind::NotFound if !exists => VersionResult::Absent,
+                _ => VersionResult::Failed(format!("`{program}` cannot be run: {error}")),
             };
         }
     };
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_string();
     if output.status.success() {
-        return VersionAnswer::Output(text(&output.stdout));
+        return VersionResult::Output(text(&output.stdout));
     }
     let mut symptom = format!("`{program} {argument}` ends with {}", output.status);
     let output_text = text(&[output.stdout, output.stderr].concat());
@@ -83,7 +83,7 @@ pub fn version(program: &str, arguments: &[&str], path: &OsStr, limit: Duration)
     for line in &lines[lines.len().saturating_sub(MAX_MESSAGE_LINES)..] {
         symptom += &format!("\n  {line}");
     }
-    VersionAnswer::Fails(symptom)
+    VersionResult::Failed(symptom)
 }
 
 /// Runs a program with little output and returns that output. `None` if the time limit expired and the program was

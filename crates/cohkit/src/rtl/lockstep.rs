@@ -11,10 +11,10 @@ use cohkit_api::outcome::{ExitStatus, Failure};
 use cohkit_api::source::Source;
 use cohkit_base::words::counted;
 use cohkit_rtl::lockstep::bench::{Report, Run};
-use cohkit_rtl::lockstep::build::Printed;
+use cohkit_rtl::lockstep::build::PrintedHome;
 use cohkit_rtl::lockstep::reachability::ReachabilityGraph;
 use cohkit_rtl::lockstep::setup::Mismatch;
-use cohkit_rtl::lockstep::setup::{Failed, Setup, Waveform};
+use cohkit_rtl::lockstep::setup::{RunError, Setup, Waveform};
 use cohkit_rtl::lockstep::shapes::Shape;
 use cohkit_rtl::lockstep::shapes::{of_seed, SHAPES};
 use cohkit_rtl::print::package;
@@ -72,7 +72,7 @@ struct Builds<'a> {
     /// Folder of built libraries.
     cache: &'a Path,
     /// Protocol, ROM and package that all shapes have in common.
-    printed: Printed<'a>,
+    printed: PrintedHome<'a>,
     /// Library of each shape in the order of [`SHAPES`]; `None` before it is needed.
     libraries: [Option<PathBuf>; SHAPES.len()],
 }
@@ -142,7 +142,7 @@ pub(super) fn test(options: &RtlTest, console: &mut Console) -> Result<ExitStatu
         .clone()
         .unwrap_or_else(default_cache_folder);
     files::make_folder(&cache)?;
-    let printed = Printed {
+    let printed = PrintedHome {
         protocol: &protocol.name,
         rom: &rom,
         package: &package,
@@ -247,7 +247,7 @@ pub(super) fn test(options: &RtlTest, console: &mut Console) -> Result<ExitStatu
 fn write_traces(setup: &Setup, run: Run, file: &Path) -> Result<(), Failure> {
     let sequences = match setup.traces(run) {
         Ok(sequences) => sequences,
-        Err(Failed::Mismatch(_)) => {
+        Err(RunError::Mismatch(_)) => {
             let message = "error: the repeated run for the trace ends in a mismatch";
             return Err(Failure::new(ExitStatus::CouldNotRun, message));
         }
@@ -303,7 +303,7 @@ fn reachable_rows(setup: &Setup) -> Vec<(usize, usize)> {
 }
 
 /// Checks that the repeated run ended in a mismatch again, and that its waveform was written.
-fn check_waveform(rerun: Result<Report, Failed>, file: &Path) -> Result<(), Failure> {
+fn check_waveform(rerun: Result<Report, RunError>, file: &Path) -> Result<(), Failure> {
     let failure = |reason: &str| {
         Err(Failure::new(
             ExitStatus::CouldNotRun,
@@ -325,11 +325,11 @@ fn check_waveform(rerun: Result<Report, Failed>, file: &Path) -> Result<(), Fail
 }
 
 /// Returns the mismatch, or the failure if the run ended for another reason.
-fn into_mismatch(error: Failed) -> Result<Box<Mismatch>, Failure> {
+fn into_mismatch(error: RunError) -> Result<Box<Mismatch>, Failure> {
     match error {
-        Failed::Mismatch(mismatch) => Ok(mismatch),
-        Failed::Stopped => Err(interrupted()),
-        Failed::Tool(reason) => Err(Failure::new(
+        RunError::Mismatch(mismatch) => Ok(mismatch),
+        RunError::Stopped => Err(interrupted()),
+        RunError::Tool(reason) => Err(Failure::new(
             ExitStatus::CouldNotRun,
             format!("error: {reason}"),
         )),
@@ -528,7 +528,7 @@ mod tests {
         std::fs::write(path_of("whole.fst"), "something").expect("the file can be written");
         std::fs::write(path_of("empty.fst"), "").expect("the file can be written");
         let rerun = || {
-            Err(Failed::Mismatch(Box::new(Mismatch {
+            Err(RunError::Mismatch(Box::new(Mismatch {
                 check: Check::Comparison,
                 description: "something else".into(),
                 cycle: 7,
@@ -536,7 +536,7 @@ mod tests {
             })))
         };
         check_waveform(rerun(), &path_of("whole.fst")).expect("the run ends in the same mismatch");
-        let tool = Failed::Tool("no such tool".into());
+        let tool = RunError::Tool("no such tool".into());
         for (rerun, file, expected) in [
             (rerun(), "empty.fst", "is the disk full?"),
             (rerun(), "nowhere/none.fst", "its folder does not exist"),
@@ -552,7 +552,7 @@ mod tests {
             assert_eq!(failure.outcome, ExitStatus::CouldNotRun);
             assert!(failure.message.contains(expected), "{}", failure.message);
         }
-        let stop_failure = check_waveform(Err(Failed::Stopped), &path_of("whole.fst"))
+        let stop_failure = check_waveform(Err(RunError::Stopped), &path_of("whole.fst"))
             .expect_err("it was stopped");
         assert_eq!(stop_failure.outcome, ExitStatus::Interrupted);
     }

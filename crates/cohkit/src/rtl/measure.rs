@@ -10,9 +10,9 @@ use cohkit_api::outcome::{ExitStatus, Failure};
 use cohkit_api::source::Source;
 use cohkit_base::words::counted;
 use cohkit_rtl::lockstep::bench::{Pattern, Rate, Traffic};
-use cohkit_rtl::lockstep::build::Printed;
+use cohkit_rtl::lockstep::build::PrintedHome;
 use cohkit_rtl::lockstep::measure::{latencies, parts, rate, Latency, Scenario};
-use cohkit_rtl::lockstep::setup::{Failed, Setup};
+use cohkit_rtl::lockstep::setup::{RunError, Setup};
 use cohkit_rtl::lockstep::shapes::{Endpoint, Shape};
 use cohkit_rtl::print::package;
 use cohkit_rtl::rom::Rom;
@@ -68,12 +68,12 @@ pub(super) fn measure(options: &Measure, console: &mut Console) -> Result<ExitSt
         .clone()
         .unwrap_or_else(default_cache_folder);
     files::make_folder(&cache)?;
-    let mut shape = Shape::whole(options.units / 2, 7, 16);
+    let mut shape = Shape::for_cache(options.units / 2, 7, 16);
     if options.invalidation_engine {
         shape.endpoint = Endpoint::Invalidation;
         shape.memory_lines = options.lines.div_ceil(2).next_power_of_two();
     }
-    let printed = Printed {
+    let printed = PrintedHome {
         protocol: &protocol.name,
         rom: &rom,
         package: &package,
@@ -94,9 +94,9 @@ pub(super) fn measure(options: &Measure, console: &mut Console) -> Result<ExitSt
         stop: console.interrupted,
     };
     let to_failure = |error| match error {
-        Failed::Stopped => interrupted(),
-        Failed::Tool(reason) => Failure::new(ExitStatus::CouldNotRun, format!("error: {reason}")),
-        Failed::Mismatch(mismatch) => {
+        RunError::Stopped => interrupted(),
+        RunError::Tool(reason) => Failure::new(ExitStatus::CouldNotRun, format!("error: {reason}")),
+        RunError::Mismatch(mismatch) => {
             let (cycle, description) = (mismatch.cycle, mismatch.description);
             let text = format!(
                 "error: the RTL differs from the controllers in cycle {cycle}: {description}"

@@ -3,7 +3,7 @@
 use super::shapes::Shape;
 use crate::rom::Rom;
 use crate::sources::SOURCES;
-use crate::tool::{self, VersionAnswer};
+use crate::tool::{self, VersionResult};
 use crate::tools::VERILATOR;
 use std::fs;
 use std::hash::{Hash, Hasher};
@@ -51,15 +51,15 @@ pub fn verilator() -> Result<String, BuildError> {
     let path = tool::search_path();
     let (help, oldest) = (VERILATOR.install(), VERILATOR.programs[0].oldest);
     let version = match tool::version("verilator", &["--version"], &path, LIMIT) {
-        VersionAnswer::Output(version) => version,
-        VersionAnswer::Absent => {
+        VersionResult::Output(version) => version,
+        VersionResult::Absent => {
             return Err(BuildError::Missing(format!(
                 "Verilator is not installed\n  help: {help}"
             )))
         }
-        VersionAnswer::Fails(what) => {
+        VersionResult::Failed(symptom) => {
             return Err(BuildError::Unusable(format!(
-                "Verilator is installed and does not run: {what}\n  help: make `verilator --version` run, or {help}"
+                "Verilator is installed and does not run: {symptom}\n  help: make `verilator --version` run, or {help}"
             )))
         }
     };
@@ -81,7 +81,7 @@ pub fn verilator() -> Result<String, BuildError> {
 
 /// A home as printed by [`crate::print`].
 #[derive(Clone, Copy)]
-pub struct Printed<'a> {
+pub struct PrintedHome<'a> {
     /// Name of the protocol.
     pub protocol: &'a str,
     /// The ROM.
@@ -98,7 +98,7 @@ pub struct Printed<'a> {
 /// [`BuildError`].
 pub fn build(
     cache: &Path,
-    printed: Printed,
+    printed: PrintedHome,
     shape: Shape,
     waveforms: bool,
     stop: &AtomicBool,
@@ -113,7 +113,7 @@ pub fn build(
 pub fn build_from(
     sources: &[(&str, &str)],
     cache: &Path,
-    printed: Printed,
+    printed: PrintedHome,
     shape: Shape,
     waveforms: bool,
     stop: &AtomicBool,
@@ -185,7 +185,7 @@ fn is_intact(library: &Path) -> bool {
 fn verilate(
     sources: &[(&str, &str)],
     folder: &Path,
-    printed: Printed,
+    printed: PrintedHome,
     shape: Shape,
     waveforms: bool,
     stop: &AtomicBool,
@@ -213,7 +213,7 @@ fn verilate(
 fn command(
     sources: &[(&str, &str)],
     package_file: &str,
-    printed: Printed,
+    printed: PrintedHome,
     shape: Shape,
     waveforms: bool,
 ) -> Command {

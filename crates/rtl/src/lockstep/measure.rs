@@ -6,7 +6,7 @@ use super::bench::{
     run_read_burst, run_single_operation, run_traffic, Bench, Pattern, PortEvent, Rate, Run,
     Traffic,
 };
-use super::setup::{Failed, Setup};
+use super::setup::{RunError, Setup};
 use cohkit_protocol::controller::{Access, Event};
 
 /// Latency of one operation of the home, in cycles.
@@ -65,8 +65,8 @@ pub(super) fn clearing_cycles(setup: &Setup) -> u64 {
 /// Measures each operation once, on a separate line.
 ///
 /// # Errors
-/// [`Failed`], also if the home deviates from the controllers.
-pub fn latencies(setup: &Setup) -> Result<Vec<Latency>, Failed> {
+/// [`RunError`], also if the home deviates from the controllers.
+pub fn latencies(setup: &Setup) -> Result<Vec<Latency>, RunError> {
     // The first store of a line obtains write permission, the second one writes.
     let (load, store, evict) = (Ok(Access::Load), Ok(Access::Store), Ok(Access::Evict));
     let mut operations = vec![
@@ -148,8 +148,8 @@ pub struct Parts {
 /// of requests to one unit gives its occupancy: the minimum time between the ends of two consecutive events.
 ///
 /// # Errors
-/// [`Failed`], also if the home deviates from the controllers.
-pub fn parts(setup: &Setup) -> Result<Parts, Failed> {
+/// [`RunError`], also if the home deviates from the controllers.
+pub fn parts(setup: &Setup) -> Result<Parts, RunError> {
     let mut bench = setup.bench(run(Pattern::OneUnit, BURST, 1, 0))?;
     let result = (|| {
         bench.reset_and_settle(clearing_cycles(setup))?;
@@ -159,7 +159,8 @@ pub fn parts(setup: &Setup) -> Result<Parts, Failed> {
     })();
     let (read, recall, burst) = result.map_err(|error| bench.to_failure(error))?;
     let parts = derive_parts(&read, &recall, &burst);
-    parts.ok_or_else(|| Failed::Tool("the latency of a part of the home cannot be derived".into()))
+    parts
+        .ok_or_else(|| RunError::Tool("the latency of a part of the home cannot be derived".into()))
 }
 
 /// Number of lines that are read back to back from one unit, to measure its occupancy.
@@ -213,8 +214,8 @@ fn derive_parts(
 /// Measures the throughput of a scenario, after its preparation.
 ///
 /// # Errors
-/// [`Failed`], also if the home deviates from the controllers.
-pub fn rate(setup: &Setup, scenario: &Scenario) -> Result<Rate, Failed> {
+/// [`RunError`], also if the home deviates from the controllers.
+pub fn rate(setup: &Setup, scenario: &Scenario) -> Result<Rate, RunError> {
     let Scenario {
         traffic,
         preparation,

@@ -80,7 +80,7 @@ impl Endpoint {
 impl Shape {
     /// Returns a home that tracks a whole cache with the given sets and ways, with the shipped values of all other
     /// parameters.
-    pub fn whole(units: usize, set_bits: u32, ways: usize) -> Shape {
+    pub fn for_cache(units: usize, set_bits: u32, ways: usize) -> Shape {
         Shape {
             units,
             set_bits,
@@ -336,6 +336,6 @@ mod tests {
         ] {
             assert_eq!(value, default(name), "{name}");
         }
-        assert_eq!(shipped, Shape::whole(32, 7, 16));
+        assert_eq!(shipped, Shape::for_cache(32, 7, 16));
     }
 }

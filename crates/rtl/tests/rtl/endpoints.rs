@@ -27,7 +27,7 @@ fn build_endpoint(endpoint: Endpoint, file: &str) -> Option<Built> {
 fn build_full_size_endpoint(endpoint: Endpoint, file: &str) -> Option<Built> {
     let shape = Shape {
         endpoint,
-        ..Shape::whole(2, 7, 16)
+        ..Shape::for_cache(2, 7, 16)
     };
     built(compiled(file), SOURCES, shape)
 }

@@ -8,7 +8,7 @@ use crate::homes;
 
 use cohkit_rtl::lockstep::bench::Run;
 use cohkit_rtl::lockstep::setup::{Check, Mismatch};
-use cohkit_rtl::lockstep::setup::{Failed, Setup};
+use cohkit_rtl::lockstep::setup::{RunError, Setup};
 use cohkit_rtl::lockstep::shapes::Shape;
 use homes::seeded::{argument, seeded, Fault};
 use homes::{compiled, Built};
@@ -183,7 +183,7 @@ fn find_mismatch(built: &Built, number: usize) -> Option<(u64, Box<Mismatch>)> {
     };
     (0..20).find_map(|seed| match setup.run(run(seed), None) {
         Ok(_) => None,
-        Err(Failed::Mismatch(mismatch)) => Some((seed, mismatch)),
+        Err(RunError::Mismatch(mismatch)) => Some((seed, mismatch)),
         Err(failed) => panic!("{failed:?}"),
     })
 }

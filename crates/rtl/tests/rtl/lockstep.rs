@@ -9,7 +9,7 @@ use cohkit_protocol::protocol::{Bound, Protocol};
 use cohkit_rtl::lockstep::bench::{DelayedResponse, Run};
 use cohkit_rtl::lockstep::model::{Inputs, Outputs};
 use cohkit_rtl::lockstep::reachability::ReachabilityGraph;
-use cohkit_rtl::lockstep::setup::{Failed, Setup};
+use cohkit_rtl::lockstep::setup::{RunError, Setup};
 use cohkit_rtl::lockstep::shapes::Shape;
 use cohkit_rtl::lockstep::shapes::{named, SHIPPED};
 use cohkit_rtl::registers::{is_present, COUNTERS, COUNTER_POSITIONS, REGISTERS};
@@ -165,8 +165,8 @@ fn row_mutation_is_deterministic() {
             row.acknowledge != other.acknowledge,
             row.grant != other.grant,
             row.forward != other.forward,
-            row.known.old_permission != other.known.old_permission,
-            row.known.new_permission != other.known.new_permission,
+            row.permission_bounds.old_permission != other.permission_bounds.old_permission,
+            row.permission_bounds.new_permission != other.permission_bounds.new_permission,
             row.next != other.next,
         ]
     };
@@ -253,7 +253,7 @@ fn bounds_of_the_protocol_are_respected() {
         };
         let failure = (0..10).find_map(|seed| setup.run(run(seed), None).err());
         match failure {
-            Some(Failed::Mismatch(first_mismatch)) => first_mismatch.description,
+            Some(RunError::Mismatch(first_mismatch)) => first_mismatch.description,
             other => panic!("nothing is noticed: {other:?}"),
         }
     };
@@ -290,7 +290,7 @@ fn application_may_withhold_all_but_one_read_of_a_unit() {
         return;
     };
     three.unwrap_or_else(|failed| panic!("{failed:#?}"));
-    let Err(Failed::Mismatch(stopped)) = two else {
+    let Err(RunError::Mismatch(stopped)) = two else {
         panic!("two withheld reads leave no place, and yet: {two:?}");
     };
     assert!(

@@ -9,7 +9,7 @@ pub(in crate::lockstep) struct BenchError {
     /// Kind of the check that failed.
     pub(super) check: Check,
     /// Description of the failure, one sentence.
-    pub(super) what: String,
+    pub(super) description: String,
     /// Line that the failure concerns, as an index into the context's lines.
     pub(super) line: Option<usize>,
 }
@@ -21,7 +21,7 @@ impl From<Violation> for BenchError {
     fn from(violation: Violation) -> BenchError {
         BenchError {
             check: Check::Comparison,
-            what: violation.description,
+            description: violation.description,
             line: None,
         }
     }
@@ -46,7 +46,7 @@ pub(super) fn line_failure<T>(line: usize, message: String) -> Checked<T> {
 pub(super) fn check_failed<T>(check: Check, line: Option<usize>, message: String) -> Checked<T> {
     Err(BenchError {
         check,
-        what: message,
+        description: message,
         line,
     })
 }

@@ -184,7 +184,7 @@ impl IllegalTraffic {
                 && self.slices[slice].unlock.is_none()
                 && self.is_injected()
             {
-                self.slices[slice].unlock = Some(self.wrong_line(context, slice));
+                self.slices[slice].unlock = Some(self.illegal_line(context, slice));
             }
         }
     }
@@ -200,7 +200,7 @@ impl IllegalTraffic {
                 let unknown = self.random.below(max_operations - min_operation);
                 (min_operation + unknown, self.any_line(context))
             }
-            _ => (self.random.below(4), self.wrong_line(context, slice)),
+            _ => (self.random.below(4), self.illegal_line(context, slice)),
         };
         let reason = match operation >= min_operation {
             true => IllegalReason::Operation,
@@ -222,7 +222,7 @@ impl IllegalTraffic {
 
     /// Returns the number of a line that does not belong to the slice. It belongs to the other slice, or lies beyond
     /// the range, where it would alias a line of the home if its upper bits were dropped.
-    fn wrong_line(&mut self, context: &Context, slice: usize) -> u64 {
+    fn illegal_line(&mut self, context: &Context, slice: usize) -> u64 {
         let own_line = self.any_line(context) & !1 | slice as u64;
         let range_bits = range(&context.reference).ilog2();
         let high_bit = range_bits + self.random.below(36 - u64::from(range_bits)) as u32;
@@ -297,7 +297,7 @@ impl IllegalTraffic {
                 (any_number, remote, line, Some(IllegalReason::Remote))
             }
             1 => {
-                let line = self.wrong_line(context, slice);
+                let line = self.illegal_line(context, slice);
                 (any_number, 0, line, Some(IllegalReason::Line))
             }
             2 if !impossible.is_empty() => {

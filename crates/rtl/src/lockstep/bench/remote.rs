@@ -119,7 +119,7 @@ impl RemoteContext for RemoteRow<'_, '_> {
         let [from, to] = [from, to].map(|state| &states[state.index()].name);
         Err(BenchError {
             check: Check::Comparison,
-            what: format!("`every {from} becomes {to}` changes all lines, but the bench simulates each line separately"),
+            description: format!("`every {from} becomes {to}` changes all lines, but the bench simulates each line separately"),
             line: Some(self.line_index),
         })
     }

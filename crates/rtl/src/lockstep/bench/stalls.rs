@@ -12,9 +12,9 @@ const PORTS: usize = CIRCUITS + 1;
 /// Mean number of beats between two stalls of a port.
 const BEATS: u64 = 32;
 /// Minimum length of a stall, in cycles.
-const SHORTEST: u64 = 20;
+const MIN_STALL_CYCLES: u64 = 20;
 /// Maximum length of a stall, in cycles.
-const LONGEST: u64 = 64;
+const MAX_STALL_CYCLES: u64 = 64;
 
 /// The stalled ports of both slices.
 pub(super) struct Stalls {
@@ -47,7 +47,8 @@ impl Stalls {
     /// Notes that a port has taken a beat, and may begin a stall: between messages or between two beats of a line.
     pub(super) fn note_beat(&mut self, slice: usize, port: usize, cycle: u64) {
         if !self.is_disabled && self.random.below(BEATS) == 0 {
-            let cycles = SHORTEST + self.random.below(LONGEST - SHORTEST + 1);
+            let cycles =
+                MIN_STALL_CYCLES + self.random.below(MAX_STALL_CYCLES - MIN_STALL_CYCLES + 1);
             self.ready_cycle[slice][port] = cycle + cycles;
         }
     }

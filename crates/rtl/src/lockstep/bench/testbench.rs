@@ -15,7 +15,7 @@ use super::run::Run;
 use super::stalls::Stalls;
 use crate::lockstep::changes::Changes;
 use crate::lockstep::model::{Inputs, Model, Outputs, CIRCUITS, SLICES};
-use crate::lockstep::setup::{Check, Failed, Mismatch, Setup};
+use crate::lockstep::setup::{Check, Mismatch, RunError, Setup};
 use cohkit_protocol::controller::Access;
 use cohkit_protocol::protocol::Permission;
 use std::path::PathBuf;
@@ -83,17 +83,17 @@ impl<'a> Bench<'a> {
     }
 
     /// Converts a failure to the error, with the history of the line; returns `Stopped` after a cancellation.
-    pub(in crate::lockstep) fn to_failure(&self, error: BenchError) -> Failed {
+    pub(in crate::lockstep) fn to_failure(&self, error: BenchError) -> RunError {
         let context = &self.environment.context;
         if context.is_stopped() {
-            return Failed::Stopped;
+            return RunError::Stopped;
         }
         if let Some(file) = &self.unopened_waveform {
-            return Failed::Tool(format!("{}: no waveform can be written", file.display()));
+            return RunError::Tool(format!("{}: no waveform can be written", file.display()));
         }
-        Failed::Mismatch(Box::new(Mismatch {
+        RunError::Mismatch(Box::new(Mismatch {
             check: error.check,
-            description: error.what,
+            description: error.description,
             cycle: context.cycle,
             sequence: error.line.map(|line| context.lines[line].sequence()),
         }))
@@ -344,7 +344,7 @@ impl<'a> Bench<'a> {
         }
         let context = &self.environment.context;
         for (line_index, line) in context.lines.iter().enumerate() {
-            if let Some(item) = leftover(context, line) {
+            if let Some(item) = pending_item(context, line) {
                 let message = format!("at the end, {item} of line {} is left", line.number);
                 return check_failed(Check::Rest, Some(line_index), message);
             }
@@ -453,8 +453,8 @@ impl<'a> Bench<'a> {
     }
 }
 
-/// Returns something that is left on a line of a quiescent home.
-fn leftover(context: &Context, line: &Line) -> Option<&'static str> {
+/// Returns an item that is still pending on a line of a quiescent home.
+fn pending_item(context: &Context, line: &Line) -> Option<&'static str> {
     let holder =
         match context.reference.protocol.remote.states[usize::from(line.remote.state)].dirty {
             true => &line.copy,

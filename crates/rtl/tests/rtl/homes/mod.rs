@@ -10,7 +10,7 @@ use cohkit_protocol::construct::construct;
 use cohkit_protocol::controller::Controller;
 use cohkit_protocol::protocol::Protocol;
 use cohkit_protocol::text;
-use cohkit_rtl::lockstep::build::{build_from, Printed};
+use cohkit_rtl::lockstep::build::{build_from, PrintedHome};
 use cohkit_rtl::lockstep::model::Model;
 use cohkit_rtl::lockstep::reachability::ReachabilityGraph;
 use cohkit_rtl::lockstep::setup::Setup;
@@ -141,7 +141,7 @@ pub fn built(compiled: Compiled, sources: &[(&str, &str)], shape: Shape) -> Opti
     } = &compiled;
     let build_lock = ONE_AT_A_TIME.lock();
     let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("lockstep");
-    let printed = Printed {
+    let printed = PrintedHome {
         protocol: &protocol.name,
         rom,
         package,
