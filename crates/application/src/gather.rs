@@ -155,7 +155,7 @@ impl Application for GatherDevice {
     }
 
     fn placement(&self) -> Placement {
-        Placement::Between(0..2 * self.gather.threads)
+        Placement::MemoryPath(0..2 * self.gather.threads)
     }
 
     /// Starts a query at a read of its line; answers once all nodes are visited, marked, and the CPU has lost the

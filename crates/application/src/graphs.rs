@@ -8,7 +8,7 @@
 
 use crate::interface::{Line, Time};
 use crate::kernel::{
-    mix64, Array, Barrier, Core, FirstMismatch, Grain, Hosts, Kernel, Memory, Place, Stream,
+    mix64, Array, Barrier, Core, FirstMismatch, Granularity, Hosts, Kernel, Memory, Place, Stream,
 };
 use crate::matrix_market::Edges;
 use std::collections::BTreeSet;
@@ -178,7 +178,7 @@ impl Graph {
         let mut copies: Vec<Vec<[Array; 2]>> = Vec::new();
         for from in &sent {
             let to = from.iter().zip(0..).map(|(vertices, to)| {
-                [(); 2].map(|()| memory.array(to, vertices.len() as u32, Grain::Word))
+                [(); 2].map(|()| memory.array(to, vertices.len() as u32, Granularity::Word))
             });
             copies.push(to.collect());
         }

@@ -3,7 +3,7 @@
 
 use crate::interface::{Line, Time};
 use crate::kernel::{
-    mix64, Array, Barrier, Core, FirstMismatch, Grain, Hosts, Kernel, Memory, Place, Stream,
+    mix64, Array, Barrier, Core, FirstMismatch, Granularity, Hosts, Kernel, Memory, Place, Stream,
 };
 
 /// Parameters of the histogram.
@@ -48,7 +48,7 @@ impl Histogram {
         let threads = 0..if self.atomic { 1 } else { self.hosts.threads };
         let owner_arrays = |_| {
             let to = 0..self.fanout;
-            to.map(|to| [(); 2].map(|()| memory.array(to, bins_per_owner, Grain::Line)))
+            to.map(|to| [(); 2].map(|()| memory.array(to, bins_per_owner, Granularity::Line)))
                 .collect()
         };
         let counts = threads.map(owner_arrays).collect();

@@ -20,20 +20,20 @@ pub type Words = Box<[u64]>;
 pub enum Placement {
     /// Between the home and memory: the application answers the home's reads of these lines and accepts its writes.
     /// The home reads and writes all other lines in memory.
-    Between(Range<Line>),
+    MemoryPath(Range<Line>),
     /// Between the home and memory, for several ranges of lines.
-    Among(Box<[Range<Line>]>),
+    MemoryPathRanges(Box<[Range<Line>]>),
     /// Beside the path from the home to memory: the application only observes changes of permissions.
-    Beside,
+    Observer,
 }
 
 impl Placement {
     /// True if the home's reads and writes of `line` go to the application.
     pub fn serves(&self, line: Line) -> bool {
         match self {
-            Placement::Between(lines) => lines.contains(&line),
-            Placement::Among(ranges) => ranges.iter().any(|lines| lines.contains(&line)),
-            Placement::Beside => false,
+            Placement::MemoryPath(lines) => lines.contains(&line),
+            Placement::MemoryPathRanges(ranges) => ranges.iter().any(|lines| lines.contains(&line)),
+            Placement::Observer => false,
         }
     }
 }
@@ -94,9 +94,9 @@ pub enum Event {
         words: u16,
     },
     /// The home reads a line for the CPU, which has at most the permission `has` and receives the permission `wants`
-    /// (`None` for an uncached read). Only with [`Placement::Between`] or [`Placement::Among`]. The application replies
-    /// with [`Action::Answer`], immediately or later. An upgrade is a read of a line for which the CPU already `has`
-    /// read permission.
+    /// (`None` for an uncached read). Only with [`Placement::MemoryPath`] or [`Placement::MemoryPathRanges`]. The
+    /// application replies with [`Action::Answer`], immediately or later. An upgrade is a read of a line for which the
+    /// CPU already `has` read permission.
     Read {
         /// The line.
         line: Line,
@@ -106,8 +106,8 @@ pub enum Event {
         has: Permission,
     },
     /// The home writes a line for which the CPU `keeps` at most the given permission.
-    /// Only with [`Placement::Between`] or [`Placement::Among`]. The application replies with [`Action::Accept`],
-    /// immediately or later.
+    /// Only with [`Placement::MemoryPath`] or [`Placement::MemoryPathRanges`]. The application replies with
+    /// [`Action::Accept`], immediately or later.
     Write {
         /// The line.
         line: Line,

@@ -74,7 +74,7 @@ impl Application for Engine {
     }
 
     fn placement(&self) -> Placement {
-        Placement::Beside
+        Placement::Observer
     }
 
     /// Starts to invalidate after the delay, or when the CPU takes write permission for the signal line; each

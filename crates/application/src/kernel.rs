@@ -44,27 +44,27 @@ pub struct Place {
 
 /// Granularity of a store: one word, or all words of a line with the same value.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Grain {
+pub enum Granularity {
     /// One word.
     Word,
     /// A line.
     Line,
 }
 
-impl Grain {
+impl Granularity {
     /// Returns the number of bytes per store.
     pub fn bytes(self) -> u32 {
         match self {
-            Grain::Word => 8,
-            Grain::Line => 8 * WORDS,
+            Granularity::Word => 8,
+            Granularity::Line => 8 * WORDS,
         }
     }
 
     /// Returns the number of lines that `values` values occupy.
     pub fn lines(self, values: u32) -> Line {
         match self {
-            Grain::Word => values.div_ceil(WORDS),
-            Grain::Line => values,
+            Granularity::Word => values.div_ceil(WORDS),
+            Granularity::Line => values,
         }
     }
 }
@@ -77,26 +77,26 @@ pub struct Array {
     /// First line.
     first: Line,
     /// Space of a value.
-    grain: Grain,
+    granularity: Granularity,
 }
 
 impl Array {
     /// Creates an array that starts at line `first`, in the memory of that line's host, without allocation by a
     /// [`Memory`].
-    pub fn placed(homes: Line, first: Line, grain: Grain) -> Array {
+    pub fn placed(homes: Line, first: Line, granularity: Granularity) -> Array {
         Array {
             homes,
             first,
-            grain,
+            granularity,
         }
     }
 
-    /// Returns the location of a value; with [`Grain::Line`], the first word of its line. An index beyond the array's
-    /// length is not detected.
+    /// Returns the location of a value; with [`Granularity::Line`], the first word of its line. An index beyond the
+    /// array's length is not detected.
     pub fn at(self, number: u32) -> Place {
-        let (lines, word) = match self.grain {
-            Grain::Word => (number / WORDS, number % WORDS),
-            Grain::Line => (number, 0),
+        let (lines, word) = match self.granularity {
+            Granularity::Word => (number / WORDS, number % WORDS),
+            Granularity::Line => (number, 0),
         };
         let line = self.first + self.homes * lines;
         Place {
@@ -123,17 +123,17 @@ impl Memory {
     }
 
     /// Allocates an array of `values` values in a host's memory; `host` is taken modulo the number of homes.
-    pub fn array(&mut self, host: Line, values: u32, grain: Grain) -> Array {
+    pub fn array(&mut self, host: Line, values: u32, granularity: Granularity) -> Array {
         let host = host % self.homes;
         let used_lines = &mut self.used_lines[host as usize];
         let first = self.homes * *used_lines + host;
-        *used_lines += grain.lines(values);
-        Array::placed(self.homes, first, grain)
+        *used_lines += granularity.lines(values);
+        Array::placed(self.homes, first, granularity)
     }
 
     /// Allocates a flag in a host's memory, in a line of its own.
     pub fn flag(&mut self, host: Line) -> Place {
-        self.array(host, 1, Grain::Line).at(0)
+        self.array(host, 1, Granularity::Line).at(0)
     }
 
     /// Allocates one flag per thread for each of `to` hosts or threads, in that host's memory: `flags[to][from]`.
@@ -185,23 +185,23 @@ impl Core {
         self.step(Step::Load { line, word }).await
     }
 
-    /// Loads one copy of a value. With [`Grain::Line`], the copies fill a line, and `number` modulo the words per line
-    /// selects one.
+    /// Loads one copy of a value. With [`Granularity::Line`], the copies fill a line, and `number` modulo the words per
+    /// line selects one.
     pub(crate) async fn load_value(&self, array: Array, number: u32) -> u64 {
         let Place { line, word } = array.at(number);
-        let word = match array.grain {
-            Grain::Word => word,
-            Grain::Line => (number % WORDS) as u16,
+        let word = match array.granularity {
+            Granularity::Word => word,
+            Granularity::Line => (number % WORDS) as u16,
         };
         self.step(Step::Load { line, word }).await
     }
 
-    /// Stores a value; with [`Grain::Line`], in all words of its line.
+    /// Stores a value; with [`Granularity::Line`], in all words of its line.
     pub async fn store(&self, array: Array, number: u32, value: u64) {
         let Place { line, word } = array.at(number);
-        let step = match array.grain {
-            Grain::Word => Step::Store { line, word, value },
-            Grain::Line => Step::StoreWords {
+        let step = match array.granularity {
+            Granularity::Word => Step::Store { line, word, value },
+            Granularity::Line => Step::StoreWords {
                 line,
                 word,
                 words: WORDS as u16,
@@ -305,7 +305,7 @@ impl Stream {
             self.core.release_flag(flag, self.counts[to as usize]).await;
         }
         self.core.store(array, number, value).await;
-        self.bytes += array.grain.bytes();
+        self.bytes += array.granularity.bytes();
     }
 
     /// Notifies the given destinations that the round is complete.
@@ -398,7 +398,7 @@ impl CountingBarrier {
     /// Allocates a barrier for `threads` threads, with its counter in the memory of host 0.
     pub fn new(memory: &mut Memory, threads: u32) -> CountingBarrier {
         CountingBarrier {
-            count: memory.array(0, 1, Grain::Line),
+            count: memory.array(0, 1, Granularity::Line),
             flags: (0..threads).map(|to| memory.flag(to)).collect(),
             rounds: 0,
         }
@@ -558,7 +558,7 @@ impl Application for NoApplication {
     }
 
     fn placement(&self) -> Placement {
-        Placement::Beside
+        Placement::Observer
     }
 
     fn handle(&mut self, _event: Event, _actions: &mut Actions) {}

@@ -17,14 +17,14 @@
 //! use cohkit_protocol::protocol::Permission;
 //!
 //! #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-//! struct Snatcher;
+//! struct Reclaimer;
 //!
-//! impl Application for Snatcher {
+//! impl Application for Reclaimer {
 //!     fn name(&self) -> &str {
-//!         "snatcher"
+//!         "reclaimer"
 //!     }
 //!     fn placement(&self) -> Placement {
-//!         Placement::Beside
+//!         Placement::Observer
 //!     }
 //!     fn handle(&mut self, event: Event, actions: &mut Actions) {
 //!         match event {
@@ -39,7 +39,7 @@
 //!
 //! let mut actions = Actions::new();
 //! let gained = Event::PermissionChange { line: 7, from: Permission::None, to: Permission::Write };
-//! Snatcher.handle(gained, &mut actions);
+//! Reclaimer.handle(gained, &mut actions);
 //! assert_eq!(actions.take().count(), 1);
 //! ```
 

@@ -296,8 +296,8 @@ impl Application for LockDevice {
 
     fn placement(&self) -> Placement {
         match self.table.cached {
-            true => Placement::Beside,
-            false => Placement::Between(0..self.table.records),
+            true => Placement::Observer,
+            false => Placement::MemoryPath(0..self.table.records),
         }
     }
 

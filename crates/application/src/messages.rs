@@ -7,7 +7,7 @@
 
 use crate::interface::{Line, Time};
 use crate::kernel::{
-    mix64, Array, Barrier, Core, FirstMismatch, Grain, Hosts, Kernel, Memory, Place,
+    mix64, Array, Barrier, Core, FirstMismatch, Granularity, Hosts, Kernel, Memory, Place,
 };
 use std::ops::Range;
 
@@ -46,8 +46,9 @@ impl Communicator {
         let mut channels: Vec<Vec<Channel>> = Vec::new();
         for from in 0..hosts.threads {
             let to = (0..hosts.threads).map(|to| Channel {
-                buffers: [Grain::Word, Grain::Line]
-                    .map(|grain| [(); 2].map(|()| memory.array(to, BUFFER_VALUES, grain))),
+                buffers: [Granularity::Word, Granularity::Line].map(|granularity| {
+                    [(); 2].map(|()| memory.array(to, BUFFER_VALUES, granularity))
+                }),
                 full: memory.flag(to),
                 empty: memory.flag(from),
                 sent: 0,
@@ -81,7 +82,7 @@ impl Rank {
     }
 
     /// Sends a message, in pieces of the size of a buffer.
-    async fn send(&mut self, to: u32, grain: Grain, values: &[u64]) {
+    async fn send(&mut self, to: u32, granularity: Granularity, values: &[u64]) {
         let channel = &mut self.communicator.channels[self.core.number as usize][to as usize];
         for piece in values.chunks(BUFFER_VALUES as usize) {
             if channel.sent > 1 {
@@ -89,7 +90,7 @@ impl Rank {
                     .acquire_flag(channel.empty, channel.sent - 1)
                     .await;
             }
-            let buffer = channel.buffers[grain as usize][channel.sent as usize % 2];
+            let buffer = channel.buffers[granularity as usize][channel.sent as usize % 2];
             for (&value, index) in piece.iter().zip(0..) {
                 self.core.store(buffer, index, value).await;
             }
@@ -99,11 +100,11 @@ impl Rank {
     }
 
     /// Receives a message of `values` values.
-    async fn receive(&mut self, from: u32, grain: Grain, values: u32) -> Vec<u64> {
+    async fn receive(&mut self, from: u32, granularity: Granularity, values: u32) -> Vec<u64> {
         let channel = &mut self.communicator.channels[from as usize][self.core.number as usize];
         let mut received = Vec::new();
         while received.len() < values as usize {
-            let buffer = channel.buffers[grain as usize][channel.received as usize % 2];
+            let buffer = channel.buffers[granularity as usize][channel.received as usize % 2];
             channel.received += 1;
             self.core.acquire_flag(channel.full, channel.received).await;
             for index in 0..BUFFER_VALUES.min(values - received.len() as u32) {
@@ -123,9 +124,9 @@ impl Rank {
         let mut distance = 1;
         while distance < self.threads {
             if me < distance && me + distance < self.threads {
-                self.send(me + distance, Grain::Word, &values).await;
+                self.send(me + distance, Granularity::Word, &values).await;
             } else if (distance..2 * distance).contains(&me) {
-                values = self.receive(me - distance, Grain::Word, count).await;
+                values = self.receive(me - distance, Granularity::Word, count).await;
             }
             distance *= 2;
         }
@@ -138,12 +139,12 @@ impl Rank {
         let mut distance = self.threads.next_power_of_two() / 2;
         while distance > 0 {
             if me < distance && me + distance < self.threads {
-                let received = self.receive(me + distance, Grain::Word, count).await;
+                let received = self.receive(me + distance, Granularity::Word, count).await;
                 for (value, addend) in values.iter_mut().zip(received) {
                     *value = value.wrapping_add(addend);
                 }
             } else if (distance..2 * distance).contains(&me) {
-                self.send(me - distance, Grain::Word, &values).await;
+                self.send(me - distance, Granularity::Word, &values).await;
             }
             distance /= 2;
         }
@@ -190,16 +191,16 @@ pub struct Messages {
 
 impl Messages {
     /// Returns the granularity and the number of values of a thread's message to another in a step.
-    fn size(&self, step: u32, from: u32, to: u32) -> (Grain, u32) {
+    fn size(&self, step: u32, from: u32, to: u32) -> (Granularity, u32) {
         let random = mix64(u64::from(step) << 32 | u64::from(from) << 16 | u64::from(to));
         let draw_size = |range: Range<u32>| range.start + (random >> 8) as u32 % range.len() as u32;
         match (self.program, random % 2) {
-            (Program::Mocfe, 0) => (Grain::Word, draw_size(1..33)),
-            (Program::Mocfe, _) => (Grain::Line, draw_size(1..5)),
-            (Program::Cmc2d, _) => (Grain::Line, draw_size(1..225)),
-            (Program::BigFft, 0) => (Grain::Word, 1280),
-            (Program::BigFft, _) => (Grain::Line, 160),
-            (Program::Router, _) => (Grain::Line, draw_size(1..33)),
+            (Program::Mocfe, 0) => (Granularity::Word, draw_size(1..33)),
+            (Program::Mocfe, _) => (Granularity::Line, draw_size(1..5)),
+            (Program::Cmc2d, _) => (Granularity::Line, draw_size(1..225)),
+            (Program::BigFft, 0) => (Granularity::Word, 1280),
+            (Program::BigFft, _) => (Granularity::Line, 160),
+            (Program::Router, _) => (Granularity::Line, draw_size(1..33)),
         }
     }
 
@@ -249,9 +250,9 @@ impl Kernel for Messages {
         for step in 0..self.steps {
             let partners = self.partners(step, me);
             for &to in &partners {
-                let (grain, count) = self.size(step, me, to);
+                let (granularity, count) = self.size(step, me, to);
                 core.work(self.work * Time::from(count)).await;
-                rank.send_and_receive(&self, (step, to, grain), &mut mismatch)
+                rank.send_and_receive(&self, (step, to, granularity), &mut mismatch)
                     .await;
             }
             if matches!(self.program, Program::Mocfe | Program::Cmc2d) {
@@ -276,7 +277,7 @@ impl Rank {
     async fn send_and_receive(
         &mut self,
         messages: &Messages,
-        (step, partner, grain): (u32, u32, Grain),
+        (step, partner, granularity): (u32, u32, Granularity),
         mismatch: &mut FirstMismatch,
     ) {
         let me = self.thread();
@@ -291,7 +292,7 @@ impl Rank {
         loop {
             let (piece, expected_piece) = (sends.next(), receives.next());
             if let Some(piece) = piece {
-                self.send(partner, grain, piece).await;
+                self.send(partner, granularity, piece).await;
             }
             if let Some(expected) = expected_piece {
                 let received = self

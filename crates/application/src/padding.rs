@@ -4,7 +4,7 @@
 
 use crate::interface::{Line, Time};
 use crate::kernel::{
-    mix64, Array, Barrier, Core, FirstMismatch, Grain, Hosts, Kernel, Memory, Place,
+    mix64, Array, Barrier, Core, FirstMismatch, Granularity, Hosts, Kernel, Memory, Place,
 };
 
 /// Parameters of the padding.
@@ -54,13 +54,13 @@ impl Padding {
     fn plan(&self) -> Plan {
         let mut memory = Memory::new(self.hosts.homes);
         let lines = self.rows * (self.columns + self.pad);
-        let block = |block| memory.array(block, self.block, Grain::Line);
+        let block = |block| memory.array(block, self.block, Granularity::Line);
         let blocks = (0..lines.div_ceil(self.block)).map(block).collect();
         let loaded = (0..self.parts()).map(|part| memory.flag(part)).collect();
         Plan {
             blocks,
             loaded,
-            next_part: memory.array(0, 1, Grain::Word),
+            next_part: memory.array(0, 1, Granularity::Word),
             barrier: Barrier::new(&mut memory, self.hosts.threads),
             memory,
         }

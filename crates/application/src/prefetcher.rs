@@ -197,7 +197,7 @@ impl Application for Prefetcher {
     }
 
     fn placement(&self) -> Placement {
-        Placement::Between(0..self.parameters.lines)
+        Placement::MemoryPath(0..self.parameters.lines)
     }
 
     fn handle(&mut self, event: Event, actions: &mut Actions) {

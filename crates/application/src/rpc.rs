@@ -119,7 +119,7 @@ impl Application for Echo {
     }
 
     fn placement(&self) -> Placement {
-        Placement::Between(0..self.calls.lines())
+        Placement::MemoryPath(0..self.calls.lines())
     }
 
     fn handle(&mut self, event: Event, actions: &mut Actions) {

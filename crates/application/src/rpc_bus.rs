@@ -83,7 +83,7 @@ impl Application for BusEcho {
     }
 
     fn placement(&self) -> Placement {
-        Placement::Beside
+        Placement::Observer
     }
 
     fn handle(&mut self, event: Event, actions: &mut Actions) {

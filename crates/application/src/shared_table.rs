@@ -99,7 +99,7 @@ impl Application for Device {
     }
 
     fn placement(&self) -> Placement {
-        Placement::Beside
+        Placement::Observer
     }
 
     fn handle(&mut self, event: Event, actions: &mut Actions) {

@@ -8,7 +8,7 @@ use crate::graphs::{Graph, GraphAlgorithm, Graphs};
 use crate::histogram::Histogram;
 use crate::interface::{Application, Line, Scenario, Thread};
 use crate::invalidation::Invalidation;
-use crate::kernel::{Grain, Hosts, KernelScenario};
+use crate::kernel::{Granularity, Hosts, KernelScenario};
 use crate::locks::LockTable;
 use crate::matrix_market::Edges;
 use crate::messages::{Messages, Program};
@@ -659,9 +659,9 @@ fn visit_stores<V: Visitor>(
                     threads: as_u32("threads"),
                 },
                 fanout: as_u32("fanout"),
-                grain: match value("lines") {
-                    0 => Grain::Word,
-                    _ => Grain::Line,
+                granularity: match value("lines") {
+                    0 => Granularity::Word,
+                    _ => Granularity::Line,
                 },
                 stores: as_u32("stores"),
                 releases: as_u32("releases"),

@@ -3,8 +3,8 @@
 
 use crate::interface::{Line, Time};
 use crate::kernel::{
-    mix64, Array, Barrier, Core, CountingBarrier, FirstMismatch, Grain, Hosts, Kernel, Memory,
-    Place,
+    mix64, Array, Barrier, Core, CountingBarrier, FirstMismatch, Granularity, Hosts, Kernel,
+    Memory, Place,
 };
 
 /// Parameters of the task queues.
@@ -66,16 +66,16 @@ impl TaskQueue {
             Queue {
                 blocks: slots
                     .clone()
-                    .map(|_| memory.array(consumer, self.max_lines, Grain::Line))
+                    .map(|_| memory.array(consumer, self.max_lines, Granularity::Line))
                     .collect(),
                 full: slots.clone().map(|_| memory.flag(consumer)).collect(),
                 empty: slots.map(|_| memory.flag(producer)).collect(),
-                next: memory.array(consumer, 1, Grain::Line),
+                next: memory.array(consumer, 1, Granularity::Line),
             }
         };
         Plan {
             queues: (0..producers).map(queue).collect(),
-            bins: memory.array(0, self.bins, Grain::Word),
+            bins: memory.array(0, self.bins, Granularity::Word),
             barrier: Barrier::new(&mut memory, self.hosts.threads),
             end_barrier: CountingBarrier::new(&mut memory, self.hosts.threads),
             memory,

@@ -3,7 +3,7 @@
 
 use crate::interface::{Line, Time};
 use crate::kernel::{
-    mix64, Array, Core, FirstMismatch, Grain, Hosts, Kernel, Memory, Place, Stream,
+    mix64, Array, Core, FirstMismatch, Granularity, Hosts, Kernel, Memory, Place, Stream,
 };
 
 /// Parameters of the transposition.
@@ -36,7 +36,7 @@ impl Transpose {
         let mut memory = Memory::new(self.hosts.homes);
         let row = |row| {
             let host = row % self.hosts.threads;
-            [(); 2].map(|()| memory.array(host, self.size, Grain::Line))
+            [(); 2].map(|()| memory.array(host, self.size, Granularity::Line))
         };
         let rows = (0..self.size).map(row).collect();
         let flags = memory.flags(self.hosts.used_count(), self.hosts.threads);

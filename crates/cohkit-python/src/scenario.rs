@@ -99,8 +99,8 @@ impl Playable for PyScenario {
             application: PyApplication {
                 name,
                 placement: match lines_served {
-                    Some((first, end)) => Placement::Between(first..end),
-                    None => Placement::Beside,
+                    Some((first, end)) => Placement::MemoryPath(first..end),
+                    None => Placement::Observer,
                 },
                 handler,
                 words: 0,

@@ -635,7 +635,7 @@ impl Application for NoApplication {
     }
 
     fn placement(&self) -> Placement {
-        Placement::Beside
+        Placement::Observer
     }
 
     fn handle(&mut self, _event: Event, _actions: &mut Actions) {}

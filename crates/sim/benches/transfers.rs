@@ -10,7 +10,7 @@
 use cohkit_testing::processor_time;
 
 use cohkit_application::exchange::Exchange;
-use cohkit_application::kernel::{Grain, Hosts, KernelScenario};
+use cohkit_application::kernel::{Granularity, Hosts, KernelScenario};
 use cohkit_protocol::controller::Access;
 use cohkit_protocol::protocol::Protocol;
 use cohkit_protocol::text;
@@ -120,7 +120,7 @@ fn exchange(out: &mut impl Write) -> io::Result<()> {
         let scenario = Arc::new(KernelScenario(Exchange {
             hosts: Hosts { homes, threads },
             fanout: 3,
-            grain: Grain::Line,
+            granularity: Granularity::Line,
             stores: 16,
             releases: 4,
         }));

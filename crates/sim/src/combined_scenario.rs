@@ -143,8 +143,8 @@ impl Playable for CombinedScenario {
             let application = run.application();
             names.push(application.name().to_string());
             let served = match application.placement() {
-                Placement::Between(lines) => line + lines.start..line + lines.end,
-                Placement::Beside | Placement::Among(_) => line..line,
+                Placement::MemoryPath(lines) => line + lines.start..line + lines.end,
+                Placement::Observer | Placement::MemoryPathRanges(_) => line..line,
             };
             let uses_bus = part.host_words() == 0;
             let word = if uses_bus {
@@ -348,8 +348,8 @@ impl Application for CombinedRun {
         let served = self.shares.iter().map(|share| share.served.clone());
         let served: Vec<Range<Line>> = served.filter(|lines| !lines.is_empty()).collect();
         match served.is_empty() {
-            true => Placement::Beside,
-            false => Placement::Among(served.into()),
+            true => Placement::Observer,
+            false => Placement::MemoryPathRanges(served.into()),
         }
     }
 

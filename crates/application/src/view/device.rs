@@ -394,7 +394,7 @@ impl Application for Maintainer {
     }
 
     fn placement(&self) -> Placement {
-        Placement::Between(0..self.layout.view_table().end)
+        Placement::MemoryPath(0..self.layout.view_table().end)
     }
 
     fn handle(&mut self, event: Event, actions: &mut Actions) {

@@ -305,7 +305,7 @@ impl Application for Withholder {
         "withholder"
     }
     fn placement(&self) -> Placement {
-        Placement::Between(0..2)
+        Placement::MemoryPath(0..2)
     }
     fn handle(&mut self, event: Event, actions: &mut Actions) {
         match event {
@@ -612,7 +612,7 @@ impl Application for Idle {
         "idle"
     }
     fn placement(&self) -> Placement {
-        Placement::Beside
+        Placement::Observer
     }
     fn handle(&mut self, _: Event, _: &mut Actions) {}
 }

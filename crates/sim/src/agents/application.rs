@@ -452,15 +452,15 @@ fn check_fit(
     let memory_lines = platform.lines;
     let words_per_line = u64::from(protocol.line_bytes / 8);
     let lines_used = match placement {
-        Placement::Between(lines) => lines.end.max(play.scenario.line_count()),
-        Placement::Beside | Placement::Among(_) => play.scenario.line_count(),
+        Placement::MemoryPath(lines) => lines.end.max(play.scenario.line_count()),
+        Placement::Observer | Placement::MemoryPathRanges(_) => play.scenario.line_count(),
     };
     if lines_used > memory_lines {
         return Err(format!(
             "{name} uses {lines_used} lines, but memory has {memory_lines}"
         ));
     }
-    if play.permissions.is_none() && *placement != Placement::Beside {
+    if play.permissions.is_none() && *placement != Placement::Observer {
         return Err(format!(
             "{name} is placed between the home and memory, but the home does not track permissions"
         ));

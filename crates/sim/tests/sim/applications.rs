@@ -341,7 +341,7 @@ impl Application for ContractBreaker {
         "breaker"
     }
     fn placement(&self) -> Placement {
-        Placement::Between(0..8)
+        Placement::MemoryPath(0..8)
     }
     fn handle(&mut self, event: Event, actions: &mut Actions) {
         let words = || vec![0; 16].into_boxed_slice();

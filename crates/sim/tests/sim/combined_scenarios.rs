@@ -158,7 +158,7 @@ impl Application for OutOfBounds {
         "beyond"
     }
     fn placement(&self) -> Placement {
-        Placement::Between(0..2)
+        Placement::MemoryPath(0..2)
     }
     fn handle(&mut self, event: Event, actions: &mut Actions) {
         use cohkit_application::interface::Operation::CleanInvalidate;

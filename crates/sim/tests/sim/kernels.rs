@@ -6,7 +6,7 @@ use cohkit_testing::setups;
 
 use cohkit_application::interface::{Scenario, Step, Thread, Update};
 use cohkit_application::kernel::{
-    mix64, Array, Barrier, Core, Grain, Hosts, Kernel, KernelScenario, Memory, Place,
+    mix64, Array, Barrier, Core, Granularity, Hosts, Kernel, KernelScenario, Memory, Place,
 };
 use cohkit_application::matrix_market;
 use cohkit_application::shipped::{visit, visit_with_graph, Visitor};
@@ -243,7 +243,7 @@ struct Places {
 impl Atomics {
     /// Allocates the words, always at the same places.
     fn places(&self, memory: &mut Memory) -> Places {
-        let mut array_on = |host| memory.array(host, 1, Grain::Line);
+        let mut array_on = |host| memory.array(host, 1, Granularity::Line);
         let (sum, largest, turn, handed) = (array_on(1), array_on(2), array_on(3), array_on(6));
         Places {
             sum,

@@ -283,7 +283,7 @@ impl Application for Nothing {
         "walks"
     }
     fn placement(&self) -> Placement {
-        Placement::Beside
+        Placement::Observer
     }
     fn handle(&mut self, _: Event, _: &mut Actions) {}
 }

@@ -202,7 +202,7 @@ fn device_load_of_host_memory_takes_the_sum_of_its_parts() {
             "loads"
         }
         fn placement(&self) -> Placement {
-            Placement::Beside
+            Placement::Observer
         }
         fn handle(&mut self, event: Event, actions: &mut Actions) {
             match event {

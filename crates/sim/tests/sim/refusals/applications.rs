@@ -160,7 +160,7 @@ impl Application for Prober {
         "prober"
     }
     fn placement(&self) -> Placement {
-        Placement::Beside
+        Placement::Observer
     }
     fn handle(&mut self, event: Event, actions: &mut Actions) {
         let expected_tag = 40 + self.next as u32;
@@ -382,7 +382,7 @@ fn transfers_are_not_translated() {
             "copies"
         }
         fn placement(&self) -> Placement {
-            Placement::Beside
+            Placement::Observer
         }
         fn handle(&mut self, event: Event, actions: &mut Actions) {
             match event {

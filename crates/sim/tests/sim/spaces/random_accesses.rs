@@ -122,7 +122,7 @@ impl Application for RandomDevice {
         "mixed"
     }
     fn placement(&self) -> Placement {
-        Placement::Between(0..DEVICE_LINES)
+        Placement::MemoryPath(0..DEVICE_LINES)
     }
     fn handle(&mut self, event: Event, actions: &mut Actions) {
         match event {
