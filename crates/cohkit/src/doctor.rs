@@ -5,7 +5,7 @@ use crate::deliver;
 use crate::options::Doctor;
 use crate::python;
 use cohkit_api::outcome::{ExitStatus, Failure};
-use cohkit_rtl::tool::{self, VersionAnswer};
+use cohkit_rtl::tool::{self, VersionResult};
 use cohkit_rtl::tools::{Program, Tool, TOOLS};
 use serde_json::{json, Map, Value};
 use std::collections::BTreeMap;
@@ -184,9 +184,9 @@ fn find_program(program: &Program, path: &OsStr) -> Result<(String, String), Str
     let mut problem = None;
     for name in program.names {
         let reason = match tool::version(name, program.arguments, path, VERSION_TIMEOUT) {
-            VersionAnswer::Absent => continue,
-            VersionAnswer::Fails(reason) => reason.lines().next().unwrap_or_default().to_string(),
-            VersionAnswer::Output(output) => match find_version(&output) {
+            VersionResult::Absent => continue,
+            VersionResult::Failed(reason) => reason.lines().next().unwrap_or_default().to_string(),
+            VersionResult::Output(output) => match find_version(&output) {
                 Some((version, number)) if number >= program.oldest => {
                     return Ok((name.to_string(), version.to_string()))
                 }
