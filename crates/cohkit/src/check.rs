@@ -18,7 +18,7 @@ use cohkit_api::source::Source;
 use cohkit_api::verdict::{outcome, Verdict};
 use cohkit_api::{explanation, files, model_check};
 use cohkit_chart::Text;
-use cohkit_check::system::unshared;
+use cohkit_check::system::unshared_buffers;
 use cohkit_engine::model::Model;
 use cohkit_engine::search::Progress;
 use cohkit_protocol::construct::fault::Fault;
@@ -369,7 +369,7 @@ impl Batch<'_> {
                 .push((verdict.outcome(), verdict.states())),
         }
         if verdict.outcome() == ExitStatus::Success && !self.options.output.form.json {
-            let limit = unshared(verdict.protocol);
+            let limit = unshared_buffers(verdict.protocol);
             let limit = limit.map(|limit| format!("{}: {limit}\n", verdict.protocol.name));
             self.limits
                 .extend(limit.filter(|limit| !self.limits.contains(limit)));

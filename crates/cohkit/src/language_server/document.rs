@@ -209,18 +209,18 @@ impl Document {
     /// Names and keywords that fit at a position.
     pub(super) fn completions(&self, position: Position) -> Vec<CompletionItem> {
         let byte = self.line_index.byte(&self.text, position);
-        let Some(expected) = text::expected_at(&self.text, byte) else {
+        let Some(completion) = text::complete_at(&self.text, byte) else {
             return Vec::new();
         };
         let mut blocks = self.analysis.blocks.iter();
-        let agent = expected.agent;
+        let agent = completion.agent;
         let agent = agent.and_then(|start| blocks.find(|block| block.start == start));
         // States and variables are local to an agent.
         let fits = |mention: &&Mention| {
             let is_local = ["state", "variable"].contains(&mention.kind);
             let is_in_agent =
                 agent.is_none_or(|block| (block.start..block.end).contains(&mention.span.start));
-            let kinds = expected.names.as_ref();
+            let kinds = completion.names.as_ref();
             kinds.is_none_or(|names| names.contains(&mention.kind)) && (is_in_agent || !is_local)
         };
         let names: BTreeSet<(&str, &str)> = self
@@ -235,7 +235,7 @@ impl Document {
             detail: Some(kind.to_string()),
             ..CompletionItem::default()
         });
-        let words = expected.words.iter().map(|word| CompletionItem {
+        let words = completion.words.iter().map(|word| CompletionItem {
             label: word.to_string(),
             kind: Some(CompletionItemKind::KEYWORD),
             ..CompletionItem::default()

@@ -6,7 +6,7 @@ mod doctor;
 mod files;
 mod fmt;
 mod help;
-mod judged;
+mod known_verdicts;
 mod language_server;
 mod library;
 mod limits;

@@ -5,7 +5,7 @@
 //! If a state has a fault, a violated invariant, no move, or no room in the store, its remaining successors are not
 //! entered. The interpreter then repeats this state.
 
-use super::recent::RecentStates;
+use super::recent_states::RecentStates;
 use super::*;
 use crate::native::{with_words, word_count, Kernel, NeedsInterpreter};
 use std::ops::Range;

@@ -14,7 +14,7 @@ mod drain;
 mod goals;
 mod parallel;
 mod path;
-mod recent;
+mod recent_states;
 mod walks;
 mod worker;
 

@@ -2,7 +2,7 @@
 //! `random_protocols` compares every form of the model.)
 
 use cohkit_testing::random_protocols::generate;
-use cohkit_testing::random_protocols::simulated;
+use cohkit_testing::random_protocols::simulation;
 use cohkit_testing::setups;
 
 use cohkit_protocol::protocol::{Home, Protocol};
@@ -11,7 +11,7 @@ use cohkit_sim::simulation::run;
 use cohkit_system::data::Current;
 use cohkit_system::world::{explore, Found, System, World, DEFAULT_CHANNEL_CAPACITY};
 use setups::seeds;
-use simulated::setup;
+use simulation::setup;
 
 /// Number of random protocols without COHKIT_SEEDS, and range of seeds in which those with networks are
 /// searched.
@@ -46,7 +46,7 @@ impl ProtocolCounts {
         let system = System::new(protocol, home, remotes, lines, DEFAULT_CHANNEL_CAPACITY);
         let exploration = explore(&system, World::<Current>::new(&system), MAX_STATES);
         let may_stop = protocol.joins_lines().is_some();
-        let Some(runs) = simulated::compare(protocol, &exploration, may_stop, seed)? else {
+        let Some(runs) = simulation::compare(protocol, &exploration, may_stop, seed)? else {
             return Ok(());
         };
         match exploration {

@@ -1,6 +1,6 @@
 //! Judgement of a selection of mutants, with the list of equivalent mutants.
 
-use super::known::EquivalentMutants;
+use super::equivalent::EquivalentMutants;
 use cohkit_mutants::{mutants, Judge, Mutant, MutantVerdict};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

@@ -1,7 +1,7 @@
 //! Random well-formed protocols: a sound protocol, decorated with variables, fields, guards and assignments of every
 //! type and operator that do not change its behaviour. Some protocols have one wrong row.
 
-use super::combined::design;
+use super::designs::design;
 use super::random::Random;
 use super::templates::{blocking, chatter, posted, through, token, Row, Template};
 

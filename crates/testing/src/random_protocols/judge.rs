@@ -1,7 +1,7 @@
 //! Comparison of all engines on one protocol: execution of the controllers, the checker in all of its forms, litmus
 //! programs, and the simulator.
 
-use super::{programs, simulated};
+use super::{programs, simulation};
 use cohkit_check::progress::{progress, Progress};
 use cohkit_check::system;
 use cohkit_check::system::progress::unproven_kinds;
@@ -238,7 +238,7 @@ pub fn compare_engines(text: &str, seed: u64) -> Result<EngineComparison, JudgeE
         let run = programs::compare(&case.protocol, home(&case.protocol), seed, may_stop);
         judged.programs = run.map_err(JudgeError::Disagreement)?;
     }
-    let runs = simulated::compare(&case.protocol, &case.found, may_stop, seed);
+    let runs = simulation::compare(&case.protocol, &case.found, may_stop, seed);
     judged.simulated = runs.map_err(JudgeError::Disagreement)?.is_some();
     Ok(judged)
 }

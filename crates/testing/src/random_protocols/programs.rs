@@ -1,7 +1,7 @@
 //! Outcomes of programs on a safe protocol: exploration of all orders of events, against the simulator.
 
 use cohkit_litmus::bursts::named;
-use cohkit_litmus::cores::Cores;
+use cohkit_litmus::cores::CoreKind;
 use cohkit_litmus::models;
 use cohkit_litmus::program::{Change, Instruction, Program, StoreVariant};
 use cohkit_litmus::run::{run, Options, Placement, RunResult};
@@ -107,7 +107,7 @@ pub fn compare(
         };
         completed += 1;
         if *ordered {
-            let allowed = models::outcomes(program, Cores::InOrder);
+            let allowed = models::outcomes(program, CoreKind::InOrder);
             if let Some(end) = outcomes.iter().find(|outcome| !allowed.contains(outcome)) {
                 let words = program.format_outcome(end);
                 return Err(format!(
@@ -132,7 +132,7 @@ pub fn compare(
             lower: None,
         }];
         let options = timed::Options {
-            cores: Cores::InOrder,
+            cores: CoreKind::InOrder,
             runs: RUNS,
             seed,
         };

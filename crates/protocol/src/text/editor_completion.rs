@@ -10,7 +10,7 @@ use crate::controller::Access;
 
 /// Completions that fit a position.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Expected {
+pub struct EditorCompletion {
     /// Kinds of names, as in [`super::Mention::kind`]; `None` for all of them.
     pub names: Option<Vec<&'static str>>,
     /// Words of the language.
@@ -23,7 +23,7 @@ pub struct Expected {
 /// written.
 ///
 /// `None` in comments and titles, where nothing is completed.
-pub fn expected_at(text: &str, position: u32) -> Option<Expected> {
+pub fn complete_at(text: &str, position: u32) -> Option<EditorCompletion> {
     let preceding = text.get(..position as usize)?;
     let mut sink = Sink::default();
     let mut tokens = lex(preceding, &mut sink);
@@ -46,7 +46,7 @@ pub fn expected_at(text: &str, position: u32) -> Option<Expected> {
             span.start,
         )
     });
-    Some(Context::from_words(words).expected())
+    Some(Context::from_words(words).completion())
 }
 
 /// A token, its word and its start in bytes.
@@ -117,7 +117,7 @@ impl<'t> Context<'t> {
     }
 
     /// Completions for the context, by the keyword of the innermost block and the first word of the statement.
-    fn expected(&self) -> Expected {
+    fn completion(&self) -> EditorCompletion {
         let block = self.blocks.last().map(|(_, word, _)| *word);
         let first = self.statement.first().map(|(_, word, _)| *word);
         let has_word = |wanted: &str| self.statement.iter().any(|(_, word, _)| *word == wanted);
@@ -184,7 +184,7 @@ impl<'t> Context<'t> {
         let agent = blocks.find(|(_, word, _)| ["remote", "home"].contains(word));
         let in_goals = |word: Option<&str>| word.is_some_and(|word| GOALS.contains(&word));
         let agent = agent.filter(|_| !in_goals(block) && !in_goals(first));
-        Expected {
+        EditorCompletion {
             names,
             words,
             agent: agent.map(|(.., start)| *start),
@@ -310,14 +310,14 @@ mod tests {
     use super::*;
 
     /// Completions at the `^`.
-    fn completions_at(text: &str) -> Option<Expected> {
+    fn completions_at(text: &str) -> Option<EditorCompletion> {
         let position = text.find('^').expect("position marked by `^`");
-        expected_at(&text.replacen('^', "", 1), position as u32)
+        complete_at(&text.replacen('^', "", 1), position as u32)
     }
 
     fn names(text: &str) -> Vec<&'static str> {
         completions_at(text)
-            .and_then(|expected| expected.names)
+            .and_then(|completion| completion.names)
             .expect("expected names")
     }
 

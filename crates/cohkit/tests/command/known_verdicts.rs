@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 /// Path of one of the small protocols.
 fn protocol_file(name: &str) -> PathBuf {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/command/judged");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/command/known_verdicts");
     folder.join(format!("{name}.coh"))
 }
 
