@@ -43,7 +43,7 @@ impl SystemCoverage {
     ) -> SystemCoverage {
         let mut row_counts = Vec::new();
         for (is_home, controller) in [(false, &protocol.remote), (true, home)] {
-            let counts = model.taken(is_home, controller, &coverage);
+            let counts = model.row_counts(is_home, controller, &coverage);
             // Sorted by state, as the printed rows are.
             let mut order: Vec<usize> = (0..controller.rules.len())
                 .filter(|&rule| controller.rules[rule].effect != Effect::Never)

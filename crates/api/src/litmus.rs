@@ -10,7 +10,7 @@ use cohkit_base::words::counted;
 use cohkit_chart::Text;
 use cohkit_diagnostics::suggestion;
 use cohkit_litmus::axioms::{self, Model};
-use cohkit_litmus::cores::{Cores, MemoryRequest};
+use cohkit_litmus::cores::{CoreKind, MemoryRequest};
 use cohkit_litmus::cycles::classic;
 use cohkit_litmus::expectation::Observation;
 use cohkit_litmus::kinds::Kinds;
@@ -226,7 +226,7 @@ pub struct MemorySystem<'s> {
 #[derive(Clone, Copy)]
 struct LitmusOptions {
     /// Core model between threads and caches.
-    cores: Cores,
+    cores: CoreKind,
     /// Memory model to compare outcomes with.
     model: Model,
     /// True if the protocol guarantees this model, so that every other outcome is a violation.
@@ -252,20 +252,20 @@ impl MemorySystem<'_> {
         let protocol = self.lower.or(self.source).map(|source| &source.protocol);
         let core_windows = protocol.and_then(|protocol| protocol.program_order);
         let core_model = match (cores, core_windows) {
-            (Some(CoreModel::InOrder), _) | (None, None) => Cores::InOrder,
-            (Some(CoreModel::StoreBuffer), _) => Cores::StoreBuffer,
+            (Some(CoreModel::InOrder), _) | (None, None) => CoreKind::InOrder,
+            (Some(CoreModel::StoreBuffer), _) => CoreKind::StoreBuffer,
             (Some(CoreModel::Relaxed), core_windows) => {
-                Cores::Relaxed(core_windows.unwrap_or_default())
+                CoreKind::Relaxed(core_windows.unwrap_or_default())
             }
-            (None, Some(core_windows)) => Cores::Relaxed(core_windows),
+            (None, Some(core_windows)) => CoreKind::Relaxed(core_windows),
         };
-        let guaranteed_cores = core_windows.map_or(Cores::InOrder, Cores::Relaxed);
+        let guaranteed_cores = core_windows.map_or(CoreKind::InOrder, CoreKind::Relaxed);
         let guaranteed = protocol.and_then(|protocol| protocol.guarantee.model);
         let default_model = match (guaranteed, core_model) {
             (Some(model), _) if cores.is_none() => model,
-            (_, Cores::InOrder) => Model::Sc,
-            (_, Cores::StoreBuffer) => Model::Tso,
-            (_, Cores::Relaxed(_)) => Model::Rc,
+            (_, CoreKind::InOrder) => Model::Sc,
+            (_, CoreKind::StoreBuffer) => Model::Tso,
+            (_, CoreKind::Relaxed(_)) => Model::Rc,
         };
         let model = match request.model {
             Some(MemoryModel::Sc) => Model::Sc,
@@ -570,11 +570,11 @@ fn kinds_text(kinds: Option<&[String]>) -> String {
 }
 
 /// Core model as text.
-fn cores_text(cores: Cores) -> &'static str {
+fn cores_text(cores: CoreKind) -> &'static str {
     match cores {
-        Cores::InOrder => "in order",
-        Cores::StoreBuffer => "with store buffers",
-        Cores::Relaxed(_) => "with windows",
+        CoreKind::InOrder => "in order",
+        CoreKind::StoreBuffer => "with store buffers",
+        CoreKind::Relaxed(_) => "with windows",
     }
 }
 
@@ -725,11 +725,11 @@ fn quantifier_key(program: &Program) -> &'static str {
 }
 
 /// Core model, for JSON.
-fn cores_key(cores: Cores) -> &'static str {
+fn cores_key(cores: CoreKind) -> &'static str {
     match cores {
-        Cores::InOrder => "in_order",
-        Cores::StoreBuffer => "store_buffer",
-        Cores::Relaxed(_) => "relaxed",
+        CoreKind::InOrder => "in_order",
+        CoreKind::StoreBuffer => "store_buffer",
+        CoreKind::Relaxed(_) => "relaxed",
     }
 }
 

@@ -8,7 +8,7 @@ use cohkit_base::sequence::Sequence;
 use cohkit_base::words::counted;
 use cohkit_chart::Text;
 use cohkit_check::progress::UndecidedSearch;
-use cohkit_check::system::unshared;
+use cohkit_check::system::unshared_buffers;
 use cohkit_engine::explain::Explanation;
 use cohkit_engine::report::{states_in_words, Status};
 use cohkit_engine::search::Reason;
@@ -215,9 +215,9 @@ impl Verdict<'_> {
         entry["system"] = json!(self.system.name);
         entry["remotes"] = json!(self.system.remotes.total());
         entry["lines"] = json!(self.system.lines);
-        let unshared = unshared(self.protocol);
+        let unshared_buffers = unshared_buffers(self.protocol);
         entry["assumptions"] = json!((self.assumptions.iter())
-            .chain(&unshared)
+            .chain(&unshared_buffers)
             .collect::<Vec<_>>());
         entry["notes"] = json!(self.notes);
         if let Some(UndecidedSearch { question, states }) = &self.undecided_progress {

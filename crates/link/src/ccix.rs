@@ -259,8 +259,8 @@ impl Layer for End {
         self.link.sender.is_settled()
     }
 
-    fn is_at_rest(&self) -> bool {
-        self.waiting_count == 0 && self.link.is_at_rest()
+    fn is_quiescent(&self) -> bool {
+        self.waiting_count == 0 && self.link.is_quiescent()
     }
 
     fn shortages(&self, _: &End) -> Vec<Shortage> {

@@ -616,8 +616,8 @@ impl Layer for End {
         self.retry.sender.is_settled()
     }
 
-    fn is_at_rest(&self) -> bool {
-        !self.has_queued_messages() && self.owed == [0; 3] && self.retry.is_at_rest()
+    fn is_quiescent(&self) -> bool {
+        !self.has_queued_messages() && self.owed == [0; 3] && self.retry.is_quiescent()
     }
 
     fn shortages(&self, partner: &End) -> Vec<Shortage> {
@@ -686,7 +686,7 @@ mod tests {
                     assert_eq!(bench.ends()[0].shortages(&bench.ends()[1]), []);
                 }
             }
-            assert!(lost > 0 && !bench.ends()[0].is_at_rest());
+            assert!(lost > 0 && !bench.ends()[0].is_quiescent());
             let circuit = DATA;
             let shortages = bench.ends()[0].shortages(&bench.ends()[1]);
             assert_eq!(shortages, [Shortage { circuit, lost }]);

@@ -182,8 +182,8 @@ impl End {
     }
 
     /// True if all messages are sent and acknowledged, and less than one credit is owed per circuit.
-    pub fn is_at_rest(&self) -> bool {
-        self.waiting_words == 0 && self.retry.is_at_rest() && self.due_credits == 0
+    pub fn is_quiescent(&self) -> bool {
+        self.waiting_words == 0 && self.retry.is_quiescent() && self.due_credits == 0
     }
 
     /// Returns the block for the next slot.
@@ -567,8 +567,8 @@ impl Layer for End {
         self.retry.sender.is_settled()
     }
 
-    fn is_at_rest(&self) -> bool {
-        End::is_at_rest(self)
+    fn is_quiescent(&self) -> bool {
+        End::is_quiescent(self)
     }
 
     fn shortages(&self, partner: &End) -> Vec<Shortage> {

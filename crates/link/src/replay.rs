@@ -274,7 +274,7 @@ impl<B: Clone> Retry<B> {
     }
 
     /// True if all blocks are sent and acknowledged, and no sync block or acknowledgement is due.
-    pub fn is_at_rest(&self) -> bool {
+    pub fn is_quiescent(&self) -> bool {
         self.sender.is_settled()
             && !self.receiver.is_discarding()
             && !self.sync_reply_is_due

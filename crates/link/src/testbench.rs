@@ -515,9 +515,9 @@ impl<L: Layer> Testbench<L> {
     }
 
     /// True if nothing remains to do until a message is sent or taken, and only idle units are in flight.
-    pub fn is_at_rest(&self) -> bool {
+    pub fn is_quiescent(&self) -> bool {
         let is_empty = |wire: &Wire<L::Unit>| wire.in_flight.iter().all(|(_, unit)| unit.is_idle());
-        self.wires.iter().all(is_empty) && self.ends.iter().all(Layer::is_at_rest)
+        self.wires.iter().all(is_empty) && self.ends.iter().all(Layer::is_quiescent)
     }
 
     /// Skips to `until` without sending anything. Both ends must be at rest. Bit errors in idle units are not modelled.
@@ -534,9 +534,9 @@ impl<L: Layer> Testbench<L> {
     }
 
     /// Steps until both ends are at rest and only idle units are in flight, for at most `steps` steps.
-    pub fn run_to_rest(&mut self, steps: u64) {
+    pub fn run_to_quiescence(&mut self, steps: u64) {
         for _ in 0..steps {
-            if self.is_at_rest() || !self.step() {
+            if self.is_quiescent() || !self.step() {
                 return;
             }
         }
@@ -655,7 +655,7 @@ impl<L: Layer> Testbench<L> {
             self.step();
             self.drain(0);
             self.drain(1);
-            self.ends.iter().all(Layer::is_at_rest) && self.is_intact()
+            self.ends.iter().all(Layer::is_quiescent) && self.is_intact()
         })
     }
 }

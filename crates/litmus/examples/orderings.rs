@@ -9,7 +9,7 @@
 //! * `--threads N` runs programs of at most N threads.
 
 use cohkit_litmus::conformance_batch::{check_outcomes, BatchResult};
-use cohkit_litmus::cores::Cores;
+use cohkit_litmus::cores::CoreKind;
 use cohkit_litmus::herd;
 use cohkit_litmus::lines::Lines;
 use cohkit_litmus::program::Program;
@@ -204,7 +204,7 @@ fn run_programs(
         return Err(format!("{} guarantees no memory model", protocol.name));
     };
     let options = Options {
-        cores: Cores::Relaxed(protocol.program_order.unwrap_or_default()),
+        cores: CoreKind::Relaxed(protocol.program_order.unwrap_or_default()),
         max_spontaneous_evictions: 0,
         max_states: 100_000_000,
         placement,

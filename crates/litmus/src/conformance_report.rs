@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::axioms::{allowed, Model};
 use crate::bursts;
-use crate::cores::Cores;
+use crate::cores::CoreKind;
 use crate::kinds::Kinds;
 use crate::lines::Lines;
 use crate::program::{Outcome, Program};
@@ -113,10 +113,10 @@ pub fn check_conformance<'h>(
     should_continue: &mut dyn FnMut() -> bool,
 ) -> ConformanceReport {
     let cores = match (protocol.program_order, model) {
-        (Some(orders), _) => Cores::Relaxed(orders),
-        (None, Model::Sc) => Cores::InOrder,
-        (None, Model::Tso) => Cores::StoreBuffer,
-        (None, Model::Rc | Model::Armv8 | Model::RiscV) => Cores::Relaxed(Default::default()),
+        (Some(orders), _) => CoreKind::Relaxed(orders),
+        (None, Model::Sc) => CoreKind::InOrder,
+        (None, Model::Tso) => CoreKind::StoreBuffer,
+        (None, Model::Rc | Model::Armv8 | Model::RiscV) => CoreKind::Relaxed(Default::default()),
     };
     let mut report = ConformanceReport {
         model,

@@ -42,9 +42,9 @@
 //! exists (0:EAX=0 /\ 1:EAX=0)";
 //! let program = herd::read(store_buffering).expect("the test has no errors");
 //! // Store buffers add the outcome in which both loads return 0.
-//! let consistent = models::outcomes(&program, Cores::InOrder);
+//! let consistent = models::outcomes(&program, CoreKind::InOrder);
 //! assert_eq!(consistent.len(), 3);
-//! assert_eq!(models::outcomes(&program, Cores::StoreBuffer).len(), 4);
+//! assert_eq!(models::outcomes(&program, CoreKind::StoreBuffer).len(), 4);
 //!
 //! // In-order cores on the caches of a coherent protocol are sequentially consistent.
 //! let msi = parse(include_str!("../../../protocols/msi.coh")).expect("the file has no errors");

@@ -107,11 +107,11 @@ impl<'p> Lines<'p> {
         Lines::with_machine(Machine::OneLevel(Box::new(system), kinds.numbers()), kinds)
     }
 
-    /// As [`Lines::new`], for two levels. A seat is a thread's cluster and its lower-level cache in that cluster.
+    /// As [`Lines::new`], for two levels. A placement is a thread's cluster and its lower-level cache in that cluster.
     ///
     /// # Errors
     /// A protocol joins lines, or has several kinds of remotes.
-    pub fn below(levels: Levels<'p>, seats: Vec<(u8, u8)>) -> Result<Lines<'p>, String> {
+    pub fn below(levels: Levels<'p>, placements: Vec<(u8, u8)>) -> Result<Lines<'p>, String> {
         for protocol in [levels.outer.protocol, levels.inner.protocol] {
             if let Some(feature) = protocol.joins_lines() {
                 return Err(format!(
@@ -124,9 +124,9 @@ impl<'p> Lines<'p> {
                 return Err(format!("{} {message}", protocol.name));
             }
         }
-        let kinds = Kinds::from(seats.len() as u8);
+        let kinds = Kinds::from(placements.len() as u8);
         Ok(Lines::with_machine(
-            Machine::TwoLevels(Box::new(levels), seats),
+            Machine::TwoLevels(Box::new(levels), placements),
             kinds,
         ))
     }
@@ -264,7 +264,7 @@ impl<'p> Lines<'p> {
     }
 
     /// Returns the fences and acquires that a thread's cache executes.
-    pub fn asks(&self, thread: usize) -> FenceSupport {
+    pub fn fence_support(&self, thread: usize) -> FenceSupport {
         FenceSupport::of(&self.accesses[thread])
     }
 
@@ -388,7 +388,7 @@ impl<'p> Lines<'p> {
     ///
     /// # Errors
     /// The first violation, or an exceeded limit.
-    pub fn ask(
+    pub fn begin_fence(
         &mut self,
         line: Line,
         thread: u8,
@@ -397,7 +397,7 @@ impl<'p> Lines<'p> {
         let accesses = &self.accesses[usize::from(thread)];
         let access = match fence {
             FenceKind::Fence => accesses.fence,
-            FenceKind::Acquired => accesses.acquire_fence,
+            FenceKind::Acquire => accesses.acquire_fence,
         };
         let access = access.expect("threads request only fences that the cache executes");
         let begun = self.begin_cached(line, 0, thread, (access, Update::FetchAdd(0)))?;

@@ -127,18 +127,18 @@ impl<'p> Machine<'p> {
     ) -> Result<bool, StepError> {
         match (self, state, step) {
             (
-                Machine::OneLevel(system, seats),
+                Machine::OneLevel(system, placements),
                 MachineState::OneLevel(world),
                 LevelStep::Outer(step),
             ) => {
                 let is_taken = world.take_recording(system, step, completed)?;
-                map_remotes_to_threads(seats, |&remote| remote, completed);
+                map_remotes_to_threads(placements, |&remote| remote, completed);
                 Ok(is_taken)
             }
-            (Machine::TwoLevels(levels, seats), MachineState::TwoLevels(clusters), step) => {
+            (Machine::TwoLevels(levels, placements), MachineState::TwoLevels(clusters), step) => {
                 let is_taken = clusters.take_recording(levels, step, completed)?;
                 if let LevelStep::Inner(cluster, _) = step {
-                    map_remotes_to_threads(seats, cache_in_cluster(cluster), completed);
+                    map_remotes_to_threads(placements, cache_in_cluster(cluster), completed);
                 }
                 Ok(is_taken)
             }
@@ -158,17 +158,17 @@ impl<'p> Machine<'p> {
         completed: &mut Vec<CompletedAccess<D>>,
     ) -> Result<bool, StepError> {
         match (self, state) {
-            (Machine::OneLevel(system, seats), MachineState::OneLevel(world)) => {
-                let line_and_remote = (line, seats[usize::from(thread)]);
+            (Machine::OneLevel(system, placements), MachineState::OneLevel(world)) => {
+                let line_and_remote = (line, placements[usize::from(thread)]);
                 let begun = world.begin(system, line_and_remote, access, value, completed)?;
-                map_remotes_to_threads(seats, |&remote| remote, completed);
+                map_remotes_to_threads(placements, |&remote| remote, completed);
                 Ok(begun)
             }
-            (Machine::TwoLevels(levels, seats), MachineState::TwoLevels(clusters)) => {
-                let (cluster, cache) = seats[usize::from(thread)];
+            (Machine::TwoLevels(levels, placements), MachineState::TwoLevels(clusters)) => {
+                let (cluster, cache) = placements[usize::from(thread)];
                 let begun =
                     clusters.begin(levels, cluster, (line, cache), (access, value), completed)?;
-                map_remotes_to_threads(seats, cache_in_cluster(cluster), completed);
+                map_remotes_to_threads(placements, cache_in_cluster(cluster), completed);
                 Ok(begun)
             }
             _ => unreachable!("states are those of their machine"),
@@ -251,21 +251,25 @@ impl<D: Data> MachineState<D> {
     }
 }
 
-/// Replaces the remote of each completed access by its thread. `cache` gives the remote of a seat in the current world.
+/// Replaces the remote of each completed access by its thread. `cache` gives the remote of a placement in the current
+/// world.
 fn map_remotes_to_threads<D: Data, S>(
-    seats: &[S],
+    placements: &[S],
     cache: impl Fn(&S) -> u8,
     completed: &mut [CompletedAccess<D>],
 ) {
     for access in completed {
-        let seat = seats.iter().position(|seat| cache(seat) == access.remote);
-        access.remote = seat.map_or(u8::MAX, |thread| thread as u8);
+        let placement = placements
+            .iter()
+            .position(|placement| cache(placement) == access.remote);
+        access.remote = placement.map_or(u8::MAX, |thread| thread as u8);
     }
 }
 
-/// Returns the mapping from seats to caches below `cluster`. Seats in other clusters map to no cache, `u8::MAX`.
+/// Returns the mapping from placements to caches below `cluster`. Placements in other clusters map to no cache,
+/// `u8::MAX`.
 fn cache_in_cluster(cluster: u8) -> impl Fn(&(u8, u8)) -> u8 {
-    move |&(seat_cluster, cache)| match seat_cluster == cluster {
+    move |&(placed_cluster, cache)| match placed_cluster == cluster {
         true => cache,
         false => u8::MAX,
     }
@@ -277,9 +281,16 @@ pub fn thread_placements(threads: u8) -> Vec<Vec<(u8, u8)>> {
     let mut placements: Vec<Vec<(u8, u8)>> = vec![Vec::new()];
     for _ in 0..threads {
         let extended = placements.iter().flat_map(|prefix| {
-            let clusters = prefix.iter().map(|seat| seat.0 + 1).max().unwrap_or(0);
+            let clusters = prefix
+                .iter()
+                .map(|placement| placement.0 + 1)
+                .max()
+                .unwrap_or(0);
             (0..=clusters).map(move |cluster| {
-                let occupied = prefix.iter().filter(|seat| seat.0 == cluster).count();
+                let occupied = prefix
+                    .iter()
+                    .filter(|placement| placement.0 == cluster)
+                    .count();
                 [&prefix[..], &[(cluster, occupied as u8)]].concat()
             })
         });

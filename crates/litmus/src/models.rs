@@ -4,19 +4,19 @@ use cohkit_base::exploration::{Exploration, Limits, TransitionSystem};
 use std::collections::BTreeSet;
 use std::convert::Infallible;
 
-use crate::cores::{Core, Cores, MemoryRequest};
+use crate::cores::{Core, CoreKind, MemoryRequest};
 use crate::program::{Observed, Outcome, Program, Update};
 
 /// Returns all outcomes of a program on a memory that performs one access at a time. In-order cores give sequential
 /// consistency, and store buffers give total store order.
-pub fn outcomes(program: &Program, cores: Cores) -> BTreeSet<Outcome> {
+pub fn outcomes(program: &Program, cores: CoreKind) -> BTreeSet<Outcome> {
     outcomes_within(program, cores, usize::MAX).expect("as many states as there are")
 }
 
 /// Returns the outcomes of [`outcomes`], or `None` if there are more than `max_states` states.
 pub fn outcomes_within(
     program: &Program,
-    cores: Cores,
+    cores: CoreKind,
     max_states: usize,
 ) -> Option<BTreeSet<Outcome>> {
     let mut initial = State {
@@ -48,7 +48,7 @@ struct AtomicMemory<'p> {
     /// The program.
     program: &'p Program,
     /// Kind of core.
-    cores: Cores,
+    cores: CoreKind,
 }
 
 impl TransitionSystem<State> for AtomicMemory<'_> {

@@ -11,19 +11,19 @@ use smallvec::SmallVec;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-use crate::cores::{Core, Cores, FenceKind, MemoryRequest};
+use crate::cores::{Core, CoreKind, FenceKind, MemoryRequest};
 use crate::kinds::Kinds;
 use crate::lines::{Completion, Lines, Move};
 use crate::machine::{thread_placements, Queue};
 use crate::models::final_outcome;
 use crate::program::{Location, Outcome, Program};
-use crate::trace_events::{Change, Story, ThreadStep};
+use crate::trace_events::{Change, ChartBuilder, ThreadStep};
 
 /// Options of an exhaustive run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Options {
     /// Kind of core between threads and caches.
-    pub cores: Cores,
+    pub cores: CoreKind,
     /// Maximum number of spontaneous steps, such as evictions and downgrades, of all caches together, in one run.
     pub max_spontaneous_evictions: u8,
     /// Channel capacity per line: number of equal messages, and of messages of one order.
@@ -46,7 +46,7 @@ pub enum Placement {
 impl Default for Options {
     fn default() -> Options {
         Options {
-            cores: Cores::InOrder,
+            cores: CoreKind::InOrder,
             max_spontaneous_evictions: 1,
             channel_capacity: DEFAULT_CHANNEL_CAPACITY,
             max_states: 10_000_000,
@@ -131,9 +131,17 @@ pub fn run_below(
         states: 0,
     };
     let mut results: Vec<RunResult> = programs.iter().map(|_| no_outcomes()).collect();
-    for seats in thread_placements(threads) {
-        let clusters = seats.iter().map(|seat| seat.0 + 1).max().unwrap_or(1);
-        let caches = seats.iter().map(|seat| seat.1 + 1).max().unwrap_or(1);
+    for placements in thread_placements(threads) {
+        let clusters = placements
+            .iter()
+            .map(|placement| placement.0 + 1)
+            .max()
+            .unwrap_or(1);
+        let caches = placements
+            .iter()
+            .map(|placement| placement.1 + 1)
+            .max()
+            .unwrap_or(1);
         let [outer, inner] = [(0, clusters), (1, caches)].map(|(level, remotes): (usize, u8)| {
             let (protocol, home) = levels[level];
             System::new(
@@ -144,7 +152,7 @@ pub fn run_below(
                 options.channel_capacity,
             )
         });
-        let mut lines = match Lines::below(Levels::new(outer, inner), seats) {
+        let mut lines = match Lines::below(Levels::new(outer, inner), placements) {
             Ok(lines) => lines,
             Err(reason) => {
                 return programs
@@ -283,7 +291,7 @@ impl<'r, 'p> Runner<'r, 'p> {
     fn new(lines: &'r mut Lines<'p>, program: &'r Program, options: &Options) -> Runner<'r, 'p> {
         let cores = Core::all(program).into_iter().zip(0..);
         let threads = cores.map(|(mut core, number)| {
-            core.asks = lines.asks(number);
+            core.fence_support = lines.fence_support(number);
             Thread::new(core, number, program, options.cores)
         });
         Runner {
@@ -398,7 +406,7 @@ impl<'r, 'p> Runner<'r, 'p> {
         let system = self.lines.system()?;
         let homes = usize::from(system.protocol.homes);
         let threads = self.lines.thread_of_each();
-        let mut story = Story::new(self.program, (&system.home.name, homes), threads);
+        let mut chart = ChartBuilder::new(self.program, (&system.home.name, homes), threads);
         for pair in path.windows(2) {
             let [(_, before), (step, after)] = [&pair[0], &pair[1]];
             let first_thread = self.first_thread();
@@ -431,9 +439,9 @@ impl<'r, 'p> Runner<'r, 'p> {
                 worlds,
                 cores: cores.each_ref().map(Vec::as_slice),
             };
-            story.add_step((*step)?, &change);
+            chart.add_step((*step)?, &change);
         }
-        Some(story.sequence())
+        Some(chart.sequence())
     }
 
     /// Index of the first thread in a state.
@@ -507,13 +515,13 @@ impl<'r, 'p> Runner<'r, 'p> {
             }
             for fence in self.threads[number]
                 .state_info(state[slot])
-                .asks
+                .requested_fences
                 .into_iter()
                 .flatten()
             {
-                let begun = self.lines.ask(state[0], number as u8, fence)?;
+                let begun = self.lines.begin_fence(state[0], number as u8, fence)?;
                 if let Some(next) = begun.and_then(|begun| self.apply_move(state, 0, &begun)) {
-                    visit((ThreadStep::Asks(number as u8, fence), false), next);
+                    visit((ThreadStep::Fence(number as u8, fence), false), next);
                 }
             }
         }
@@ -614,7 +622,7 @@ struct ThreadStateInfo {
     /// Memory requests that the thread may issue now.
     ready_requests: Rc<[MemoryRequest]>,
     /// Fences and acquires that the thread may request now: a fence, and an acquire.
-    asks: [Option<FenceKind>; 2],
+    requested_fences: [Option<FenceKind>; 2],
     /// True if all instructions have completed.
     stopped: bool,
     /// Numbers of the successors by store forwarding, computed on first use.
@@ -628,7 +636,7 @@ struct Thread<'r> {
     /// Number of the thread in the program.
     number: usize,
     /// Kind of core.
-    core_kind: Cores,
+    core_kind: CoreKind,
     /// States of the thread, by number. Each is settled.
     cores: Interner<Core>,
     /// Properties of each state, by number.
@@ -638,7 +646,7 @@ struct Thread<'r> {
 }
 
 impl<'r> Thread<'r> {
-    fn new(core: Core, number: usize, program: &'r Program, core_kind: Cores) -> Thread<'r> {
+    fn new(core: Core, number: usize, program: &'r Program, core_kind: CoreKind) -> Thread<'r> {
         let mut thread = Thread {
             program,
             number,
@@ -661,8 +669,10 @@ impl<'r> Thread<'r> {
         core.settle(code, self.core_kind);
         let info = ThreadStateInfo {
             ready_requests: core.ready_requests(code, self.core_kind).collect(),
-            asks: [FenceKind::Fence, FenceKind::Acquired]
-                .map(|fence| core.asks_for(code, self.core_kind, fence).then_some(fence)),
+            requested_fences: [FenceKind::Fence, FenceKind::Acquire].map(|fence| {
+                core.requests_fence(code, self.core_kind, fence)
+                    .then_some(fence)
+            }),
             stopped: core.stopped(code),
             forwards: None,
         };

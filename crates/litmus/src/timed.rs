@@ -17,7 +17,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::cores::{Core, Cores, FenceKind, FenceSupport, MemoryRequest};
+use crate::cores::{Core, CoreKind, FenceKind, FenceSupport, MemoryRequest};
 use crate::kinds::{write_access, Kinds};
 use crate::models::final_outcome;
 use crate::program::{Change, Instruction, Outcome, Program, StoreVariant, Update};
@@ -51,7 +51,7 @@ pub enum ObserveError {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Options {
     /// Kind of core between threads and caches.
-    pub cores: Cores,
+    pub cores: CoreKind,
     /// Number of runs.
     pub runs: u64,
     /// Seed of the first run; each further run has the next seed.
@@ -291,7 +291,7 @@ struct TimedProgram {
     /// The program, with fences as the cores run it.
     program: Program,
     /// Kind of core.
-    cores: Cores,
+    cores: CoreKind,
     /// Kinds of the threads' caches.
     kinds: Kinds,
     /// Fences and acquires that each thread's cache executes.
@@ -312,15 +312,15 @@ impl TimedProgram {
     /// Returns the number of simulator cores per thread.
     fn ports(&self) -> usize {
         match self.cores {
-            Cores::InOrder => 1,
-            Cores::StoreBuffer => 2,
-            Cores::Relaxed(_) => 3,
+            CoreKind::InOrder => 1,
+            CoreKind::StoreBuffer => 2,
+            CoreKind::Relaxed(_) => 3,
         }
     }
 
     /// Returns for each simulator core its index among the cores of its thread, and the thread. Cores are numbered kind
     /// by kind; within a kind, first one core per cache, then the second ones, and so on.
-    fn seats(&self) -> Vec<(usize, usize)> {
+    fn assignments(&self) -> Vec<(usize, usize)> {
         let ports = self.ports();
         // There may be more caches of the first kind than threads.
         if self.kinds.all_on_first_kind() {
@@ -381,18 +381,18 @@ impl Playable for TimedProgram {
         let mut cores = Core::all(&self.program);
         let threads = cores.iter_mut().zip(&self.program.threads);
         for ((core, thread), fence_support) in threads.zip(&self.fence_support) {
-            core.asks = *fence_support;
+            core.fence_support = *fence_support;
             core.settle(&thread.code, self.cores);
         }
-        let seats = self.seats();
+        let assignments = self.assignments();
         // Separate generator: only the delays and choices of threads use it.
         let random = Random::new(!self.seed);
         Box::new(TimedRun {
             lines: self.lines(),
             test: self.clone(),
             cores,
-            steps: vec![ThreadActivity::Idle; seats.len()],
-            seats,
+            steps: vec![ThreadActivity::Idle; assignments.len()],
+            assignments,
             random,
             memory: RefCell::new(Vec::new()),
             application: NoApplication,
@@ -424,7 +424,7 @@ struct TimedRun {
     cores: Vec<Core>,
     /// For each simulator core, its index among the cores of its thread, and the thread; `usize::MAX` for a core
     /// without a thread.
-    seats: Vec<(usize, usize)>,
+    assignments: Vec<(usize, usize)>,
     /// State of each simulator core.
     steps: Vec<ThreadActivity>,
     /// Generator of delays and choices.
@@ -492,14 +492,14 @@ impl TimedRun {
 
     /// Returns the requests that the simulator core with this number may begin for its thread.
     fn may_begin(&self, number: usize) -> Vec<MemoryRequest> {
-        let (port, thread) = self.seats[number];
+        let (port, thread) = self.assignments[number];
         let code = &self.test.program.threads[thread].code;
         let is_own = |request: &MemoryRequest| match self.test.cores {
-            Cores::InOrder => true,
-            Cores::StoreBuffer => matches!(request, MemoryRequest::Write(..)) == (port == 1),
+            CoreKind::InOrder => true,
+            CoreKind::StoreBuffer => matches!(request, MemoryRequest::Write(..)) == (port == 1),
             // Skip requests that are outstanding at another core of the thread.
-            Cores::Relaxed(_) => {
-                let mut other_cores = self.seats.iter().zip(&self.steps);
+            CoreKind::Relaxed(_) => {
+                let mut other_cores = self.assignments.iter().zip(&self.steps);
                 !other_cores.any(|(seat, activity)| {
                     seat.1 == thread && *activity == ThreadActivity::Access(*request)
                 })
@@ -511,7 +511,7 @@ impl TimedRun {
 
     /// Returns the next step of the simulator core with this number.
     fn next_step(&mut self, number: usize) -> Step {
-        let (port, thread) = self.seats[number];
+        let (port, thread) = self.assignments[number];
         let ready_requests = self.may_begin(number);
         let chosen = match ready_requests.len() {
             0 | 1 => ready_requests.first(),
@@ -523,8 +523,8 @@ impl TimedRun {
         }
         let code = &self.test.program.threads[thread].code;
         let core = &mut self.cores[thread];
-        let can_request = |fence: &FenceKind| core.asks_for(code, self.test.cores, *fence);
-        let fence = [FenceKind::Fence, FenceKind::Acquired]
+        let can_request = |fence: &FenceKind| core.requests_fence(code, self.test.cores, *fence);
+        let fence = [FenceKind::Fence, FenceKind::Acquire]
             .into_iter()
             .find(can_request);
         if let (0, Some(fence)) = (port, fence) {
@@ -541,7 +541,7 @@ impl TimedRun {
                 self.steps[number] = ThreadActivity::Idle;
                 return self.random_delay(0);
             }
-            if core.only_stores_left(code) && !matches!(self.test.cores, Cores::Relaxed(_)) {
+            if core.only_stores_left(code) && !matches!(self.test.cores, CoreKind::Relaxed(_)) {
                 return Step::Stop;
             }
         }
@@ -565,7 +565,7 @@ impl ScenarioRun for TimedRun {
     }
 
     fn step(&mut self, number: usize, result: u64) -> Step {
-        let (_, thread) = self.seats[number];
+        let (_, thread) = self.assignments[number];
         if thread >= self.cores.len() {
             return Step::Stop;
         }
@@ -592,7 +592,7 @@ impl ScenarioRun for TimedRun {
     }
 
     fn write_access(&self, number: usize) -> Option<Access> {
-        let (_, thread) = self.seats[number];
+        let (_, thread) = self.assignments[number];
         let (via, release) = match self.steps[number] {
             ThreadActivity::Access(MemoryRequest::Write(_, _, release, via)) => (via, release),
             ThreadActivity::Access(MemoryRequest::Update(_, _, via)) => (via, false),

@@ -19,7 +19,7 @@ pub enum ThreadStep {
     /// The thread begins an access.
     Begins(u8, MemoryRequest),
     /// The thread requests a fence or an acquire from its cache.
-    Asks(u8, FenceKind),
+    Fence(u8, FenceKind),
     /// A load is forwarded from the thread's own stores.
     Forwards(u8),
     /// Step of caches or homes alone.
@@ -42,7 +42,7 @@ pub struct Change<'s> {
 type SentMessage = (InFlightMessage<Values>, u32, usize);
 
 /// Sequence chart under construction.
-pub struct Story<'s> {
+pub struct ChartBuilder<'s> {
     /// Program whose locations name the lines.
     program: &'s Program,
     /// Thread of each remote; a thread's number is its lifeline.
@@ -57,14 +57,14 @@ pub struct Story<'s> {
     sent_count: u32,
 }
 
-impl<'s> Story<'s> {
+impl<'s> ChartBuilder<'s> {
     /// Creates an empty chart of a program's threads and homes. `threads` gives the thread of each remote, and the pair
     /// gives the name of the homes and their number.
     pub fn new(
         program: &'s Program,
         (home, homes): (&str, usize),
         threads: Vec<usize>,
-    ) -> Story<'s> {
+    ) -> ChartBuilder<'s> {
         let mut agents: Vec<String> = (0..program.threads.len())
             .map(|n| format!("P{n}"))
             .collect();
@@ -76,7 +76,7 @@ impl<'s> Story<'s> {
             homes: cohkit_base::sequence::homes(home, homes as u16),
         };
         agents.extend_from_slice(&names.homes);
-        Story {
+        ChartBuilder {
             program,
             names,
             threads,
@@ -112,7 +112,7 @@ impl<'s> Story<'s> {
         let name = |location: Location| &self.program.locations[usize::from(location)];
         let mut actor = match thread_step {
             ThreadStep::Begins(thread, _)
-            | ThreadStep::Asks(thread, _)
+            | ThreadStep::Fence(thread, _)
             | ThreadStep::Forwards(thread) => Some(usize::from(thread)),
             ThreadStep::Nothing => None,
         };
@@ -134,8 +134,8 @@ impl<'s> Story<'s> {
             ThreadStep::Begins(_, MemoryRequest::Update(location, ..)) => {
                 Some(format!("changes {}", name(location)))
             }
-            ThreadStep::Asks(_, FenceKind::Fence) => Some("fences".to_string()),
-            ThreadStep::Asks(_, FenceKind::Acquired) => Some("has acquired".to_string()),
+            ThreadStep::Fence(_, FenceKind::Fence) => Some("fences".to_string()),
+            ThreadStep::Fence(_, FenceKind::Acquire) => Some("has acquired".to_string()),
             ThreadStep::Forwards(_) => Some("reads its own store".to_string()),
             ThreadStep::Nothing => None,
         };

@@ -152,7 +152,7 @@ mod tests {
         ]
         .map(|text| parse(text).expect("a protocol file"));
         let levels = Levels::new(system(&outer, 2, 1), system(&inner, 2, 1));
-        let seats = vec![(0, 0), (0, 1), (1, 0)];
-        round_trips(&Machine::TwoLevels(Box::new(levels), seats), 1500);
+        let placements = vec![(0, 0), (0, 1), (1, 0)];
+        round_trips(&Machine::TwoLevels(Box::new(levels), placements), 1500);
     }
 }

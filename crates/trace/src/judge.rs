@@ -163,7 +163,7 @@ pub fn judge(
 
 /// A message in flight.
 #[derive(Clone, Debug)]
-struct Flight {
+struct MessageInFlight {
     /// Number of the message in the trace, unique among the messages in flight.
     number: u32,
     /// Line of the message, or the number of its home for a message about no line.
@@ -173,7 +173,7 @@ struct Flight {
     /// Sending remote; `None` if a home sent it.
     from: Option<usize>,
     /// Lifelines of sender and receiver.
-    ends: [usize; 2],
+    endpoints: [usize; 2],
     /// Data, as versions.
     data: MessageData,
     /// Numbers of the messages that this one must not overtake. Numbers of messages received since remain in the list.
@@ -247,7 +247,7 @@ struct TraceChecker<'j> {
     /// lines share, are used. `None` if the protocol has no registers.
     registers: Option<Vec<Vec<Value>>>,
     /// Messages in flight, in the order in which they were sent.
-    flights: Vec<Flight>,
+    flights: Vec<MessageInFlight>,
     /// Index of the current step.
     position: usize,
     /// Line that the trace reports for the current row; `None` if the row is about no line.
@@ -282,7 +282,7 @@ struct Cause {
     /// Remote whose row it is; `None` for the home.
     actor: Option<usize>,
     /// Received message, if any.
-    received: Option<Flight>,
+    received: Option<MessageInFlight>,
 }
 
 impl TraceChecker<'_> {
@@ -399,15 +399,15 @@ impl TraceChecker<'_> {
         message_text: &str,
         from: usize,
         number: u32,
-    ) -> CheckResult<Flight> {
+    ) -> CheckResult<MessageInFlight> {
         let receiver_lifeline = self.sequence.steps[self.position].agent;
         let mut flights = self.flights.iter();
         let index = flights.position(|flight| flight.number == number);
         let index =
             index.ok_or_else(|| format!("{message_text} is received, but is not in flight"))?;
         let flight = self.flights.remove(index);
-        if flight.ends != [from, receiver_lifeline] {
-            let [sender, receiver] = flight.ends.map(|agent| &self.sequence.agents[agent]);
+        if flight.endpoints != [from, receiver_lifeline] {
+            let [sender, receiver] = flight.endpoints.map(|agent| &self.sequence.agents[agent]);
             return Err(format!(
                 "{message_text} is in flight from {sender} to {receiver}"
             ));
@@ -603,7 +603,7 @@ impl TraceChecker<'_> {
         let to = sent.to.unwrap_or(
             self.remote.kinds.len() + message_line as usize % usize::from(self.protocol.homes),
         );
-        let ends = [self.lifeline(from), to];
+        let endpoints = [self.lifeline(from), to];
         let next_step = self.sequence.steps.get(self.position);
         let next_step = next_step.filter(|step| {
             let belongs_to_line = if message_type.about_line {
@@ -611,7 +611,7 @@ impl TraceChecker<'_> {
             } else {
                 step.line.is_none()
             };
-            step.agent == ends[0] && belongs_to_line
+            step.agent == endpoints[0] && belongs_to_line
         });
         let receiver = &self.sequence.agents[to];
         let Some(Action::Send {
@@ -657,19 +657,19 @@ impl TraceChecker<'_> {
                 MessageData::Write(Write { serial, whole_line })
             }
         };
-        let must_precede = |earlier: &&Flight| {
+        let must_precede = |earlier: &&MessageInFlight| {
             let same_line = earlier.line == message_line;
-            earlier.ends == ends
+            earlier.endpoints == endpoints
                 && self.must_not_overtake(sent.message, earlier.sent.message, same_line)
         };
         let earlier_flights = self.flights.iter().filter(must_precede);
         let earlier_flights = earlier_flights.map(|earlier| earlier.number).collect();
-        self.flights.push(Flight {
+        self.flights.push(MessageInFlight {
             number: *flight,
             line: message_line,
             sent,
             from,
-            ends,
+            endpoints,
             data,
             earlier_flights,
         });
@@ -701,8 +701,8 @@ impl TraceChecker<'_> {
         let protocol = self.protocol;
         let order = |message| protocol.order_of(protocol.message(message).channel);
         let network = protocol.network_of(order(message)?)?;
-        let shares_queue = |flight: &&Flight| {
-            flight.ends[1] == to && order(flight.sent.message) == Some(network.order)
+        let shares_queue = |flight: &&MessageInFlight| {
+            flight.endpoints[1] == to && order(flight.sent.message) == Some(network.order)
         };
         let in_flight = self.flights.iter().filter(shares_queue).count();
         (!network.has_room(in_flight)).then_some(&network.name)

@@ -275,7 +275,7 @@ impl<'p> Agents<'p> {
     /// Error: a row does something that has no meaning in its place.
     pub fn unsupported_expression(&self, action: &str, context: &Context) -> SystemError {
         let agent = &self.side_of(context).controller.name;
-        SystemError::Meaningless(format!("a row of {agent} {action}"))
+        SystemError::Invalid(format!("a row of {agent} {action}"))
     }
 
     /// Records that an expression has no meaning in its place, so that the system is rejected. Returns a placeholder.

@@ -7,12 +7,12 @@ use cohkit_system::plan::CompletionEffect;
 use cohkit_system::stores::StoreSend;
 
 use super::cases::{Case, Class, RowEffect};
+use super::charts::Act;
 use super::context::Context;
 use super::effects::Effects;
 use super::execution::Execution;
 use super::message_capacity::{capacity_condition, within_bounds};
 use super::options::SystemError;
-use super::story::Act;
 use super::trigger::{CaseEffects, Trigger};
 
 impl Effects<'_, '_> {

@@ -140,7 +140,7 @@ fn case<'c>(
     };
     let plan = Plan::new(controller, row, (!home).then_some(&facts.accesses));
     if plan.done == CompletionEffect::Ambiguous {
-        return Err(SystemError::Meaningless(format!(
+        return Err(SystemError::Invalid(format!(
             "`done` in state {} of {} may end a read, a write to the copy or one that the home performs",
             controller.states[row.state.index()].name,
             controller.name

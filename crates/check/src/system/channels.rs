@@ -27,7 +27,7 @@ pub(super) struct Channels<'p> {
 }
 
 /// A send statement of a row.
-struct Sending<'r> {
+struct PossibleSend<'r> {
     /// Message type.
     message: MessageId,
     /// Direction that follows from the row's agent and the receiver.
@@ -55,11 +55,11 @@ impl<'p> Channels<'p> {
             queues: Vec::new(),
             inputs: InputQueues::new(frame),
         };
-        let sendings = sendings(frame.protocol, home)?;
+        let possible_sends = possible_sends(frame.protocol, home)?;
         for direction in Direction::ALL {
             let mut groups = Groups::new();
             for message in frame.protocol.message_ids() {
-                let sends: Vec<&[Value]> = sendings
+                let sends: Vec<&[Value]> = possible_sends
                     .iter()
                     .filter(|s| s.message == message && s.direction == direction)
                     .map(|s| s.fields)
@@ -241,11 +241,11 @@ struct Entry {
 ///
 /// # Errors
 /// A row sends a message from the home to itself.
-fn sendings<'r>(
+fn possible_sends<'r>(
     protocol: &'r Protocol,
     home: &'r Controller,
-) -> Result<Vec<Sending<'r>>, SystemError> {
-    let mut sendings = Vec::new();
+) -> Result<Vec<PossibleSend<'r>>, SystemError> {
+    let mut possible_sends = Vec::new();
     for (controller, is_home) in [(&protocol.remote, false), (home, true)] {
         for row in &controller.rules {
             let mut to_itself = None;
@@ -268,7 +268,7 @@ fn sendings<'r>(
                     }
                     (true, _) => Direction::ToRemote,
                 };
-                sendings.push(Sending {
+                possible_sends.push(PossibleSend {
                     message: *message,
                     direction,
                     fields,
@@ -277,11 +277,11 @@ fn sendings<'r>(
             if let Some(message) = to_itself {
                 let name = &protocol.message(message).name;
                 let error = format!("the home sends {name} to itself");
-                return Err(SystemError::Meaningless(error));
+                return Err(SystemError::Invalid(error));
             }
         }
     }
-    Ok(sendings)
+    Ok(possible_sends)
 }
 
 /// Returns, for each field of a message, its value if every send gives the same constant. `sends` is not empty.

@@ -5,13 +5,13 @@ use cohkit_engine::model::{Expr, Piece, Rule, VariableId};
 use cohkit_protocol::controller::Event;
 use cohkit_protocol::protocol::MessageId;
 
+use super::charts::Act;
 use super::context::Context;
 use super::flows::{Direction, Flow, Storage};
 use super::input_queues::Entry;
 use super::layout::Layout;
 use super::options::SystemError;
 use super::reactions::Reactions;
-use super::story::Act;
 use super::tickets::ConsumedStore;
 use super::transfers::Arrival;
 use super::trigger::Trigger;

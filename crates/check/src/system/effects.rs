@@ -10,6 +10,7 @@ use cohkit_system::agent::PARTIAL_WRITE_TO_STALE_COPY;
 use cohkit_system::plan::CompletionEffect;
 
 use super::agents::{permission_code, Agents};
+use super::charts::Act;
 use super::context::Context;
 use super::copies::Copies;
 use super::device::lock;
@@ -19,7 +20,6 @@ use super::layout::Layout;
 use super::memory::{slot, Slot};
 use super::options::SystemError;
 use super::stores::PendingStores;
-use super::story::Act;
 
 /// Text of a performed write in charts, for a write that was outstanding.
 const PERFORMS: &str = "performs the write";
@@ -187,7 +187,7 @@ impl<'s, 'p> Effects<'s, 'p> {
                 let (scope, remote_type) = (&self.frame.scope, self.frame.remote_type);
                 scope.with_bound(remote_type, |remote| {
                     let inner = context.with_each(remote.into());
-                    let condition = agents.truth(&inner, condition);
+                    let condition = agents.condition(&inner, condition);
                     let mut execution = Execution {
                         context: &inner,
                         copy: execution.copy.clone(),
@@ -204,7 +204,7 @@ impl<'s, 'p> Effects<'s, 'p> {
                 then,
                 otherwise,
             } => {
-                let condition = agents.truth(context, condition);
+                let condition = agents.condition(context, condition);
                 let then = self.conditional_statements(execution, then)?;
                 let otherwise = self.conditional_statements(execution, otherwise)?;
                 Ok(choose(condition, then, otherwise))

@@ -64,7 +64,7 @@ impl Agents<'_> {
                 | Operator::Greater
                 | Operator::GreaterOrEqual
                 | Operator::And
-                | Operator::Or => self.truth(context, e).as_number(),
+                | Operator::Or => self.condition(context, e).as_number(),
             },
             E::Homes(expression) => {
                 let written_out = Homes(self.frame.protocol.homes).expression(expression);
@@ -75,7 +75,7 @@ impl Agents<'_> {
             | E::SetsDiffer(..)
             | E::All(_)
             | E::Any(_)
-            | E::Not(_) => self.truth(context, e).as_number(),
+            | E::Not(_) => self.condition(context, e).as_number(),
         }
     }
 
@@ -94,11 +94,11 @@ impl Agents<'_> {
     }
 
     /// Truth value of a condition.
-    pub fn truth(&self, context: &Context, e: &Expression) -> Expr {
+    pub fn condition(&self, context: &Context, e: &Expression) -> Expr {
         use Expression as E;
         match e {
             E::Constant(c) => Expr::Bool(*c != 0),
-            E::Not(a) => !self.truth(context, a),
+            E::Not(a) => !self.condition(context, a),
             E::In(remote, set) => match context.known(remote) {
                 Some(index) => self.member(context, set, index),
                 None => {
@@ -108,26 +108,26 @@ impl Agents<'_> {
                 }
             },
             E::All(claim) => self.frame.scope.with_bound(self.frame.remote_type, |each| {
-                each.all(self.truth(&context.with_each(each.into()), claim))
+                each.all(self.condition(&context.with_each(each.into()), claim))
             }),
             E::Any(claim) => self.frame.scope.with_bound(self.frame.remote_type, |each| {
-                each.any(self.truth(&context.with_each(each.into()), claim))
+                each.any(self.condition(&context.with_each(each.into()), claim))
             }),
             E::Homes(expression) => {
                 let written_out = Homes(self.frame.protocol.homes).expression(expression);
-                self.truth(context, &written_out)
+                self.condition(context, &written_out)
             }
             E::SetsEqual(a, b) => self.same_members(context, a, b),
             E::SetsDiffer(a, b) => !self.same_members(context, a, b),
             E::Binary(operator, a, b) => {
                 let holds: fn(Expr, Expr) -> Expr = match operator {
                     Operator::And => {
-                        let a = self.truth(context, a);
-                        return a.and(self.truth(context, b));
+                        let a = self.condition(context, a);
+                        return a.and(self.condition(context, b));
                     }
                     Operator::Or => {
-                        let a = self.truth(context, a);
-                        return a.or(self.truth(context, b));
+                        let a = self.condition(context, a);
+                        return a.or(self.condition(context, b));
                     }
                     Operator::Equal => |x, y| x.is(y),
                     Operator::NotEqual => |x, y| x.is_not(y),

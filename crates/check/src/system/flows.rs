@@ -140,7 +140,7 @@ pub(super) struct Queue {
 
 impl Queue {
     /// Returns true if an entry is about the line. A queue of a single line needs no test.
-    pub fn about(&self, entry: &Place, line: &Expr) -> Expr {
+    pub fn is_about(&self, entry: &Place, line: &Expr) -> Expr {
         match self.per_line {
             true => Expr::Bool(true),
             false => entry.clone().field("line").is(line),
@@ -150,7 +150,7 @@ impl Queue {
     /// Returns true if an entry is a message of this label about the line. Label 0 is that of an empty slot.
     pub fn holds(&self, entry: &Place, label: u32, line: &Expr) -> Expr {
         let kind = entry.clone().field("kind").is(self.kinds.nth(label));
-        kind.and(self.about(entry, line))
+        kind.and(self.is_about(entry, line))
     }
 }
 

@@ -8,9 +8,9 @@ use cohkit_protocol::remotes::Remotes;
 use cohkit_protocol::value_text::AgentNames;
 use cohkit_system::plan::ProtocolFacts;
 
+use super::charts::Charts;
 use super::options::Options;
 use super::scope::Scope;
-use super::story::Charts;
 
 /// The fixed parts of a system, and the model to which all other parts add.
 pub(super) struct Frame<'p> {

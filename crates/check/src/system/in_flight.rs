@@ -68,7 +68,7 @@ impl Channels<'_> {
                 let outdating = self.frame.scope.with_bound(queue.positions, |i| {
                     let entry = place.field("slot").at(i);
                     let stale = entry.clone().field("current").set(false);
-                    i.each(vec![when(queue.about(&entry, line), vec![stale])])
+                    i.each(vec![when(queue.is_about(&entry, line), vec![stale])])
                 });
                 vec![outdating]
             }));
@@ -87,7 +87,7 @@ impl Channels<'_> {
             out.push(self.any_queue(index, line, &|place| {
                 self.frame.scope.with_bound(queue.positions, |i| {
                     let entry = place.field("slot").at(i);
-                    i.any(queue.about(&entry, line).and(entry.field("current")))
+                    i.any(queue.is_about(&entry, line).and(entry.field("current")))
                 })
             }));
         }

@@ -89,6 +89,7 @@ mod backing_permission;
 mod case_effects;
 mod cases;
 mod channels;
+mod charts;
 mod context;
 mod copies;
 mod deliveries;
@@ -116,7 +117,6 @@ mod scope;
 mod sends;
 mod store_order;
 mod stores;
-mod story;
 mod system_model;
 mod tickets;
 mod transfers;
@@ -169,7 +169,7 @@ pub fn system_model(
 
 /// Returns a limit of deadlock verdicts as a sentence: the channels that are assumed to share no buffers. `None` if
 /// all channels belong to networks.
-pub fn unshared(protocol: &Protocol) -> Option<String> {
+pub fn unshared_buffers(protocol: &Protocol) -> Option<String> {
     let channels = protocol.channels.iter().enumerate();
     let unordered = channels.filter(|&(number, _)| {
         let order = protocol.order_of(ChannelId(number as u16));

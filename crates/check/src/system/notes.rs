@@ -3,8 +3,8 @@
 use cohkit_engine::model::{Expr, Phrase, Piece, Stmt};
 use cohkit_protocol::protocol::{MessageId, Type as ValueType};
 
+use super::charts::{note, Act};
 use super::frame::Frame;
-use super::story::{note, Act};
 
 impl Frame<'_> {
     /// Returns the lifeline of the remote with this index, or of the home of a line.

@@ -47,7 +47,7 @@ pub enum SystemError {
     /// The number of remotes or lines is out of range.
     Size(String),
     /// A controller does something that has no meaning in its place.
-    Meaningless(String),
+    Invalid(String),
     /// The model is not well formed: a defect of the lowering or of a constructed controller.
     Model(Vec<ModelError>),
 }
@@ -55,7 +55,7 @@ pub enum SystemError {
 impl fmt::Display for SystemError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            SystemError::Size(message) | SystemError::Meaningless(message) => f.write_str(message),
+            SystemError::Size(message) | SystemError::Invalid(message) => f.write_str(message),
             SystemError::Model(errors) => {
                 write!(f, "the model is not well formed")?;
                 errors.iter().try_for_each(|e| write!(f, "; {e}"))

@@ -21,7 +21,7 @@ pub(super) fn add_outer_level_steps(layout: &Layout) -> Result<(), SystemError> 
     }
     let Some(device) = &layout.device else {
         let description = "the outer level owns the memory, but the home has no local operation that gives up the permission";
-        return Err(SystemError::Meaningless(description.into()));
+        return Err(SystemError::Invalid(description.into()));
     };
     add_grants(layout, device);
     add_revocations(layout, device);

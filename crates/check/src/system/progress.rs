@@ -156,7 +156,7 @@ fn can_begin(layout: &Layout, access: Access, context: &Context) -> Expr {
         for row in rows.rev() {
             let takes = Expr::Bool(matches!(row.effect, Effect::Take { .. }));
             can_begin = match &row.guard {
-                Some(guard) => agents.truth(context, guard).then(takes, can_begin),
+                Some(guard) => agents.condition(context, guard).then(takes, can_begin),
                 None => takes,
             };
         }

@@ -175,7 +175,7 @@ impl<'s, 'p> Reactions<'s, 'p> {
             let mut guard = trigger.present.clone().and(in_class);
             for (number, earlier_case) in classes[class].cases[..=case].iter().enumerate() {
                 if let Some(condition) = earlier_case.guard {
-                    let holds = self.layout.agents.truth(&trigger.before, condition);
+                    let holds = self.layout.agents.condition(&trigger.before, condition);
                     guard = guard.and(if number == case { holds } else { !holds });
                 }
             }
@@ -223,7 +223,7 @@ impl<'s, 'p> Reactions<'s, 'p> {
             for (case, case_effects) in class.cases.iter().zip(effects_by_case) {
                 let mut guard = rest.clone();
                 if let Some(condition) = case.guard {
-                    let holds = self.layout.agents.truth(&trigger.before, condition);
+                    let holds = self.layout.agents.condition(&trigger.before, condition);
                     guard = guard.and(holds.clone());
                     rest = rest.and(!holds);
                 }
@@ -287,10 +287,10 @@ impl<'s, 'p> Reactions<'s, 'p> {
                 };
                 match case.guard {
                     Some(condition) => {
-                        let guard_before = self.layout.agents.truth(&trigger.before, condition);
+                        let guard_before = self.layout.agents.condition(&trigger.before, condition);
                         waits = either(guard_before.clone(), waits_now, waits);
                         stalled = either(guard_before, stalls, stalled);
-                        let guard_after = self.layout.agents.truth(&trigger.after, condition);
+                        let guard_after = self.layout.agents.condition(&trigger.after, condition);
                         effects = vec![choose(guard_after, case_effects, effects)];
                     }
                     None => (waits, stalled, effects) = (waits_now, stalls, case_effects),

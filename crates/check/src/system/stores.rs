@@ -334,7 +334,7 @@ impl<'p> PendingStores<'p> {
             out.extend(self.frame.for_each_cell(&types, place, &|place| {
                 let per_entry = self.frame.scope.with_bound(queue.positions, |i| {
                     let entry = place.field("slot").at(i);
-                    let is_about_line = queue.about(&entry, line);
+                    let is_about_line = queue.is_about(&entry, line);
                     i.each(vec![when(
                         is_about_line,
                         vec![single(entry.field("ticket"))],

@@ -34,7 +34,7 @@ impl SystemModel {
     /// [`Controller::rules`]. `None` for rows that are no step of the model: rows that stall or never occur, and
     /// accesses without effect. `home` is true for the home's controller; `coverage` is that of a search of this
     /// model.
-    pub fn taken(
+    pub fn row_counts(
         &self,
         home: bool,
         controller: &Controller,

@@ -282,7 +282,7 @@ impl Channels<'_> {
         let kinds = self.queues[queue].kinds;
         let mut present = head.clone().field("kind").is(kinds.nth(label));
         if self.frame.lines > 1 {
-            present = present.and(self.queues[queue].about(&head, line));
+            present = present.and(self.queues[queue].is_about(&head, line));
         }
         let (mut field_saves, mut before, mut after) = (Vec::new(), Vec::new(), Vec::new());
         for (column, ty) in columns.into_iter().zip(stored) {

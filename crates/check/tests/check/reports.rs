@@ -117,7 +117,7 @@ fn rows_of_protocol_tables_are_counted() {
     let report = check(model, &options).unwrap();
     let coverage = coverage(model, &report, &options).unwrap();
     let rows = |is_home: bool, controller: &Controller| {
-        let counts = system.taken(is_home, controller, &coverage);
+        let counts = system.row_counts(is_home, controller, &coverage);
         counts
             .into_iter()
             .enumerate()

@@ -590,8 +590,8 @@ impl<T: Body> End<T> {
         self.sender.disable_replay();
     }
 
-    /// See [`Layer::is_at_rest`].
-    pub fn is_at_rest(&self) -> bool {
+    /// See [`Layer::is_quiescent`].
+    pub fn is_quiescent(&self) -> bool {
         self.sender.is_settled()
             && !self.has_queued_messages()
             && self.acknowledged == self.receiver.accepted_units()
@@ -671,8 +671,8 @@ impl Layer for End<Message> {
         self.sender.is_settled()
     }
 
-    fn is_at_rest(&self) -> bool {
-        End::is_at_rest(self)
+    fn is_quiescent(&self) -> bool {
+        End::is_quiescent(self)
     }
 
     /// Always empty: credit returns carry totals, so the next one compensates for a lost one.

@@ -131,7 +131,7 @@ struct PathSearch<'w> {
 
 /// Location of an access, with the events that it depends on and those that selected it, as bit sets.
 #[derive(Clone, Copy)]
-struct Located {
+struct ResolvedAddress {
     /// Location of the access.
     location: Location,
     /// Events that the address depends on.
@@ -171,9 +171,9 @@ impl PathSearch<'_> {
     }
 
     /// Returns the location of an access, the events that it depends on, and those that selected it.
-    fn locate(&mut self, address: Address) -> Option<Located> {
+    fn locate(&mut self, address: Address) -> Option<ResolvedAddress> {
         match address {
-            Address::Direct(location) => Some(Located {
+            Address::Direct(location) => Some(ResolvedAddress {
                 location,
                 depends: 0,
                 picks: 0,
@@ -183,7 +183,7 @@ impl PathSearch<'_> {
                 let location =
                     location.filter(|&location| usize::from(location) < self.values.len());
                 self.has_invalid_address |= location.is_none();
-                Some(Located {
+                Some(ResolvedAddress {
                     location: location?,
                     depends: self.depends[register],
                     picks: self.picks[register],
@@ -193,7 +193,12 @@ impl PathSearch<'_> {
     }
 
     /// Adds an event with the dependencies of its address and of earlier branches. The caller completes it.
-    fn event(&mut self, instruction_index: usize, kind: Kind, access: Located) -> &mut Event {
+    fn event(
+        &mut self,
+        instruction_index: usize,
+        kind: Kind,
+        access: ResolvedAddress,
+    ) -> &mut Event {
         self.path.events.push(Event {
             thread: self.thread,
             instruction_index,
@@ -349,7 +354,7 @@ impl PathSearch<'_> {
     fn add_write(
         &mut self,
         instruction_index: usize,
-        access: Located,
+        access: ResolvedAddress,
         value: Operand,
     ) -> &mut Event {
         let (picks, (value, sources)) = (self.picks(value), self.value(value));
@@ -437,7 +442,7 @@ impl PathSearch<'_> {
         &mut self,
         instruction_index: usize,
         instruction: Instruction,
-        access: Located,
+        access: ResolvedAddress,
         read_value: i64,
     ) {
         let Instruction::Atomic {

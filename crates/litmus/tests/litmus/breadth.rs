@@ -2,7 +2,7 @@
 
 use cohkit_litmus::axioms::{allowed, Model};
 use cohkit_litmus::conformance_batch::{check_outcomes, BatchResult};
-use cohkit_litmus::cores::Cores;
+use cohkit_litmus::cores::CoreKind;
 use cohkit_litmus::herd;
 use cohkit_litmus::lines::Lines;
 use cohkit_litmus::program::Program;
@@ -74,7 +74,7 @@ fn forbidden(name: &str, threads: usize) -> BTreeSet<String> {
         panic!("a home written as rows")
     };
     let options = Options {
-        cores: Cores::Relaxed(
+        cores: CoreKind::Relaxed(
             protocol
                 .program_order
                 .expect("the protocol declares its program order"),

@@ -1,7 +1,7 @@
 //! Reader for tests in C, with the atomic accesses of C11.
 
 use cohkit_litmus::axioms::{self, Model};
-use cohkit_litmus::cores::Cores;
+use cohkit_litmus::cores::CoreKind;
 use cohkit_litmus::herd::read;
 use cohkit_litmus::models::outcomes;
 use cohkit_litmus::print::print;
@@ -133,7 +133,7 @@ forall ((0:r1=1 /\\ 0:r2=5 /\\ 0:r3=3 /\\ n=7 /\\ (1:r1=1 /\\ 1:r0=7 /\\ l=4 \\/
      \\/ (0:r1=0 /\\ 0:r2=-1 /\\ 0:r3=6 /\\ n=4 /\\ 1:r1=0 /\\ l=5))
 ";
     let program = test(text);
-    for cores in [Cores::InOrder, Cores::StoreBuffer] {
+    for cores in [CoreKind::InOrder, CoreKind::StoreBuffer] {
         let outcomes = outcomes(&program, cores);
         let texts: Vec<String> = outcomes
             .iter()
@@ -143,7 +143,7 @@ forall ((0:r1=1 /\\ 0:r2=5 /\\ 0:r3=3 /\\ n=7 /\\ (1:r1=1 /\\ 1:r0=7 /\\ l=4 \\/
         assert!(outcomes.len() >= 2, "{}", texts.join("\n"));
     }
     let sc = axioms::outcomes(&program, Model::Sc).unwrap();
-    assert_eq!(sc, outcomes(&program, Cores::InOrder));
+    assert_eq!(sc, outcomes(&program, CoreKind::InOrder));
 }
 
 /// A failed compare-and-exchange has its failure order: with an acquire, a later read does not return an old value.

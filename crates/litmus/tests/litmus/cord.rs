@@ -8,7 +8,7 @@ use crate::texts;
 use cohkit_check::system::{model, Options as Lowered};
 use cohkit_engine::{check, Options as Search, Outcome};
 use cohkit_litmus::axioms::{allowed, Model};
-use cohkit_litmus::cores::Cores;
+use cohkit_litmus::cores::CoreKind;
 use cohkit_litmus::cycles::named;
 use cohkit_litmus::herd;
 use cohkit_litmus::program::Program;
@@ -297,7 +297,7 @@ fn stored_program(name: &str) -> Program {
 /// Returns the first forbidden outcome, violation or deadlock of a program on a protocol, if any.
 fn by_program(protocol: &Protocol, program: &Program) -> Option<String> {
     let options = Options {
-        cores: Cores::Relaxed(
+        cores: CoreKind::Relaxed(
             protocol
                 .program_order
                 .expect("the protocol declares its program order"),

@@ -1,7 +1,7 @@
 //! Reader for tests in the format of the herd tools.
 
 use cohkit_litmus::axioms::{self, Model};
-use cohkit_litmus::cores::Cores;
+use cohkit_litmus::cores::CoreKind;
 use cohkit_litmus::executions;
 use cohkit_litmus::herd::read;
 use cohkit_litmus::models::{self, outcomes, outcomes_within};
@@ -29,24 +29,24 @@ exists (0:X2=0 /\\ 1:X2=0)
 fn condition_is_read_from_the_file() {
     let test = read(SB).unwrap();
     assert_eq!((test.name.as_str(), test.threads.len()), ("SB", 2));
-    assert!(!test.is_satisfied(&outcomes(&test, Cores::InOrder)));
-    assert!(test.is_satisfied(&outcomes(&test, Cores::StoreBuffer)));
+    assert!(!test.is_satisfied(&outcomes(&test, CoreKind::InOrder)));
+    assert!(test.is_satisfied(&outcomes(&test, CoreKind::StoreBuffer)));
     // A full barrier forbids the outcome, a barrier of stores alone does not.
     let barrier = |kind: &str| {
         let row = format!("DMB {kind} | DMB {kind};\n LDR W2,[X3] |");
         let text = SB.replace("LDR W2,[X3] |", &row);
         let test = read(&text).unwrap_or_else(|e| panic!("{}", e.render("t", &text, false)));
-        test.is_satisfied(&outcomes(&test, Cores::StoreBuffer))
+        test.is_satisfied(&outcomes(&test, CoreKind::StoreBuffer))
     };
     assert!(!barrier("SY"));
     assert!(barrier("ST"));
     // An acquire after a release forbids it too, and so does an atomic access.
     let ordered = SB.replace("STR", "STLR").replace("LDR", "LDAR");
     let test = read(&ordered).unwrap();
-    assert!(!test.is_satisfied(&outcomes(&test, Cores::StoreBuffer)));
+    assert!(!test.is_satisfied(&outcomes(&test, CoreKind::StoreBuffer)));
     let swapped = SB.replace("STR W0,[X1]", "SWPAL W0,W4,[X1]");
     let test = read(&swapped).unwrap();
-    assert!(!test.is_satisfied(&outcomes(&test, Cores::StoreBuffer)));
+    assert!(!test.is_satisfied(&outcomes(&test, CoreKind::StoreBuffer)));
 }
 
 #[test]
@@ -66,15 +66,15 @@ AND W8,W7,#2 ;
 forall (0:X3=5 /\\ 0:X4=7 /\\ 0:X5=2 /\\ (not x=4) /\\ [y]=7 /\\ 0:X9=16 /\\ 0:X7=3 /\\ (0:X8=2 \\/ 0:X8=3))
 ";
     let test = read(text).unwrap();
-    assert!(test.is_satisfied(&outcomes(&test, Cores::InOrder)));
+    assert!(test.is_satisfied(&outcomes(&test, CoreKind::InOrder)));
     let changed = text.replace("0:X4=7", "0:X4=8");
     assert!(!read(&changed)
         .unwrap()
-        .is_satisfied(&outcomes(&test, Cores::InOrder)));
+        .is_satisfied(&outcomes(&test, CoreKind::InOrder)));
     let negated = text.replace("forall", "~exists");
     assert!(!read(&negated)
         .unwrap()
-        .is_satisfied(&outcomes(&test, Cores::InOrder)));
+        .is_satisfied(&outcomes(&test, CoreKind::InOrder)));
 }
 
 /// Other line endings, blanks in the condition, and types before registers do not change the test.
@@ -83,7 +83,7 @@ fn layout_does_not_change_a_test() {
     let original = read(SB).unwrap();
     // Compare by name: register numbers may differ.
     let named_outcomes = |test: &Program| {
-        let outcomes = outcomes(test, Cores::StoreBuffer).into_iter();
+        let outcomes = outcomes(test, CoreKind::StoreBuffer).into_iter();
         let outcomes = outcomes.map(|end| (test.format_outcome(&end), test.holds(&end)));
         outcomes.collect::<BTreeSet<_>>()
     };
@@ -128,7 +128,7 @@ fn branch_and_instruction_fence_order_later_reads() {
         // `ISB` is not a memory fence: stores may remain in the store buffer.
         assert_eq!(
             axioms::outcomes(&program, Model::Tso).unwrap(),
-            models::outcomes(&program, Cores::StoreBuffer),
+            models::outcomes(&program, CoreKind::StoreBuffer),
             "{between}"
         );
         let printed = print(&program).unwrap();
@@ -139,7 +139,7 @@ fn branch_and_instruction_fence_order_later_reads() {
     }
     let buffered = SB.replace("LDR W2,[X3] |", "ISB | ISB;\n LDR W2,[X3] |");
     let test = read(&buffered).unwrap();
-    assert!(test.is_satisfied(&outcomes(&test, Cores::StoreBuffer)));
+    assert!(test.is_satisfied(&outcomes(&test, CoreKind::StoreBuffer)));
 }
 
 /// Size limits are reported before memory runs out. Eight threads that write and read have millions of states, and a
@@ -147,12 +147,12 @@ fn branch_and_instruction_fence_order_later_reads() {
 #[test]
 fn oversized_tests_are_rejected_before_memory_runs_out() {
     let test = read(SB).unwrap();
-    let outcomes = outcomes(&test, Cores::StoreBuffer);
+    let outcomes = outcomes(&test, CoreKind::StoreBuffer);
     assert_eq!(
-        outcomes_within(&test, Cores::StoreBuffer, 100),
+        outcomes_within(&test, CoreKind::StoreBuffer, 100),
         Some(outcomes)
     );
-    assert_eq!(outcomes_within(&test, Cores::StoreBuffer, 10), None);
+    assert_eq!(outcomes_within(&test, CoreKind::StoreBuffer, 10), None);
     let reads = " | LDR W5,[X1] ;\n".repeat(50);
     let text = SB.replace("exists", &format!("{reads}exists"));
     let error = axioms::outcomes(&read(&text).unwrap(), Model::Rc).unwrap_err();
@@ -630,8 +630,8 @@ fn dialects_of_public_suites_have_their_verdicts() {
         }
         // The operational and the axiomatic models agree.
         for (model, cores) in [
-            (Model::Sc, Cores::InOrder),
-            (Model::Tso, Cores::StoreBuffer),
+            (Model::Sc, CoreKind::InOrder),
+            (Model::Tso, CoreKind::StoreBuffer),
         ] {
             if !test.requires_axiomatic_model() {
                 let axioms = axioms::outcomes(&test, model).unwrap();

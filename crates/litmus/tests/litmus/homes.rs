@@ -7,7 +7,7 @@ use crate::texts;
 
 use cohkit_base::sequence::Action;
 use cohkit_litmus::axioms::{allowed, Model};
-use cohkit_litmus::cores::Cores;
+use cohkit_litmus::cores::CoreKind;
 use cohkit_litmus::cycles::{classic, named};
 use cohkit_litmus::lines::Lines;
 use cohkit_litmus::program::Outcome;
@@ -42,7 +42,7 @@ fn first_failure(protocol: &Protocol, max_threads: usize) -> Option<String> {
         panic!("a home written as rows")
     };
     let options = Options {
-        cores: Cores::Relaxed(
+        cores: CoreKind::Relaxed(
             protocol
                 .program_order
                 .expect("the protocol declares its program order"),
@@ -169,7 +169,7 @@ fn condition_results(text: &str, name: &str) -> (bool, bool) {
         panic!("a home written as rows")
     };
     let options = Options {
-        cores: Cores::Relaxed(
+        cores: CoreKind::Relaxed(
             protocol
                 .program_order
                 .expect("the protocol declares its program order"),
@@ -320,7 +320,7 @@ fn shortest_path_lists_received_messages_in_order() {
         panic!("a home written as rows")
     };
     let options = Options {
-        cores: Cores::Relaxed(
+        cores: CoreKind::Relaxed(
             protocol
                 .program_order
                 .expect("the protocol declares its program order"),
@@ -405,7 +405,7 @@ fn ordered_home_to_home_messages_arrive_in_order() {
         let RunResult::Outcomes { outcomes, .. } = run_on_protocol(&protocol) else {
             panic!("{name}: {:?}", run_on_protocol(&protocol))
         };
-        let expected = cohkit_litmus::models::outcomes(&program, Cores::InOrder);
+        let expected = cohkit_litmus::models::outcomes(&program, CoreKind::InOrder);
         assert_eq!(outcomes, expected, "{name}");
         violations += usize::from(matches!(run_on_protocol(&unordered), RunResult::Error(_)));
     }

@@ -4,7 +4,7 @@ use crate::texts;
 
 use cohkit_litmus::axioms::Model;
 use cohkit_litmus::conformance_report::{self, check_conformance, ConformanceVerdict};
-use cohkit_litmus::cores::Cores;
+use cohkit_litmus::cores::CoreKind;
 use cohkit_litmus::cycles::{classic, named};
 use cohkit_litmus::kinds::Kinds;
 use cohkit_litmus::lines::Lines;
@@ -48,7 +48,7 @@ fn with_change(text: &str, from: &str, to: &str) -> String {
     text.replace(from, to)
 }
 
-fn options(cores: Cores) -> Options {
+fn options(cores: CoreKind) -> Options {
     Options {
         cores,
         ..Options::default()
@@ -59,7 +59,7 @@ fn options(cores: Cores) -> Options {
 fn run_in_all_placements(
     protocol: &Protocol,
     program: &Program,
-    cores: Cores,
+    cores: CoreKind,
 ) -> BTreeMap<String, RunResult> {
     let placements = Kinds::all_placements(protocol, program)
         .expect("few enough placements")
@@ -117,7 +117,7 @@ fn threads_are_placed_in_every_way_up_to_symmetry() {
             system,
             &kinds,
             &shape,
-            &options(Cores::InOrder),
+            &options(CoreKind::InOrder),
             &mut || true,
         ) {
             RunResult::Outcomes { outcomes, states } => (outcomes, states),
@@ -137,7 +137,7 @@ fn every_placement_gives_exactly_the_core_model() {
         .iter()
         .filter(|p| p.threads.len() < 3 || !p.name.contains('+'))
     {
-        for cores in [Cores::InOrder, Cores::StoreBuffer] {
+        for cores in [CoreKind::InOrder, CoreKind::StoreBuffer] {
             let allowed = outcomes(program, cores);
             for (kinds, found) in run_in_all_placements(&protocol, program, cores) {
                 let name = &program.name;
@@ -179,7 +179,7 @@ fn shipped_kinds_show_exactly_the_allowed_outcomes() {
             for kinds in [[0, 0], [0, 1], [1, 0]] {
                 let names = kinds.map(|kind: usize| protocol.kinds[kind].name.as_str());
                 let kinds = Kinds::parse(&names.join(","), &protocol, &program).expect("kinds");
-                for cores in [Cores::InOrder, Cores::StoreBuffer] {
+                for cores in [CoreKind::InOrder, CoreKind::StoreBuffer] {
                     let home = home(2);
                     let system = (&protocol, &home);
                     match run_on_kinds(system, &kinds, &program, &options(cores), &mut || true) {
@@ -206,7 +206,7 @@ fn shipped_kinds_show_exactly_the_allowed_outcomes() {
 fn missing_row_is_reported_with_kind_and_access() {
     let protocol = read(&readers());
     let shape = named("MP").expect("a shape");
-    let results = run_in_all_placements(&protocol, &shape, Cores::InOrder);
+    let results = run_in_all_placements(&protocol, &shape, CoreKind::InOrder);
     let lacking = "`device` of mixed has no row for an access that writes, and P0 needs one";
     for kinds in ["device cache", "device device"] {
         assert_eq!(
@@ -215,7 +215,7 @@ fn missing_row_is_reported_with_kind_and_access() {
             "{kinds}"
         );
     }
-    let allowed = outcomes(&shape, Cores::InOrder);
+    let allowed = outcomes(&shape, CoreKind::InOrder);
     for kinds in ["cache cache", "cache device"] {
         assert!(
             matches!(&results[kinds], RunResult::Outcomes { outcomes, .. } if *outcomes == allowed),
@@ -224,7 +224,7 @@ fn missing_row_is_reported_with_kind_and_access() {
     }
     // The simulator reports the same.
     let kinds = Kinds::parse("device,cache", &protocol, &shape).expect("kinds");
-    let run = observe_on(&protocol, &kinds, &shape, (Cores::InOrder, 1));
+    let run = observe_on(&protocol, &kinds, &shape, (CoreKind::InOrder, 1));
     assert_eq!(run, Err(ObserveError::Lacks(lacking.into())));
     for (text, expected) in [
         ("cache", "`cache` names 1 kind, and MP has 2 threads"),
@@ -269,9 +269,9 @@ fn kind_fault_is_found_only_on_that_kind() {
     for (kind, from, to) in faults {
         let protocol = read(&with_change(MIXED, from, to));
         let shape = named("2+2W").expect("a shape");
-        let results = run_in_all_placements(&protocol, &shape, Cores::InOrder);
+        let results = run_in_all_placements(&protocol, &shape, CoreKind::InOrder);
         for (kinds, result) in &results {
-            let is_allowed = matches!(result, RunResult::Outcomes { outcomes: found, .. } if *found == outcomes(&shape, Cores::InOrder));
+            let is_allowed = matches!(result, RunResult::Outcomes { outcomes: found, .. } if *found == outcomes(&shape, CoreKind::InOrder));
             assert_eq!(
                 is_allowed,
                 !kinds.contains(kind),
@@ -333,7 +333,7 @@ fn chart_lifelines_are_threads() {
     let mut lines = Lines::new(&protocol, home(&protocol), kinds, 2, 7);
     let options = Options {
         max_spontaneous_evictions: 0,
-        ..options(Cores::InOrder)
+        ..options(CoreKind::InOrder)
     };
     assert!(matches!(
         run_on(&mut lines, &shape, &options, &mut || true),
@@ -365,7 +365,7 @@ fn observe_on(
     protocol: &Protocol,
     kinds: &Kinds,
     program: &Program,
-    (cores, runs): (Cores, u64),
+    (cores, runs): (CoreKind, u64),
 ) -> Result<timed::SeedOutcomes, ObserveError> {
     let upper = Level {
         protocol,
@@ -388,7 +388,7 @@ fn simulated_placements_show_only_allowed_outcomes() {
     let mut buffered = 0;
     for program in shapes(2) {
         for kinds in Kinds::all_placements(&protocol, &program).expect("few enough placements") {
-            for cores in [Cores::InOrder, Cores::StoreBuffer] {
+            for cores in [CoreKind::InOrder, CoreKind::StoreBuffer] {
                 let observed = observe_on(&protocol, &kinds, &program, (cores, 20))
                     .expect("the program can be simulated");
                 let (name, placement) = (&program.name, kinds.names(&protocol).join(" "));
@@ -403,7 +403,7 @@ fn simulated_placements_show_only_allowed_outcomes() {
                     .keys()
                     .find(|outcome| !allowed.contains(outcome));
                 assert_eq!(forbidden, None, "{name} on {placement}, {cores:?}");
-                let sc = outcomes(&program, Cores::InOrder);
+                let sc = outcomes(&program, CoreKind::InOrder);
                 buffered += observed
                     .counts
                     .keys()
@@ -426,7 +426,7 @@ fn simulation_finds_a_kind_fault_with_its_seed() {
     let protocol = read(&faulty);
     let shape = named("2+2W").expect("a shape");
     let kinds = Kinds::parse("cache,device", &protocol, &shape).expect("kinds");
-    let observed = observe_on(&protocol, &kinds, &shape, (Cores::InOrder, 500))
+    let observed = observe_on(&protocol, &kinds, &shape, (CoreKind::InOrder, 500))
         .expect("the program can be simulated");
     let (failure, seed) = observed.failure.expect("the simulation finds the fault");
     assert!(failure.contains("cache"), "seed {seed}: {failure}");

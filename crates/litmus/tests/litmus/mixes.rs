@@ -4,7 +4,7 @@ use crate::texts;
 
 use cohkit_litmus::axioms::{allowed, Model};
 use cohkit_litmus::conformance_batch::{check_outcomes, BatchResult};
-use cohkit_litmus::cores::Cores;
+use cohkit_litmus::cores::CoreKind;
 use cohkit_litmus::cycles::{classic, named};
 use cohkit_litmus::herd;
 use cohkit_litmus::lines::Lines;
@@ -25,7 +25,7 @@ const WB_TSO: &str = include_str!("../../../../ordering/tso/wb.coh");
 /// Returns options for cores that keep the protocol's orders, without spontaneous evictions.
 fn options(protocol: &Protocol) -> Options {
     Options {
-        cores: Cores::Relaxed(
+        cores: CoreKind::Relaxed(
             protocol
                 .program_order
                 .expect("the protocol declares its program order"),

@@ -1,6 +1,6 @@
 //! Programs on protocols, compared with the same programs on sequentially consistent memory.
 
-use cohkit_litmus::cores::Cores;
+use cohkit_litmus::cores::CoreKind;
 use cohkit_litmus::models::outcomes;
 use cohkit_litmus::program::{Observed, Outcome, Program};
 use cohkit_litmus::run::{run, Options, RunResult};
@@ -73,10 +73,10 @@ fn models_match_known_verdicts_of_classic_shapes() {
     for (name, threads, values, tso) in shapes {
         let program = shape(threads);
         assert!(
-            !has_outcome(&outcomes(&program, Cores::InOrder), values),
+            !has_outcome(&outcomes(&program, CoreKind::InOrder), values),
             "{name}"
         );
-        let buffered = outcomes(&program, Cores::StoreBuffer);
+        let buffered = outcomes(&program, CoreKind::StoreBuffer);
         assert_eq!(has_outcome(&buffered, values), tso, "{name}");
     }
 }
@@ -86,8 +86,8 @@ fn models_match_known_verdicts_of_classic_shapes() {
 fn full_fences_reduce_tso_to_sc() {
     for program in all(2, 2, true) {
         let (sc, tso) = (
-            outcomes(&program, Cores::InOrder),
-            outcomes(&program, Cores::StoreBuffer),
+            outcomes(&program, CoreKind::InOrder),
+            outcomes(&program, CoreKind::StoreBuffer),
         );
         assert_eq!(sc, tso, "{}", program.name);
     }
@@ -95,8 +95,8 @@ fn full_fences_reduce_tso_to_sc() {
     // R, where the other thread only writes.
     let weaker = all(2, 2, false).into_iter().filter(|program| {
         let (sc, tso) = (
-            outcomes(program, Cores::InOrder),
-            outcomes(program, Cores::StoreBuffer),
+            outcomes(program, CoreKind::InOrder),
+            outcomes(program, CoreKind::StoreBuffer),
         );
         assert!(sc.is_subset(&tso), "{}", program.name);
         sc != tso
@@ -118,7 +118,7 @@ fn assert_sc_outcomes(name: &str, programs: &[Program], max_spontaneous_eviction
     let mut visited = 0;
     for program in programs {
         let home = construct::home(&protocol, program.threads.len() as u16).unwrap();
-        for cores in [Cores::InOrder, Cores::StoreBuffer] {
+        for cores in [CoreKind::InOrder, CoreKind::StoreBuffer] {
             let options = Options {
                 cores,
                 max_spontaneous_evictions,

@@ -1,7 +1,7 @@
 //! Caches whose copies may be stale, with a protocol that guarantees only a memory model.
 
 use cohkit_litmus::axioms::{allowed, Model};
-use cohkit_litmus::cores::Cores;
+use cohkit_litmus::cores::CoreKind;
 use cohkit_litmus::herd;
 use cohkit_litmus::lines::Lines;
 use cohkit_litmus::program::Program;
@@ -38,7 +38,7 @@ fn run(
         let threads = programs[0].threads.len() as u8;
         let locations = programs.iter().map(|p| p.locations.len()).max();
         let options = Options {
-            cores: Cores::Relaxed(
+            cores: CoreKind::Relaxed(
                 protocol
                     .program_order
                     .expect("the protocol declares its program order"),
@@ -96,7 +96,7 @@ fn isb_after_a_branch_prevents_stale_reads() {
         let program =
             herd::read(&test).unwrap_or_else(|e| panic!("{}", e.render("t", &test, false)));
         let options = Options {
-            cores: Cores::Relaxed(
+            cores: CoreKind::Relaxed(
                 protocol
                     .program_order
                     .expect("the protocol declares its program order"),
@@ -172,7 +172,7 @@ fn simulate(protocol: &Protocol, program: &Program, runs: u64) -> timed::SeedOut
     };
     let machine = Machine { upper, lower: None };
     let options = timed::Options {
-        cores: Cores::Relaxed(
+        cores: CoreKind::Relaxed(
             protocol
                 .program_order
                 .expect("the protocol declares its program order"),

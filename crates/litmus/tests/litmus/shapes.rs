@@ -1,7 +1,7 @@
 //! The classic shapes: outcomes under memory models and on protocols.
 
 use cohkit_litmus::axioms::{self, Model};
-use cohkit_litmus::cores::Cores;
+use cohkit_litmus::cores::CoreKind;
 use cohkit_litmus::cycles::classic;
 use cohkit_litmus::herd;
 use cohkit_litmus::lines::Lines;
@@ -46,9 +46,9 @@ fn operational_and_axiomatic_models_agree() {
     for shape in classic() {
         let mut stronger_outcomes = BTreeSet::new();
         for (model, cores) in [
-            (Model::Sc, Cores::InOrder),
-            (Model::Tso, Cores::StoreBuffer),
-            (Model::Rc, Cores::Relaxed(Orders::default())),
+            (Model::Sc, CoreKind::InOrder),
+            (Model::Tso, CoreKind::StoreBuffer),
+            (Model::Rc, CoreKind::Relaxed(Orders::default())),
         ] {
             let outcomes = axioms::outcomes(&shape, model).unwrap();
             let (name, operational) = (&shape.name, models::outcomes(&shape, cores));
@@ -84,10 +84,10 @@ fn windows_with_orders_of_another_core_equal_that_core() {
     }
     for shape in classic() {
         for (orders, cores) in [
-            (all_orders, Cores::InOrder),
-            (stores_later, Cores::StoreBuffer),
+            (all_orders, CoreKind::InOrder),
+            (stores_later, CoreKind::StoreBuffer),
         ] {
-            let relaxed = models::outcomes(&shape, Cores::Relaxed(orders));
+            let relaxed = models::outcomes(&shape, CoreKind::Relaxed(orders));
             assert_eq!(relaxed, models::outcomes(&shape, cores), "{}", shape.name);
         }
     }
@@ -203,7 +203,7 @@ fn shipped(name: &str) -> Protocol {
 
 /// Checks that the outcomes of each shape on a protocol are exactly those on sequentially consistent memory. Returns
 /// the number of shapes.
-fn check_exact_outcomes(name: &str, shapes: &[(Program, u8)], all_cores: &[Cores]) -> usize {
+fn check_exact_outcomes(name: &str, shapes: &[(Program, u8)], all_cores: &[CoreKind]) -> usize {
     let protocol = shipped(name);
     let mut count = 0;
     for threads in 1..=4 {
@@ -257,7 +257,7 @@ fn large() -> Vec<(Program, u8)> {
 }
 
 /// Kinds of cores with which coherent caches give sequential consistency and total store order.
-const CORES: [Cores; 2] = [Cores::InOrder, Cores::StoreBuffer];
+const CORES: [CoreKind; 2] = [CoreKind::InOrder, CoreKind::StoreBuffer];
 
 /// No outcome is missing, and none is forbidden.
 #[test]
@@ -282,7 +282,7 @@ fn moesi_shows_exactly_the_allowed_outcomes_of_plain_shapes() {
 }
 
 /// As [`check_exact_outcomes`], with threads on the L1s of two levels, and over all assignments of threads to L2s.
-fn check_exact_outcomes_below(shapes: &[(Program, u8)], all_cores: &[Cores]) -> usize {
+fn check_exact_outcomes_below(shapes: &[(Program, u8)], all_cores: &[CoreKind]) -> usize {
     let [outer, inner] = ["mesi", "mesi-l1"].map(shipped);
     let mut groups: BTreeMap<(usize, u8), Vec<Program>> = BTreeMap::new();
     for (shape, max_spontaneous_evictions) in shapes {
@@ -331,7 +331,7 @@ fn two_levels_show_exactly_the_allowed_two_thread_outcomes() {
     assert!(check_exact_outcomes_below(&without_evictions, &CORES) >= 100);
     let plain = programs.iter().filter(|shape| !shape.name.contains('+'));
     let with_eviction: Vec<(Program, u8)> = plain.map(numbers(1)).collect();
-    assert!(check_exact_outcomes_below(&with_eviction, &[Cores::InOrder]) >= 10);
+    assert!(check_exact_outcomes_below(&with_eviction, &[CoreKind::InOrder]) >= 10);
 }
 
 /// Runs all shapes of up to three threads on two levels, with one spontaneous eviction for those of two threads, on

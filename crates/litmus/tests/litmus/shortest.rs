@@ -6,7 +6,7 @@
 
 use crate::texts;
 
-use cohkit_litmus::cores::Cores;
+use cohkit_litmus::cores::CoreKind;
 use cohkit_litmus::cycles::named;
 use cohkit_litmus::herd;
 use cohkit_litmus::lines::Lines;
@@ -368,14 +368,14 @@ enum SearchOrder {
 }
 
 /// Returns the orders that a kind of core keeps.
-fn kept_orders(cores: Cores) -> Box<dyn Fn(Issue, Issue) -> bool> {
+fn kept_orders(cores: CoreKind) -> Box<dyn Fn(Issue, Issue) -> bool> {
     match cores {
-        Cores::InOrder => Box::new(|_, _| true),
-        Cores::StoreBuffer => Box::new(|earlier, later| {
+        CoreKind::InOrder => Box::new(|_, _| true),
+        CoreKind::StoreBuffer => Box::new(|earlier, later| {
             let stores = |issue| matches!(issue, Issue::Store | Issue::Release);
             !stores(earlier) || stores(later)
         }),
-        Cores::Relaxed(orders) => Box::new(move |earlier, later| orders.waits(earlier, later)),
+        CoreKind::Relaxed(orders) => Box::new(move |earlier, later| orders.waits(earlier, later)),
     }
 }
 
@@ -403,7 +403,7 @@ fn reported_path_is_shortest() {
     ];
     for (text, program) in cases {
         let protocol = read(text);
-        let cores = Cores::Relaxed(protocol.program_order.unwrap_or_default());
+        let cores = CoreKind::Relaxed(protocol.program_order.unwrap_or_default());
         let options = Options {
             cores,
             ..Options::default()

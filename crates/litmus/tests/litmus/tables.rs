@@ -4,7 +4,7 @@ use crate::texts;
 
 use cohkit_base::sequence::Action;
 use cohkit_litmus::axioms::{allowed, Model};
-use cohkit_litmus::cores::Cores;
+use cohkit_litmus::cores::CoreKind;
 use cohkit_litmus::herd;
 use cohkit_litmus::lines::Lines;
 use cohkit_litmus::machine::MachineState;
@@ -47,7 +47,7 @@ fn sized(text: &str, sizes: &[(&str, u16)]) -> String {
 /// Returns options for cores that keep the protocol's orders, without spontaneous evictions.
 fn options(protocol: &Protocol) -> Options {
     Options {
-        cores: Cores::Relaxed(
+        cores: CoreKind::Relaxed(
             protocol
                 .program_order
                 .expect("the protocol declares its program order"),

@@ -1,7 +1,7 @@
 //! Shapes in the simulator: all outcomes are allowed by the models, and there is more than one.
 
 use cohkit_litmus::axioms::{self, Model};
-use cohkit_litmus::cores::Cores;
+use cohkit_litmus::cores::CoreKind;
 use cohkit_litmus::cycles::{classic, named};
 use cohkit_litmus::herd;
 use cohkit_litmus::models::outcomes;
@@ -45,12 +45,12 @@ fn two_levels<'p>([upper, lower]: [&'p Protocol; 2], program: &Program) -> Vec<M
     machines.collect()
 }
 
-fn observe_one(protocol: &Protocol, program: &Program, cores: Cores, runs: u64) -> SeedOutcomes {
+fn observe_one(protocol: &Protocol, program: &Program, cores: CoreKind, runs: u64) -> SeedOutcomes {
     observe_on(&[one_level(protocol, program)], program, cores, runs)
 }
 
 /// Runs a program on machines with the seeds from 0 to `runs` - 1.
-fn observe_on(machines: &[Machine], program: &Program, cores: Cores, runs: u64) -> SeedOutcomes {
+fn observe_on(machines: &[Machine], program: &Program, cores: CoreKind, runs: u64) -> SeedOutcomes {
     let options = Options {
         cores,
         runs,
@@ -73,7 +73,7 @@ fn check_each_shape<'p>(
 ) {
     for shape in classic() {
         let machines = machines(&shape);
-        for cores in [Cores::InOrder, Cores::StoreBuffer] {
+        for cores in [CoreKind::InOrder, CoreKind::StoreBuffer] {
             let observed = observe_on(&machines, &shape, cores, runs);
             assert_eq!(observed.failure, None, "{name}: {}, {cores:?}", shape.name);
             let allowed = outcomes(&shape, cores);
@@ -127,11 +127,11 @@ fn stale_l1_line_is_found_with_its_seed() {
     let lower = parse(&lower.replace(row, faulty_row)).unwrap();
     let shape = named("MP").unwrap();
     let machines = two_levels([&upper, &lower], &shape);
-    let observed = observe_on(&machines, &shape, Cores::InOrder, 1000);
+    let observed = observe_on(&machines, &shape, CoreKind::InOrder, 1000);
     let (failure, seed) = observed.failure.unwrap();
     assert!(failure.contains("l1 0.0"), "{failure}");
     let options = Options {
-        cores: Cores::InOrder,
+        cores: CoreKind::InOrder,
         runs: 1,
         seed,
     };
@@ -144,11 +144,11 @@ fn stale_l1_line_is_found_with_its_seed() {
 fn policy_home_shows_the_allowed_outcomes() {
     let protocol = parse(&text("msi-policy")).unwrap();
     let shape = named("SB").unwrap();
-    let observed = observe_one(&protocol, &shape, Cores::InOrder, 100);
+    let observed = observe_one(&protocol, &shape, CoreKind::InOrder, 100);
     assert!(observed
         .counts
         .keys()
-        .eq(outcomes(&shape, Cores::InOrder).iter()));
+        .eq(outcomes(&shape, CoreKind::InOrder).iter()));
 }
 
 /// Store buffers have an effect: outcomes occur that total store order allows and sequential consistency forbids.
@@ -160,11 +160,11 @@ fn store_buffers_show_tso_outcomes() {
         let holds =
             |observed: &SeedOutcomes| observed.counts.keys().any(|outcome| shape.holds(outcome));
         assert!(
-            holds(&observe_one(&protocol, &shape, Cores::StoreBuffer, 300)),
+            holds(&observe_one(&protocol, &shape, CoreKind::StoreBuffer, 300)),
             "{name}"
         );
         assert!(
-            !holds(&observe_one(&protocol, &shape, Cores::InOrder, 300)),
+            !holds(&observe_one(&protocol, &shape, CoreKind::InOrder, 300)),
             "{name}"
         );
     }
@@ -175,7 +175,7 @@ fn store_buffers_show_tso_outcomes() {
 #[test]
 fn windows_show_outcomes_that_tso_forbids() {
     let protocol = parse(&text("mesi")).unwrap();
-    let windows = Cores::Relaxed(Orders::default());
+    let windows = CoreKind::Relaxed(Orders::default());
     for (name, weak) in [
         ("MP", true),
         ("LB", true),
@@ -221,7 +221,7 @@ forall ([x]=17 /\\ [y]=2 /\\ 0:X4=-3 /\\ 0:X5=2 /\\ 0:X6=2)
 ";
     let program = herd::read(test).unwrap_or_else(|e| panic!("{}", e.render("t", test, false)));
     let protocol = parse(&text("msi")).unwrap();
-    for cores in [Cores::InOrder, Cores::StoreBuffer] {
+    for cores in [CoreKind::InOrder, CoreKind::StoreBuffer] {
         let observed = observe_one(&protocol, &program, cores, 100);
         assert!(
             observed.counts.keys().all(|outcome| program.holds(outcome)),
@@ -246,13 +246,13 @@ fn protocol_faults_are_reported_with_their_seed() {
     let faulty_row = format!("{}| stay", &row[..row.rfind('|').unwrap()]);
     let protocol = parse(&text.replace(row, &faulty_row)).unwrap();
     let shape = named("MP").unwrap();
-    let (failure, seed) = observe_one(&protocol, &shape, Cores::InOrder, 1000)
+    let (failure, seed) = observe_one(&protocol, &shape, CoreKind::InOrder, 1000)
         .failure
         .unwrap();
     assert!(failure.contains("write"), "{failure}");
     let machines = [one_level(&protocol, &shape)];
     let options = Options {
-        cores: Cores::InOrder,
+        cores: CoreKind::InOrder,
         runs: 1,
         seed,
     };
@@ -268,7 +268,7 @@ fn written_through_caches_run_all_but_atomic_accesses() {
     for shape in classic() {
         let machines = [one_level(&protocol, &shape)];
         let options = Options {
-            cores: Cores::InOrder,
+            cores: CoreKind::InOrder,
             runs: 20,
             seed: 0,
         };
@@ -279,7 +279,7 @@ fn written_through_caches_run_all_but_atomic_accesses() {
             }
             Ok(observed) => {
                 assert_eq!(observed.failure, None, "{}", shape.name);
-                let allowed = outcomes(&shape, Cores::InOrder);
+                let allowed = outcomes(&shape, CoreKind::InOrder);
                 for end in observed.counts.keys() {
                     assert!(
                         allowed.contains(end),
@@ -303,7 +303,7 @@ const ORDERED: &str = include_str!("../../../../tests/homes/ordered-at-homes.coh
 /// number of outcomes seen and the total allowed by release consistency, or the first program with another outcome.
 fn run_classic(text: &str, runs: u64) -> Result<(usize, usize), String> {
     let protocol = parse(text).unwrap();
-    let cores = Cores::Relaxed(
+    let cores = CoreKind::Relaxed(
         protocol
             .program_order
             .expect("the protocol declares its program order"),

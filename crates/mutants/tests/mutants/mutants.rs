@@ -134,7 +134,7 @@ fn count_taken(protocol: &Protocol, rows: &BTreeSet<Row>) -> Vec<Vec<Option<u128
     let coverage = coverage(&system_model.model, &report, &options).unwrap();
     let mut counts = vec![Vec::new(); rows.len()];
     for (is_home, controller) in [(false, &protocol.remote), (true, &home)] {
-        let count = system_model.taken(is_home, controller, &coverage);
+        let count = system_model.row_counts(is_home, controller, &coverage);
         for (rule, count) in controller.rules.iter().zip(count) {
             let state = &controller.states[rule.state.index()].name;
             let Event::Message(message) = rule.event else {

@@ -55,7 +55,8 @@ where
         };
         let in_flight = |kind| {
             let flights = self.state.lines[line as usize].flights.iter();
-            let is_counted = |flight: &&Flight| flight.message == kind && flight.remote == remote;
+            let is_counted =
+                |flight: &&MessageInFlight| flight.message == kind && flight.remote == remote;
             flights.filter(is_counted).count()
         };
         self.static_model
@@ -342,7 +343,7 @@ where
         line: Line,
         remote: u8,
         reaction: Reaction,
-        message: Option<&Flight>,
+        message: Option<&MessageInFlight>,
     ) -> Result<(), Violation> {
         let static_model = self.static_model;
         let old_words = self.state.lines[line as usize].remotes[usize::from(remote)]
@@ -446,7 +447,7 @@ where
         words: Option<Words>,
     ) -> Result<(), Violation> {
         let protocol = self.static_model.model.protocol;
-        let flight = Flight {
+        let flight = MessageInFlight {
             message,
             remote,
             to_home,

@@ -10,7 +10,11 @@ where
     S::Thread: Clone + Eq + Hash,
 {
     /// Offers a message to the home. Returns false if the home stalls it.
-    pub(super) fn offer_message(&mut self, line: Line, flight: &Flight) -> Result<bool, Violation> {
+    pub(super) fn offer_message(
+        &mut self,
+        line: Line,
+        flight: &MessageInFlight,
+    ) -> Result<bool, Violation> {
         let event = Cause::Message(flight.message);
         let trigger = trigger(event, Some(flight.remote.into()), &flight.fields);
         self.home_event(line, trigger, flight.words.as_ref())

@@ -228,7 +228,7 @@ impl TraceChecker<'_> {
         line: &mut Line,
         remote_index: usize,
         event: Event,
-        received: Option<Flight>,
+        received: Option<MessageInFlight>,
         mut next_agent: Agent,
         effects: Vec<RowEffect>,
     ) -> CheckResult {

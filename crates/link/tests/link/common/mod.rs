@@ -192,7 +192,7 @@ impl Link {
             && (0..5000).any(|_| {
                 self.advance_slot();
                 self.drain_all(7);
-                self.ends.iter().all(End::is_at_rest)
+                self.ends.iter().all(End::is_quiescent)
             })
     }
 }

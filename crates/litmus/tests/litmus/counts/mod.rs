@@ -9,7 +9,7 @@ use cohkit_litmus::axioms::{allowed, Model};
 use cohkit_litmus::conformance_report::{
     bursts, check_conformance, classic, ConformanceVerdict, TestRun,
 };
-use cohkit_litmus::cores::Cores;
+use cohkit_litmus::cores::CoreKind;
 use cohkit_litmus::herd;
 use cohkit_litmus::run::{run, Options, RunResult};
 use cohkit_litmus::warm_caches::named;
@@ -435,7 +435,7 @@ fn releases_wait_for_all_acknowledgements() {
     // The outcome that first exposed the fault.
     let program = herd::read(include_str!("verdicts/g01.litmus")).expect("a program");
     let options = Options {
-        cores: Cores::Relaxed(bit.program_order.expect("orders")),
+        cores: CoreKind::Relaxed(bit.program_order.expect("orders")),
         ..Options::default()
     };
     let RunResult::Outcomes { outcomes, .. } =

@@ -402,7 +402,7 @@ impl<L: Layer> Wired<L> {
 /// Advances a link to a time. Bit errors do not affect an idle link.
 #[inline]
 fn advance_link<L: Layer>(testbench: &mut Testbench<L>, until: u64, has_bit_errors: bool) {
-    if has_bit_errors && testbench.is_at_rest() {
+    if has_bit_errors && testbench.is_quiescent() {
         testbench.sleep(until);
     } else {
         testbench.advance(until);
@@ -591,7 +591,7 @@ impl<L: Layer> Wired<L> {
     /// Sends outstanding acknowledgements and credits, for which no component waits.
     pub(super) fn settle(&mut self) {
         for testbench in &mut self.testbenches {
-            testbench.run_to_rest(1 << 16);
+            testbench.run_to_quiescence(1 << 16);
         }
     }
 
