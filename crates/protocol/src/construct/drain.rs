@@ -5,7 +5,7 @@
 //! remote need not send counts as stuck. The device is assumed to unlock. The checker's model checks the data, on the
 //! same controllers.
 
-use super::environment::{Environment, Move, SettingId};
+use super::environment::{ConfigurationId, Environment, Move};
 use super::explain::Drawing;
 use super::explain::Input;
 use super::explore::{Cell, HomeGraph};
@@ -45,8 +45,8 @@ pub struct Drain {
 struct ProductState {
     /// Index of the home's state in its [`HomeGraph`].
     home: u32,
-    /// Setting of each remote.
-    settings: Vec<SettingId>,
+    /// Configuration of each remote.
+    configurations: Vec<ConfigurationId>,
     /// Local operation that the device requests, plus 1; 0 for none.
     requested_local: u8,
 }
@@ -54,8 +54,8 @@ struct ProductState {
 /// Move from one state to another.
 #[derive(Clone)]
 enum Label {
-    /// Silent move of a remote: its index, its setting before the move, and the move.
-    Silent(u16, SettingId, Move),
+    /// Silent move of a remote: its index, its configuration before the move, and the move.
+    Silent(u16, ConfigurationId, Move),
     /// Reaction of the home: its state before, and the position of the reaction in the cells of this state.
     Home(u32, u32),
     /// The device requests this local operation, an index into the policy's local operations.
@@ -78,7 +78,7 @@ type Visitor<'v> = dyn FnMut(Label, Result<ProductState, Infallible>) + 'v;
 
 /// Product of a home with its remotes and a device that requests one local operation at a time.
 struct Product<'p, 'a> {
-    /// Behaviour of the remotes, which may find new settings.
+    /// Behaviour of the remotes, which may find new configurations.
     environment: &'p mut Environment<'a>,
     /// States and reactions of the home.
     graph: &'p HomeGraph,
@@ -111,10 +111,10 @@ pub fn drain(
         cells,
         to_home,
     };
-    let settings = vec![product.environment.initial(); graph.remotes as usize];
+    let configurations = vec![product.environment.initial(); graph.remotes as usize];
     let initial = ProductState {
         home: 0,
-        settings,
+        configurations,
         requested_local: 0,
     };
     let mut exploration = Exploration::new(initial);
@@ -126,8 +126,14 @@ pub fn drain(
     let mut exercised = FxHashSet::default();
     let mut in_flight = 0;
     while let Some(from) = exploration.next(&mut limits).ok()? {
-        for &setting in &exploration.states()[from].settings {
-            in_flight = in_flight.max(product.environment.setting(setting).messages().count());
+        for &configuration in &exploration.states()[from].configurations {
+            in_flight = in_flight.max(
+                product
+                    .environment
+                    .configuration(configuration)
+                    .messages()
+                    .count(),
+            );
         }
         let mut row = Vec::new();
         exploration.expand(&mut product, |label, to| {
@@ -183,22 +189,23 @@ impl TransitionSystem<ProductState> for Product<'_, '_> {
     /// Visits the moves of each remote, messages that the home takes, local operations, and the completions of
     /// memory.
     fn successors(&mut self, product_state: &ProductState, visit: &mut Visitor) {
-        for remote in 0..product_state.settings.len() {
-            let setting = product_state.settings[remote];
-            let moves = self.environment.moves(setting);
+        for remote in 0..product_state.configurations.len() {
+            let configuration = product_state.configurations[remote];
+            let moves = self.environment.moves(configuration);
             for step in moves.as_ref().as_ref().map_or(&[][..], |moves| moves) {
                 let mut successor = product_state.clone();
-                successor.settings[remote] = step.to;
-                let label = Label::Silent(remote as u16, setting, step.clone());
+                successor.configurations[remote] = step.to;
+                let label = Label::Silent(remote as u16, configuration, step.clone());
                 visit(label, Ok(successor));
             }
             for index in 0..self.to_home.len() {
                 let message = self.to_home[index];
-                let Some(next_setting) = self.environment.receive(setting, message) else {
+                let Some(next_configuration) = self.environment.receive(configuration, message)
+                else {
                     continue;
                 };
                 let mut successor = product_state.clone();
-                successor.settings[remote] = next_setting;
+                successor.configurations[remote] = next_configuration;
                 let input = (Event::Message(message), Some(remote as u16));
                 self.visit_home_reaction(successor, input, visit);
             }
@@ -235,10 +242,11 @@ impl TransitionSystem<ProductState> for Product<'_, '_> {
             .iter()
             .all(|&variable| slot(variable) == 0)
             && product_state.requested_local == 0
-            && product_state.settings.iter().all(|&setting| {
-                let setting = self.environment.setting(setting);
-                setting.messages().next().is_none()
-                    && self.environment.protocol.remote.states[setting.state.index()].is_stable()
+            && product_state.configurations.iter().all(|&configuration| {
+                let configuration = self.environment.configuration(configuration);
+                configuration.messages().next().is_none()
+                    && self.environment.protocol.remote.states[configuration.state.index()]
+                        .is_stable()
             })
     }
 }
@@ -269,8 +277,8 @@ impl Product<'_, '_> {
                         ..
                     } = act
                     {
-                        let setting = &mut successor.settings[*remote as usize];
-                        *setting = self.environment.send(*setting, *message);
+                        let configuration = &mut successor.configurations[*remote as usize];
+                        *configuration = self.environment.send(*configuration, *message);
                     }
                 }
             }
@@ -312,10 +320,10 @@ impl Product<'_, '_> {
             );
         }
         let stuck_state = &exploration.states()[state];
-        let settings: Vec<String> = stuck_state
-            .settings
+        let configurations: Vec<String> = stuck_state
+            .configurations
             .iter()
-            .map(|&setting| self.environment.setting_text(setting))
+            .map(|&configuration| self.environment.configuration_text(configuration))
             .collect();
         let summary = if dead_end {
             "no agent can make progress"
@@ -331,7 +339,7 @@ impl Product<'_, '_> {
             },
             text: format!(
                 "{summary} in {}: {waits}; {stuck} of {} cannot become quiescent",
-                settings.join(" and "),
+                configurations.join(" and "),
                 cohkit_base::words::counted(exploration.states().len() as u64, "state")
             ),
             remedy: None,
@@ -353,13 +361,13 @@ impl Product<'_, '_> {
                         == Cell::Stall
                 })
         };
-        for (remote, &setting) in product_state.settings.iter().enumerate() {
-            let setting = self.environment.setting(setting);
-            let agent = match product_state.settings.len() {
+        for (remote, &configuration) in product_state.configurations.iter().enumerate() {
+            let configuration = self.environment.configuration(configuration);
+            let agent = match product_state.configurations.len() {
                 1 => protocol.remote.name.clone(),
                 _ => format!("{} {remote}", protocol.remote.name),
             };
-            let state = &protocol.remote.states[setting.state.index()];
+            let state = &protocol.remote.states[configuration.state.index()];
             if !state.is_stable() {
                 let names: Vec<_> = state
                     .waits
@@ -372,7 +380,7 @@ impl Product<'_, '_> {
                     names.join(" or ")
                 ));
             }
-            for message in setting.messages() {
+            for message in configuration.messages() {
                 let name = &protocol.message(message).name;
                 if !self.environment.to_home(message) {
                     waits.push(format!(
@@ -390,7 +398,7 @@ impl Product<'_, '_> {
         }
         let slots = &self.graph.states()[product_state.home as usize].slots;
         let slot = |variable: crate::protocol::VariableId| {
-            slots[variable.index() + product_state.settings.len() - 1]
+            slots[variable.index() + product_state.configurations.len() - 1]
         };
         if let Some(request) = (slot(CURRENT_REQUEST) as usize).checked_sub(1) {
             waits.push(format!(
@@ -420,8 +428,8 @@ impl Product<'_, '_> {
         let device = drawing.home_agent() + 1;
         for label in labels {
             match label {
-                Label::Silent(remote, setting, step) => {
-                    drawing.silent(*remote, &[(*setting, step.clone())])
+                Label::Silent(remote, configuration, step) => {
+                    drawing.silent(*remote, &[(*configuration, step.clone())])
                 }
                 Label::Home(state, position) => {
                     let (input, cell) = &self.graph.cells[*state as usize][*position as usize];

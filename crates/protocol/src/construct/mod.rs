@@ -5,7 +5,7 @@
 //! policy pursue its goals over them:
 //!
 //! 1. [`environment`]: the remote's rules and the channels as an automaton, silent to the home;
-//! 2. [`knowledge`]: sets of its settings, closed under silent moves, and the facts that a policy reads;
+//! 2. [`knowledge`]: sets of its configurations, closed under silent moves, and the facts that a policy reads;
 //! 3. [`program`]: the policy as a controller that reads these facts through tables;
 //! 4. [`mod@explore`]: every state the home can reach, with the faults found on the way;
 //! 5. [`table`] and [`names`]: states with indistinguishable futures are merged and named;
