@@ -93,7 +93,7 @@ module prefetcher #(
   if (2 ** OffsetWidth != BlockLines || BlockLines < 2 || BlockLines > 256) begin : gen_invalid_lines
     $error("prefetcher: BlockLines must be a power of two from 2 to 256");
   end
-  if (2 ** $clog2(MaxReads) != MaxReads || MaxReads > 32 || Blocks > 32) begin : gen_invalid_places
+  if (2 ** $clog2(MaxReads) != MaxReads || MaxReads > 32 || Blocks > 32) begin : gen_invalid_entries
     $error("prefetcher: MaxReads must be a power of two up to 32, and Blocks up to 32");
   end
 

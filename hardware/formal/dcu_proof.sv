@@ -220,16 +220,16 @@ module dcu_proof #(
 
   // ------------------------------------------------------------------ assumptions that hold for every ROM
 
-  function automatic logic fits(input row_t row, input event_e happened, input state_e state);
+  function automatic logic fits(input row_t row, input event_e event_id, input state_e state);
     logic of_request, of_response, of_local, of_memory;
-    of_request  = happened == Ask || happened == Store;
-    of_response = happened == Back || happened == Ack;
-    of_local    = happened == Clean || happened == Lock;
-    of_memory   = happened == Data || happened == Done;
+    of_request  = event_id == Ask || event_id == Store;
+    of_response = event_id == Back || event_id == Ack;
+    of_local    = event_id == Clean || event_id == Lock;
+    of_memory   = event_id == Data || event_id == Done;
     // Any event may be illegal.
     fits = row.effect == home_pkg::Never
         || (row.effect != home_pkg::Stall || of_request || of_local)
-        && (row.effect != home_pkg::Refuse || of_local || happened == Unlock)
+        && (row.effect != home_pkg::Refuse || of_local || event_id == Unlock)
         && (row.memory == home_pkg::MemoryNone || !of_memory)
         && (row.memory != home_pkg::MemoryRead || !of_response)
         && (!row.grant_valid || of_request || of_memory)
@@ -267,20 +267,20 @@ module dcu_proof #(
 
   `ASSERT(a_step, sweeps || rests || works || reports)
   `ASSERT(a_source, !works || source != '0)
-  `ASSERT(comes_by_its_circuit, (u_dcu.rx_ready_o[0] || u_dcu.u_messages.rx_q[0].happened <= Store)
-    && (u_dcu.rx_ready_o[1] || u_dcu.u_messages.rx_q[1].happened == Back || u_dcu.u_messages.rx_q[1].happened == Ack))
-  `ASSERT(requests_wait, !u_dcu.u_messages.waiting_used_q || u_dcu.u_messages.waiting_q[0].happened <= Store)
+  `ASSERT(comes_by_its_circuit, (u_dcu.rx_ready_o[0] || u_dcu.u_messages.rx_q[0].event_id <= Store)
+    && (u_dcu.rx_ready_o[1] || u_dcu.u_messages.rx_q[1].event_id == Back || u_dcu.u_messages.rx_q[1].event_id == Ack))
+  `ASSERT(requests_wait, !u_dcu.u_messages.waiting_used_q || u_dcu.u_messages.waiting_q[0].event_id <= Store)
   `ASSERT(operations, u_dcu.local_ready_o || u_dcu.u_locals.request_event_q == Clean || u_dcu.u_locals.request_event_q == Lock)
-  `ASSERT(event_of_source, !works || (of_write ? u_dcu.now.happened == Done : of_read ? u_dcu.now.happened == Data
-    : of_response ? u_dcu.now.happened == Back || u_dcu.now.happened == Ack
-    : of_request || of_waiting ? u_dcu.now.happened <= Store : of_unlock ? u_dcu.now.happened == Unlock
-    : of_evict ? u_dcu.now.happened == Clean : u_dcu.now.happened == Clean || u_dcu.now.happened == Lock))
+  `ASSERT(event_of_source, !works || (of_write ? u_dcu.now.event_id == Done : of_read ? u_dcu.now.event_id == Data
+    : of_response ? u_dcu.now.event_id == Back || u_dcu.now.event_id == Ack
+    : of_request || of_waiting ? u_dcu.now.event_id <= Store : of_unlock ? u_dcu.now.event_id == Unlock
+    : of_evict ? u_dcu.now.event_id == Clean : u_dcu.now.event_id == Clean || u_dcu.now.event_id == Lock))
   `ASSERT(source_is_there, !works || seconds || (!of_response || !u_dcu.rx_ready_o[1]) && (!of_request || !u_dcu.rx_ready_o[0])
     && (!of_local || !u_dcu.local_ready_o) && (!of_unlock || !u_dcu.unlock_ready_o) && (!of_waiting || u_dcu.u_messages.waiting_used_q) && (!of_evict || u_dcu.recall_used))
-  `ASSERT(row_of_event, !works || !asked_q || u_dcu.asks_q || addr_q == {u_dcu.now.state, u_dcu.now.happened})
+  `ASSERT(row_of_event, !works || !asked_q || u_dcu.asks_q || addr_q == {u_dcu.now.state, u_dcu.now.event_id})
   `ASSERT(not_held_is_first, !works || u_dcu.hit || u_dcu.now.state == S0)
   `ASSERT(row_known, !works || !u_dcu.known_q
-    || fits(u_dcu.row_q, u_dcu.now.happened, u_dcu.now.state) && u_dcu.row_stays_q == (u_dcu.row_q.next != S0)
+    || fits(u_dcu.row_q, u_dcu.now.event_id, u_dcu.now.state) && u_dcu.row_stays_q == (u_dcu.row_q.next != S0)
        && u_dcu.row_reads_q == (u_dcu.row_q.memory == home_pkg::MemoryRead) && u_dcu.row_takes_q == (u_dcu.row_q.effect == home_pkg::Take))
   `ASSERT(known_when_done, !(execs || seconds) || u_dcu.known_q && !u_dcu.asks_q)
   `ASSERT(memory_needs_no_look, !(of_write || of_read) || !(reads || looks))

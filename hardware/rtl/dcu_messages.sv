@@ -58,13 +58,13 @@ module dcu_messages #(
   typedef struct packed {
     logic                 ready;  // a line of its set has changed state
     logic                 room;   // it waits for a way of the directory
-    event_e               happened;
+    event_e               event_id;
     logic [LineWidth-1:0] line;
     logic [1:0]           circuit;
     logic [SlotWidth-1:0] slot;
   } waiting_t;
 
-  localparam int unsigned PlaceWidth = home_pkg::bits(MaxDeferred);
+  localparam int unsigned EntryWidth = home_pkg::bits(MaxDeferred);
 
   trigger_t [NumRx-1:0]      rx_q;
   logic     [NumRx-1:0]      rx_used_d, rx_used_q;
@@ -72,7 +72,7 @@ module dcu_messages #(
   logic     [MaxDeferred-1:0]    waiting_used_d, waiting_used_q, same_q;  // in use; of the set of the current line
   logic     [NumRx-1:0]      of_rx;
   logic     [MaxDeferred-1:0]    of_waiting;
-  logic     [PlaceWidth-1:0] place;
+  logic     [EntryWidth-1:0] entry;
 
   first_free #(
     .Size(MaxDeferred)
@@ -80,7 +80,7 @@ module dcu_messages #(
     .clk_i,
     .used_i (waiting_used_q),
     .full_o,
-    .place_o(place)
+    .entry_o(entry)
   );
 
   assign {of_waiting, of_rx} = source_i;
@@ -93,7 +93,7 @@ module dcu_messages #(
     end
     for (int unsigned i = 0; i < MaxDeferred; i++) begin
       ask_o[NumRx+i]     = waiting_used_q[i] && waiting_q[i].ready;
-      offered_o[NumRx+i] = '{waiting_q[i].happened, waiting_q[i].line, waiting_q[i].circuit, waiting_q[i].slot, state_e'(0), '0};
+      offered_o[NumRx+i] = '{waiting_q[i].event_id, waiting_q[i].line, waiting_q[i].circuit, waiting_q[i].slot, state_e'(0), '0};
     end
   end
 
@@ -112,8 +112,8 @@ module dcu_messages #(
       if (vacated_i) waiting_d[i].ready |= waiting_q[i].room;
     end
     if (defers_i && of_rx != '0) begin
-      waiting_used_d[place] = 1'b1;
-      waiting_d[place]      = '{1'b0, needs_room_i, event_i, line_i, circuit_i, slot_i};
+      waiting_used_d[entry] = 1'b1;
+      waiting_d[entry]      = '{1'b0, needs_room_i, event_i, line_i, circuit_i, slot_i};
     end
   end
 

@@ -145,7 +145,7 @@ module home #(
   if (InvalidSets) begin : gen_invalid_sets
     $error("home: SetWidth must be at most 24");
   end
-  if (InvalidEntries) begin : gen_invalid_places
+  if (InvalidEntries) begin : gen_invalid_entries
     $error("home: Reads, Writes and Locals must be at most 127 together");
   end
   if (InvalidWays) begin : gen_invalid_groups

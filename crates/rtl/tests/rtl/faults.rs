@@ -83,8 +83,8 @@ faults! {
         "if (takes_i) locks_d = locks_q - 1'b1;"
         becomes "if (takes_i && !@) locks_d = locks_q - 1'b1;": Comparison;
     wrong_way_evicted in "dcu_lookup.sv":
-        "now_d.way = way_of(judged_q, free_place);"
-        becomes "now_d.way = way_of(judged_q, @ ? ~free_place : free_place);": Comparison;
+        "now_d.way = way_of(judged_q, free_position);"
+        becomes "now_d.way = way_of(judged_q, @ ? ~free_position : free_position);": Comparison;
     stale_directory_entry in "dcu.sv":
         "(takes && (hit || row_stays_q))"
         becomes "(takes && (hit && !@ || row_stays_q))": Comparison;
