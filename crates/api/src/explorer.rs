@@ -160,7 +160,8 @@ impl Explorer {
         let steps = match explore(&system, State::new(&system), max_states) {
             Found::Violated { errors, path } => Some((path, errors.first().map(error_text))),
             Found::Safe {
-                lost: Some(path), ..
+                stuck_path: Some(path),
+                ..
             } => Some((
                 path,
                 Some(json!("no quiescent state is reachable from here")),

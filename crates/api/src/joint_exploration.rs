@@ -104,11 +104,11 @@ pub(crate) fn judge(
             states,
             transitions,
             depth,
-            lost,
+            stuck_path,
         } => {
             verdict.states = states.len();
             (verdict.transitions, verdict.depth) = (Some(transitions), Some(depth));
-            if let Some(path) = lost {
+            if let Some(path) = stuck_path {
                 let description =
                     "no quiescent state is reachable from here by forced steps".to_string();
                 verdict.outcome = SearchOutcome::Violated(

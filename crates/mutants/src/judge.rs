@@ -277,7 +277,9 @@ fn check_inner_level(inner: &Protocol, home: &Controller) -> MutantVerdict {
             symmetry: true,
         };
         match explore_levels(&levels, search, &mut || true) {
-            Found::Safe { lost: None, .. } => {}
+            Found::Safe {
+                stuck_path: None, ..
+            } => {}
             Found::Safe { .. } => return MutantVerdict::Refuted,
             Found::LimitReached { .. } => verdict = MutantVerdict::Undecided,
             Found::Violated { errors, .. } => {

@@ -9,7 +9,7 @@ use cohkit_protocol::protocol::{MessageId, Permission, Protocol};
 /// Permission to the outer copy that a home needs before it consumes a message. A request needs the permission of the
 /// accesses that send it, and write permission if it carries the bytes of a write. A message that no such access sends
 /// (an eviction, a response) needs none.
-pub fn needs(inner: &Protocol, message: MessageId) -> Permission {
+pub fn required_permission(inner: &Protocol, message: MessageId) -> Permission {
     if inner.message(message).carries.store() {
         return Permission::Write;
     }
@@ -23,7 +23,7 @@ pub fn needs(inner: &Protocol, message: MessageId) -> Permission {
 }
 
 /// The outer access that acquires a permission: a store for write permission, otherwise a load.
-pub fn brings(permission: Permission) -> Access {
+pub fn acquiring_access(permission: Permission) -> Access {
     match permission {
         Permission::Write => Access::Store,
         _ => Access::Load,
@@ -52,7 +52,7 @@ pub fn lock_permits(locked: Permission, remaining: Permission) -> bool {
 
 /// Index of the locking local operation of the inner home that must run before the outer permission falls to
 /// `remaining`; `None` if no local operation does this.
-pub fn recalls(locals: &[Local], remaining: Permission) -> Option<u8> {
+pub fn recalling_operation(locals: &[Local], remaining: Permission) -> Option<u8> {
     let index = locals
         .iter()
         .position(|l| l.locks && l.ensures == remaining);

@@ -36,7 +36,7 @@ impl<'p> BackingPermission<'p> {
         let granted = frame.options.parent_any.then(|| {
             let permission = frame.scope.range("permission", 0, 2);
             let per_line = frame.scope.array("granted", frame.line_type, permission);
-            let needs = |message| hierarchy::needs(frame.protocol, message);
+            let needs = |message| hierarchy::required_permission(frame.protocol, message);
             Granted {
                 permission: frame.scope.state("memory_granted", per_line),
                 needs: frame.protocol.message_ids().map(needs).collect(),

@@ -54,7 +54,7 @@ fn explore_text(text: &str, remotes: u16, lines: u8) -> Result<(u128, u128, u64)
             states,
             transitions,
             depth,
-            lost: None,
+            stuck_path: None,
         } => Ok((states.len() as u128, transitions.into(), depth)),
         Found::Safe { .. } => Err(vec!["drain".to_string()]),
         Found::Violated { errors, .. } => Err(errors

@@ -277,19 +277,19 @@ fn search_report(text: &str, system: &str) -> Report {
         &report.outcome,
     ) {
         (
-            Found::Safe { lost, .. },
+            Found::Safe { stuck_path, .. },
             Outcome::Violated {
                 property: Property::NoDeadlock,
                 ..
             },
         ) => {
-            assert!(lost.is_some());
+            assert!(stuck_path.is_some());
         }
         (
             Found::Safe {
                 states,
                 transitions,
-                lost,
+                stuck_path,
                 ..
             },
             outcome,
@@ -303,7 +303,11 @@ fn search_report(text: &str, system: &str) -> Report {
             );
             assert_eq!(
                 (report.states, report.transitions, drains),
-                (states.len() as u128, transitions.into(), lost.is_none())
+                (
+                    states.len() as u128,
+                    transitions.into(),
+                    stuck_path.is_none()
+                )
             );
         }
         (Found::Violated { .. }, Outcome::Violated { .. }) => {}

@@ -60,7 +60,7 @@ fn compare_engines(protocol: &Protocol, (remotes, lines, parent_any): (Remotes, 
             states,
             transitions,
             depth,
-            lost,
+            stuck_path,
         } => {
             let drains = !matches!(
                 &report.outcome,
@@ -75,7 +75,7 @@ fn compare_engines(protocol: &Protocol, (remotes, lines, parent_any): (Remotes, 
                     states.len() as u128,
                     transitions.into(),
                     depth,
-                    lost.is_none()
+                    stuck_path.is_none()
                 ),
                 "{name}"
             );

@@ -81,7 +81,7 @@ impl Levels {
         let mut upper = new_upper(setup, trace)?;
         let messages = below.protocol.message_ids();
         let needed_permissions: Vec<Permission> = messages
-            .map(|message| hierarchy::needs(&below.protocol, message))
+            .map(|message| hierarchy::required_permission(&below.protocol, message))
             .collect();
         let machine = |cache: Agent| {
             let machine_setup = Setup {
@@ -512,7 +512,7 @@ fn prefetch_for_below(upper: &mut Simulation, cache: Agent, line: Line, permissi
     let lower_level = upper.caches.lower_level.as_mut();
     if lower_level.is_some_and(|lower_level| lower_level.begin_prefetch(cache, line)) {
         // Each cache of the upper level has one core, with the same number.
-        let access = NewAccess::prefetch(line, hierarchy::brings(permission), cache.0);
+        let access = NewAccess::prefetch(line, hierarchy::acquiring_access(permission), cache.0);
         let mut context = context!(upper);
         let now = context.now();
         upper.frontend.start_access(&mut context, access, now);

@@ -50,8 +50,13 @@ impl ProtocolCounts {
             return Ok(());
         };
         match exploration {
-            Found::Safe { lost: Some(_), .. } => self.deadlocking += 1,
-            Found::Safe { lost: None, .. } => {
+            Found::Safe {
+                stuck_path: Some(_),
+                ..
+            } => self.deadlocking += 1,
+            Found::Safe {
+                stuck_path: None, ..
+            } => {
                 self.safe += 1;
                 self.lively += usize::from(runs.bytes_to_home > 800.0);
             }

@@ -24,7 +24,7 @@ impl System<'_> {
     #[must_use]
     pub fn with_backing_permission(mut self) -> Self {
         let messages = self.protocol.message_ids();
-        let needs = messages.map(|message| hierarchy::needs(self.protocol, message));
+        let needs = messages.map(|message| hierarchy::required_permission(self.protocol, message));
         self.backing_needs = Some(needs.collect());
         self
     }
@@ -163,7 +163,9 @@ mod tests {
         let mut system = System::new(&protocol, &home, 2u16, 1, 7).with_backing_permission();
         leave_out(&mut system);
         match explore(&system, World::<Current>::new(&system), 50_000) {
-            Found::Safe { lost: None, .. } => None,
+            Found::Safe {
+                stuck_path: None, ..
+            } => None,
             Found::Safe { .. } => Some("drain".to_string()),
             Found::Violated { errors, .. } => match &errors[0] {
                 StepError::Violated(violation) => Some(violation.property.to_string()),

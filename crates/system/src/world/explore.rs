@@ -107,7 +107,7 @@ pub enum Found<W, S> {
         /// Distance of the farthest state from the initial state, in steps.
         depth: u64,
         /// A shortest path to a state from which steps that must happen cannot reach quiescence, if any.
-        lost: Option<Vec<S>>,
+        stuck_path: Option<Vec<S>>,
     },
     /// Violations at the shortest distance from the initial state.
     Violated {
@@ -131,12 +131,12 @@ impl<W, S> Found<W, S> {
                 states,
                 transitions,
                 depth,
-                lost,
+                stuck_path,
             } => Found::Safe {
                 states: vec![(); states.len()],
                 transitions,
                 depth,
-                lost,
+                stuck_path,
             },
             Found::Violated { errors, path } => Found::Violated { errors, path },
             Found::LimitReached { states } => Found::LimitReached { states },
@@ -200,9 +200,9 @@ pub(super) fn explore_within<S: Clone + Eq + Hash, T: CheckedSystem<S>>(
             Err(error) => of_steps.push((error, number, Some(step))),
         });
     }
-    let lost = exploration.lost(system).first().copied();
+    let stuck_state = exploration.lost(system).first().copied();
     Found::Safe {
-        lost: lost.map(|number| system.path_to(&exploration, number, None)),
+        stuck_path: stuck_state.map(|number| system.path_to(&exploration, number, None)),
         states: exploration.into_states().into_values(),
         transitions,
         depth,

@@ -81,7 +81,7 @@ impl<'p> Levels<'p> {
     pub fn new(outer: System<'p>, inner: System<'p>) -> Levels<'p> {
         let messages = inner.protocol.message_ids();
         let needs = messages
-            .map(|message| hierarchy::needs(inner.protocol, message))
+            .map(|message| hierarchy::required_permission(inner.protocol, message))
             .collect();
         Levels {
             outer,

@@ -68,9 +68,12 @@ fn size<W: std::fmt::Debug, S: std::fmt::Debug>(found: Found<W, S>) -> (usize, u
             states,
             transitions,
             depth,
-            lost,
+            stuck_path,
         } => {
-            assert!(lost.is_none(), "quiescence is unreachable from some state");
+            assert!(
+                stuck_path.is_none(),
+                "quiescence is unreachable from some state"
+            );
             (states.len(), transitions, depth)
         }
         Found::Violated { errors, path } => panic!("{errors:?} after {path:?}"),
@@ -126,14 +129,15 @@ fn violated_property(outer: (&str, &str), inner: (&str, &str)) -> String {
                     );
                 }
                 (
-                    Found::Safe { lost, .. },
+                    Found::Safe { stuck_path, .. },
                     Found::Safe {
-                        lost: other_lost, ..
+                        stuck_path: other_stuck_path,
+                        ..
                     },
                 ) => {
                     assert_eq!(
-                        lost.as_ref().map(Vec::len),
-                        other_lost.map(|path| path.len())
+                        stuck_path.as_ref().map(Vec::len),
+                        other_stuck_path.map(|path| path.len())
                     );
                 }
                 (plain, found) => panic!("{plain:?}, and {found:?}"),
@@ -145,7 +149,10 @@ fn violated_property(outer: (&str, &str), inner: (&str, &str)) -> String {
             StepError::Violated(violation) => violation.property.to_string(),
             StepError::Exceeded(limit) => panic!("{limit}"),
         },
-        Found::Safe { lost: Some(_), .. } => "drain".to_string(),
+        Found::Safe {
+            stuck_path: Some(_),
+            ..
+        } => "drain".to_string(),
         other => panic!("it holds: {:?}", size(other)),
     }
 }

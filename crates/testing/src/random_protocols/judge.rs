@@ -227,9 +227,12 @@ pub fn compare_engines(text: &str, seed: u64) -> Result<EngineComparison, JudgeE
     }
     // True if accesses may be rejected, or kept from beginning, for ever.
     let mut may_stop = false;
-    if let Found::Safe { states, lost, .. } = &case.found {
+    if let Found::Safe {
+        states, stuck_path, ..
+    } = &case.found
+    {
         let can_begin_again = accesses_can_begin_again(&case, states);
-        let makes_progress = lost.is_none() && accesses_can_complete(&case, can_begin_again)?;
+        let makes_progress = stuck_path.is_none() && accesses_can_complete(&case, can_begin_again)?;
         judged.makes_progress = makes_progress;
         // A rejected request is served in some order of events, which the simulator need not produce.
         may_stop = !makes_progress
@@ -405,8 +408,11 @@ pub fn models(case: &Case) -> Result<AgreedVerdict, JudgeError> {
         return Err(JudgeError::Disagreement(reason));
     }
     check_printed_model(&model, &plain)?;
-    if let Found::Safe { states, lost, .. } = found {
-        check_quiescence(protocol, *remotes, lost.is_some())?;
+    if let Found::Safe {
+        states, stuck_path, ..
+    } = found
+    {
+        check_quiescence(protocol, *remotes, stuck_path.is_some())?;
         compare_states(protocol, &model, states)?;
     }
     Ok(agreed)
@@ -506,7 +512,11 @@ fn check_printed_model(model: &Model, plain: &Report) -> Result<(), JudgeError> 
 }
 
 /// Checks that the model agrees on whether quiescence is always reachable. It is the only liveness property known here.
-fn check_quiescence(protocol: &Protocol, remotes: Remotes, lost: bool) -> Result<(), JudgeError> {
+fn check_quiescence(
+    protocol: &Protocol,
+    remotes: Remotes,
+    execution_is_stuck: bool,
+) -> Result<(), JudgeError> {
     let options = system::Options::default();
     let lines = lines_of(protocol);
     let model = system::model(protocol, home(protocol), remotes, lines, &options);
@@ -520,7 +530,7 @@ fn check_quiescence(protocol: &Protocol, remotes: Remotes, lost: bool) -> Result
             ..exhaustive_options()
         };
         let report = run(&model, &options)?;
-        let stuck = match &report.outcome {
+        let model_is_stuck = match &report.outcome {
             Outcome::Violated {
                 property: Property::Drain | Property::NoDeadlock,
                 ..
@@ -528,14 +538,14 @@ fn check_quiescence(protocol: &Protocol, remotes: Remotes, lost: bool) -> Result
             Outcome::Verified => false,
             _ => {
                 return Err(JudgeError::Disagreement(format!(
-                    "rest: {}",
+                    "quiescence: {}",
                     format_report(&report)
                 )))
             }
         };
-        if stuck != lost {
+        if model_is_stuck != execution_is_stuck {
             let reason = format!(
-                "rest: {}; executed, it is lost: {lost}",
+                "quiescence: {}; executed, some state cannot reach it: {execution_is_stuck}",
                 format_report(&report)
             );
             return Err(JudgeError::Disagreement(reason));

@@ -87,12 +87,12 @@ pub fn compare(
                 runs.bytes_to_home += statistic("link_bytes_to_home");
             }
             // One access may wait for an event that need not happen.
-            (Found::Safe { lost, .. }, Err((FailureKind::NoProgress, _)))
-                if lost.is_some() || stops => {}
-            (Found::Safe { lost, .. }, Err((_, failure))) => {
+            (Found::Safe { stuck_path, .. }, Err((FailureKind::NoProgress, _)))
+                if stuck_path.is_some() || stops => {}
+            (Found::Safe { stuck_path, .. }, Err((_, failure))) => {
                 return Err(format!(
                     "Executed: no violation, but quiescence is unreachable: {}. Simulated: {failure}",
-                    lost.is_some()
+                    stuck_path.is_some()
                 ));
             }
             (Found::Violated { .. }, Err((kind, _))) => {

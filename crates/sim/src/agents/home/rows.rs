@@ -485,7 +485,8 @@ impl Home {
 
     /// Handles a recall by the level above, after which caches here keep at most permission `remaining`.
     pub fn handle_recall(&mut self, env: &mut HomeEnvironment, line: Line, remaining: Permission) {
-        let Some(operation) = hierarchy::recalls(&env.context.tables.locals, remaining) else {
+        let Some(operation) = hierarchy::recalling_operation(&env.context.tables.locals, remaining)
+        else {
             let text = format!(
                 "no local operation of the lower level locks the line and leaves {remaining:?}"
             );
