@@ -119,7 +119,7 @@ pub(super) enum ChannelItem<'a> {
     /// `network NAME { CHANNELS }` or `network NAME capacity N { CHANNELS }`.
     Network(Name<'a>, Option<Number>, Vec<Name<'a>>),
     /// `ordered MESSAGE behind MESSAGES`: a message that stays behind earlier ones.
-    Behind {
+    OrderedBehind {
         message: Name<'a>,
         earlier: Vec<Name<'a>>,
     },
@@ -299,11 +299,11 @@ pub(super) enum ActionKind<'a> {
     /// `retry`: the access is not performed and is tried again in the next state.
     Retry,
     /// `every STATE becomes STATE`.
-    Every(Name<'a>, Name<'a>),
+    BulkTransition(Name<'a>, Name<'a>),
     /// `acknowledge LOCAL`: report to the device that its local operation is complete.
     Acknowledge(Name<'a>),
     /// `unlocked`: report to the device that its unlock is complete.
-    Unlocked,
+    AcknowledgeUnlock,
     Stall,
     /// `unreachable`: declare that the event cannot occur.
     Unreachable,

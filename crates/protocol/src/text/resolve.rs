@@ -621,7 +621,7 @@ impl<'a> Resolver<'a, '_> {
         let mut point_orders: Vec<PointOrder> = Vec::new();
         let mut earlier_spans: FxHashMap<MessageId, Span> = FxHashMap::default();
         for item in &block.items {
-            let ChannelItem::Behind {
+            let ChannelItem::OrderedBehind {
                 message: name,
                 earlier: names,
             } = item

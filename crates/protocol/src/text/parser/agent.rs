@@ -233,7 +233,7 @@ impl<'a> Parser<'a, '_> {
                 self.advance();
                 let from = self.name("a state")?;
                 self.expect_word("becomes")?;
-                ActionKind::Every(from, self.name("a state")?)
+                ActionKind::BulkTransition(from, self.name("a state")?)
             }
             "write" => {
                 let deferred = self.eat_keyword(KeywordContext::Action, "write deferred");
@@ -248,7 +248,7 @@ impl<'a> Parser<'a, '_> {
                     "defer" => ActionKind::Defer,
                     "done" => ActionKind::Done,
                     "retry" => ActionKind::Retry,
-                    "unlocked" => ActionKind::Unlocked,
+                    "unlocked" => ActionKind::AcknowledgeUnlock,
                     "stall" => ActionKind::Stall,
                     "unreachable" => ActionKind::Unreachable,
                     _ => ActionKind::Refuse,

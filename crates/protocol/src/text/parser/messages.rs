@@ -11,7 +11,7 @@ impl<'a> Parser<'a, '_> {
             while self.eat(Token::Comma) || self.peek() == Token::Word {
                 if names.len() == 1 && self.eat_word("behind") {
                     let (message, earlier) = (names[0], self.names("a message")?);
-                    return Ok(ChannelItem::Behind { message, earlier });
+                    return Ok(ChannelItem::OrderedBehind { message, earlier });
                 }
                 let next = self.token_at(1);
                 if self.word() == "per" && self.slice(next.1) == "line" {
