@@ -80,11 +80,11 @@ pub const DMA_QUEUE: u64 = 32;
 pub const DMA_START: u64 = 100;
 /// Two latencies in nanoseconds. The first, fitted, is from the arrival of a read request at the host to its
 /// completions. A 64-byte read over 8 lanes of generation 3 takes about 550 ns on a server (pcie-bench, SIGCOMM 2018),
-/// with a one-way delay of [`DMA_WAY`]. The second, assumed, is from the arrival of the status word to its detection by
+/// with a one-way delay of [`DMA_ONE_WAY_DELAY`]. The second, assumed, is from the arrival of the status word to its detection by
 /// the polling core.
 pub const DMA_MEMORY: [u64; 2] = [232, 100];
 /// One-way delay in nanoseconds used to fit host memory: wires, both ends and the root complex.
-pub const DMA_WAY: u64 = 150;
+pub const DMA_ONE_WAY_DELAY: u64 = 150;
 /// Bytes of a descriptor: assumed.
 pub const DMA_DESCRIPTOR: u64 = 32;
 /// Maximum bytes per transfer.

@@ -159,7 +159,7 @@ enum LinkEvent {
 }
 
 /// Earliest time at which a receiver takes a message.
-pub struct Earliest<F> {
+pub struct EarliestMessage<F> {
     /// Converts (tick of the complete message, clocks of the receiver) to the time at which the message is taken.
     take_time: F,
     /// Ticks per receiver clock, rounded down.
@@ -172,12 +172,12 @@ pub struct Earliest<F> {
     pub time: u64,
 }
 
-impl<F: Fn(u64, u32) -> u64> Earliest<F> {
+impl<F: Fn(u64, u32) -> u64> EarliestMessage<F> {
     /// Creates an empty minimum. `clock` and `min_distance` are in ticks; `take_time` gets the
     /// tick at which a message is complete and the receiver clocks to take it.
-    pub fn new(clock: u64, min_distance: u64, take_time: F) -> Earliest<F> {
+    pub fn new(clock: u64, min_distance: u64, take_time: F) -> EarliestMessage<F> {
         let (tick, time) = (u64::MAX, u64::MAX);
-        Earliest {
+        EarliestMessage {
             take_time,
             clock,
             min_distance,
@@ -465,7 +465,7 @@ impl<L: Layer> Testbench<L> {
         &mut self,
         sides: Range<usize>,
         includes_all_units: bool,
-        earliest: &mut Earliest<F>,
+        earliest: &mut EarliestMessage<F>,
     ) {
         for side in sides {
             let wire = &self.wires[side];

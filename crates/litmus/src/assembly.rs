@@ -11,7 +11,7 @@ use crate::condition::{location, thread_number, value, MAX_INSTRUCTIONS, MAX_THR
 use crate::executions::computes_only_location_addresses;
 use crate::piece::{error_at, error_with_help, number, Piece, Result};
 use crate::program::{
-    location_at, Address, Change, Claim, Instruction, Observed, Operand, Operation, Program,
+    location_at, Address, Change, Claim, Instruction, Observable, Operand, Operation, Program,
     Register, Thread,
 };
 
@@ -267,7 +267,7 @@ pub(crate) fn finish(program: &mut Program, indirect: Option<Piece>) -> Result<(
 /// Returns the registers of a thread that a claim names.
 fn observed_registers(claim: &Claim, thread: usize) -> Vec<Register> {
     match claim {
-        Claim::Equals(Observed::Register(observed_thread, register), _)
+        Claim::Equals(Observable::Register(observed_thread, register), _)
             if *observed_thread == thread =>
         {
             vec![*register]
@@ -560,7 +560,7 @@ impl<'t> Code<'_, 't> {
             let (a, b) = (Operand::Register(is_repeated), Operand::Number(1));
             is_repeated = self.compute(cell, None, Operation::Xor, a, b)?;
         }
-        let observed = Observed::Register(self.thread, is_repeated);
+        let observed = Observable::Register(self.thread, is_repeated);
         self.program.require(Claim::Equals(observed, 0));
         Ok(())
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::convert::Infallible;
 
 use crate::cores::{Core, CoreKind, MemoryRequest};
-use crate::program::{Observed, Outcome, Program, Update};
+use crate::program::{Observable, Outcome, Program, Update};
 
 /// Returns all outcomes of a program on a memory that performs one access at a time. In-order cores give sequential
 /// consistency, and store buffers give total store order.
@@ -108,7 +108,7 @@ impl State {
 /// it.
 pub fn final_outcome(program: &Program, cores: &[Core], memory: &[i64]) -> Option<Outcome> {
     program.outcome(|observed| match *observed {
-        Observed::Register(thread, register) => cores[thread].registers[register],
-        Observed::Location(location) => memory[usize::from(location)],
+        Observable::Register(thread, register) => cores[thread].registers[register],
+        Observable::Location(location) => memory[usize::from(location)],
     })
 }

@@ -424,7 +424,7 @@ pub struct Thread {
 
 /// A register or location whose final value a condition names.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum Observed {
+pub enum Observable {
     /// Final value of a register, by thread and register.
     Register(usize, Register),
     /// Final value of a location.
@@ -435,7 +435,7 @@ pub enum Observed {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Claim {
     /// The observed register or location has this value.
-    Equals(Observed, i64),
+    Equals(Observable, i64),
     /// Conjunction.
     And(Box<Claim>, Box<Claim>),
     /// Disjunction.
@@ -473,7 +473,7 @@ pub struct Program {
     /// Claim that the quantifier ranges over. [`Claim::True`] if all outcomes are of interest.
     pub claim: Claim,
     /// Registers and locations that outcomes show in addition to those of the claim.
-    pub listed: Vec<Observed>,
+    pub listed: Vec<Observable>,
     /// Filter: executions whose final state does not satisfy it are not executions of the test. [`Claim::True`]
     /// excludes none.
     pub filter: Claim,
@@ -481,12 +481,12 @@ pub struct Program {
 
 /// An outcome of a program: final values of the observed registers and locations.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct Outcome(pub BTreeMap<Observed, i64>);
+pub struct Outcome(pub BTreeMap<Observable, i64>);
 
 impl Program {
     /// Returns the registers and locations that an outcome shows: those of the claim and those listed. If both are
     /// empty, an outcome shows all locations, and all registers of the test that a memory access writes.
-    pub fn observed(&self) -> Vec<Observed> {
+    pub fn observed(&self) -> Vec<Observable> {
         let mut observed = self.listed.clone();
         collect(&self.claim, &mut observed);
         if observed.is_empty() {
@@ -498,9 +498,9 @@ impl Program {
     }
 
     /// Returns all locations, and the registers that memory accesses write, without temporaries.
-    fn all_observables(&self) -> Vec<Observed> {
+    fn all_observables(&self) -> Vec<Observable> {
         let locations = 0..self.locations.len() as Location;
-        let mut observed: Vec<Observed> = locations.map(Observed::Location).collect();
+        let mut observed: Vec<Observable> = locations.map(Observable::Location).collect();
         for (number, thread) in self.threads.iter().enumerate() {
             let accesses = thread
                 .code
@@ -508,7 +508,7 @@ impl Program {
                 .filter(|instruction| instruction.address().is_some());
             for to in accesses.filter_map(Instruction::destination) {
                 if !thread.names[to].starts_with('.') {
-                    observed.push(Observed::Register(number, to));
+                    observed.push(Observable::Register(number, to));
                 }
             }
         }
@@ -522,7 +522,7 @@ impl Program {
     }
 
     /// Returns the outcome of an execution that ends with these values, or `None` if the filter excludes it.
-    pub fn outcome(&self, value: impl Fn(&Observed) -> i64) -> Option<Outcome> {
+    pub fn outcome(&self, value: impl Fn(&Observable) -> i64) -> Option<Outcome> {
         let passes_filter = holds(&self.filter, &|observed| Some(value(observed)));
         let observed = self.observed().into_iter();
         passes_filter.then(|| Outcome(observed.map(|o| (o.clone(), value(&o))).collect()))
@@ -538,12 +538,14 @@ impl Program {
     }
 
     /// Returns the name of an observed register or location: `0:X2` or `[x]`.
-    pub fn name_of(&self, observed: &Observed) -> String {
+    pub fn name_of(&self, observed: &Observable) -> String {
         match observed {
-            Observed::Register(thread, register) => {
+            Observable::Register(thread, register) => {
                 format!("{thread}:{}", self.threads[*thread].names[*register])
             }
-            Observed::Location(location) => format!("[{}]", self.locations[usize::from(*location)]),
+            Observable::Location(location) => {
+                format!("[{}]", self.locations[usize::from(*location)])
+            }
         }
     }
 
@@ -597,7 +599,7 @@ impl Program {
     }
 }
 
-fn collect(claim: &Claim, items: &mut Vec<Observed>) {
+fn collect(claim: &Claim, items: &mut Vec<Observable>) {
     match claim {
         Claim::Equals(observed, _) => items.push(observed.clone()),
         Claim::And(a, b) | Claim::Or(a, b) => {
@@ -609,7 +611,7 @@ fn collect(claim: &Claim, items: &mut Vec<Observed>) {
     }
 }
 
-fn holds(claim: &Claim, value_of: &dyn Fn(&Observed) -> Option<i64>) -> bool {
+fn holds(claim: &Claim, value_of: &dyn Fn(&Observable) -> Option<i64>) -> bool {
     match claim {
         Claim::Equals(observed, value) => value_of(observed) == Some(*value),
         Claim::And(a, b) => holds(a, value_of) && holds(b, value_of),

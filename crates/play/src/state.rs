@@ -78,7 +78,7 @@ struct LineState {
     /// Contents after the last write.
     latest: Words,
     /// Messages in flight: first those of unordered channels, sorted; then those of ordered channels in send order.
-    flights: Vec<MessageInFlight>,
+    flights: Vec<InFlightMessage>,
     /// The home's read of memory.
     reading: Progress,
     /// The home's write of memory.
@@ -109,7 +109,7 @@ struct Remote {
 
 /// A message in flight.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-struct MessageInFlight {
+struct InFlightMessage {
     /// Message type.
     message: MessageId,
     /// Number of the cache that is the sender or receiver.
@@ -131,9 +131,9 @@ struct Unit {
     /// Line of these forwards; 0 without forwards.
     forwarding: Line,
     /// Deferred requests, sorted. The home may consume them in any order.
-    deferred: Vec<(Line, MessageInFlight)>,
+    deferred: Vec<(Line, InFlightMessage)>,
     /// Request that stalls the unit's request channel, because no place for a deferred request is free.
-    stalled: Option<(Line, MessageInFlight)>,
+    stalled: Option<(Line, InFlightMessage)>,
     /// Pending local operations and unlocks (`None`) of the application, in order per line.
     locals: Vec<(Line, Option<u8>)>,
 }
@@ -499,7 +499,7 @@ where
             let number = number as Line;
             for (index, flight) in line.flights.iter().enumerate() {
                 let order = self.channel_order(flight.message);
-                let is_ahead = |other: &MessageInFlight| {
+                let is_ahead = |other: &InFlightMessage| {
                     (other.remote, other.to_home) == (flight.remote, flight.to_home)
                         && order.is_some()
                         && self.channel_order(other.message) == order
@@ -547,7 +547,7 @@ where
 
     /// Describes a step in words. `state` is the state that the step leaves.
     pub fn label(&self, state: &State<S::Application, S::Thread>, choice: Choice) -> String {
-        let message_label = |line: Line, message_label: &MessageInFlight, suffix: &str| {
+        let message_label = |line: Line, message_label: &InFlightMessage, suffix: &str| {
             let remote = self.remote_name(message_label.remote);
             let message = self.message_name(message_label.message);
             match message_label.to_home {

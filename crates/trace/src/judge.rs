@@ -163,7 +163,7 @@ pub fn judge(
 
 /// A message in flight.
 #[derive(Clone, Debug)]
-struct MessageInFlight {
+struct InFlightMessage {
     /// Number of the message in the trace, unique among the messages in flight.
     number: u32,
     /// Line of the message, or the number of its home for a message about no line.
@@ -247,7 +247,7 @@ struct TraceChecker<'j> {
     /// lines share, are used. `None` if the protocol has no registers.
     registers: Option<Vec<Vec<Value>>>,
     /// Messages in flight, in the order in which they were sent.
-    flights: Vec<MessageInFlight>,
+    flights: Vec<InFlightMessage>,
     /// Index of the current step.
     position: usize,
     /// Line that the trace reports for the current row; `None` if the row is about no line.
@@ -282,7 +282,7 @@ struct Cause {
     /// Remote whose row it is; `None` for the home.
     actor: Option<usize>,
     /// Received message, if any.
-    received: Option<MessageInFlight>,
+    received: Option<InFlightMessage>,
 }
 
 impl TraceChecker<'_> {
@@ -399,7 +399,7 @@ impl TraceChecker<'_> {
         message_text: &str,
         from: usize,
         number: u32,
-    ) -> CheckResult<MessageInFlight> {
+    ) -> CheckResult<InFlightMessage> {
         let receiver_lifeline = self.sequence.steps[self.position].agent;
         let mut flights = self.flights.iter();
         let index = flights.position(|flight| flight.number == number);
@@ -657,14 +657,14 @@ impl TraceChecker<'_> {
                 MessageData::Write(Write { serial, whole_line })
             }
         };
-        let must_precede = |earlier: &&MessageInFlight| {
+        let must_precede = |earlier: &&InFlightMessage| {
             let same_line = earlier.line == message_line;
             earlier.endpoints == endpoints
                 && self.must_not_overtake(sent.message, earlier.sent.message, same_line)
         };
         let earlier_flights = self.flights.iter().filter(must_precede);
         let earlier_flights = earlier_flights.map(|earlier| earlier.number).collect();
-        self.flights.push(MessageInFlight {
+        self.flights.push(InFlightMessage {
             number: *flight,
             line: message_line,
             sent,
@@ -701,7 +701,7 @@ impl TraceChecker<'_> {
         let protocol = self.protocol;
         let order = |message| protocol.order_of(protocol.message(message).channel);
         let network = protocol.network_of(order(message)?)?;
-        let shares_queue = |flight: &&MessageInFlight| {
+        let shares_queue = |flight: &&InFlightMessage| {
             flight.endpoints[1] == to && order(flight.sent.message) == Some(network.order)
         };
         let in_flight = self.flights.iter().filter(shares_queue).count();

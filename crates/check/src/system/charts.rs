@@ -93,13 +93,13 @@ struct Chart<'a> {
     /// Steps so far.
     steps: Vec<Step>,
     /// Messages in flight in send order, with the numbers of their flights.
-    in_flight: Vec<(MessageInFlight, u32)>,
+    in_flight: Vec<(InFlightMessage, u32)>,
     /// Number of flights so far, which is the number of the next flight.
     flights: u32,
 }
 
 /// A message in flight.
-struct MessageInFlight {
+struct InFlightMessage {
     /// Name and fields, as the chart shows them.
     message: String,
     /// Index of the sender's lifeline.
@@ -123,7 +123,7 @@ impl TraceEvents for Chart<'_> {
                 let to = counterpart.unwrap_or(agent);
                 let flight = self.next_flight();
                 let message = words.clone();
-                let in_flight = MessageInFlight {
+                let in_flight = InFlightMessage {
                     message,
                     from: agent,
                     to,

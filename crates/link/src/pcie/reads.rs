@@ -36,7 +36,7 @@ impl Span {
 
 /// Error: unexpected completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Unexpected {
+pub struct UnexpectedCompletion {
     /// Tag of the completion.
     pub tag: u16,
 }
@@ -125,9 +125,9 @@ impl Requester {
     ///
     /// # Errors
     /// No outstanding request has this tag, or the completion is not the next one of its request.
-    pub fn complete(&mut self, completion: Message) -> Result<Option<u64>, Unexpected> {
+    pub fn complete(&mut self, completion: Message) -> Result<Option<u64>, UnexpectedCompletion> {
         let span = Span::of(completion.label);
-        let unexpected = Unexpected { tag: span.tag };
+        let unexpected = UnexpectedCompletion { tag: span.tag };
         let slot = self
             .open_requests
             .get_mut(usize::from(span.tag))
@@ -240,7 +240,7 @@ mod tests {
         let last = requester.next_request().expect("a tag is free again");
         assert_eq!(Span::of(last.label).tag, spans[2].tag);
         assert_eq!(requester.complete(completion(spans[0])), Ok(None));
-        let twice = Unexpected { tag: spans[0].tag };
+        let twice = UnexpectedCompletion { tag: spans[0].tag };
         assert_eq!(requester.complete(completion(spans[0])), Err(twice));
         assert_eq!(
             requester.complete(completion(Span::of(last.label))),

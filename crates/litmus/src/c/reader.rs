@@ -7,7 +7,7 @@ use super::tokens::TYPES;
 use crate::condition::{location, MAX_INSTRUCTIONS, MAX_THREADS};
 use crate::piece::{error_at, error_with_help, Piece, Result};
 use crate::program::{
-    Acquire, Address, Claim, Instruction, Location, Observed, Operand, Operation, Program,
+    Acquire, Address, Claim, Instruction, Location, Observable, Operand, Operation, Program,
     Register, StoreVariant, Thread,
 };
 
@@ -301,7 +301,7 @@ impl<'t> Reader<'_, 't> {
     /// Restricts the test's executions to those in which a register of this thread has this final value.
     pub(super) fn require(&mut self, register: Register, value: i64) {
         let thread = self.program.threads.len();
-        let observed = Observed::Register(thread, register);
+        let observed = Observable::Register(thread, register);
         self.program.require(Claim::Equals(observed, value));
     }
 

@@ -3,7 +3,7 @@
 //! A fault is the protocol file with some words replaced. A program refutes it by an outcome that release consistency
 //! forbids, by threads that wait for ever, or by a violated property. A system refutes it by a shortest trace.
 
-use crate::texts;
+use crate::protocol_files;
 
 use cohkit_check::system::{model, Options as Lowered};
 use cohkit_engine::{check, Options as Search, Outcome};
@@ -16,7 +16,7 @@ use cohkit_litmus::run::{run, Options, RunResult};
 use cohkit_protocol::protocol::Protocol;
 use cohkit_protocol::text::parse;
 use cohkit_system::world::StepError;
-use texts::home;
+use protocol_files::home;
 use Refutation::{Shape, System, Written};
 
 /// Stores that are ordered at the directories, with release consistency.

@@ -3,7 +3,7 @@
 //! The protocols order write-through stores by acknowledgements, epochs or sequence numbers. Each must show only the
 //! outcomes that its guaranteed memory model allows, and each seeded fault must show a forbidden outcome.
 
-use crate::texts;
+use crate::protocol_files;
 
 use cohkit_base::sequence::Action;
 use cohkit_litmus::axioms::{allowed, Model};
@@ -13,8 +13,8 @@ use cohkit_litmus::lines::Lines;
 use cohkit_litmus::program::Outcome;
 use cohkit_litmus::run::{run, run_on, shortest, Options, RunResult};
 use cohkit_protocol::protocol::{Home, Protocol};
+use protocol_files::read;
 use std::collections::BTreeSet;
-use texts::read;
 
 /// Stores that are ordered at the source, which waits for acknowledgements.
 const SO: &str = include_str!("../../../../ordering/so.coh");

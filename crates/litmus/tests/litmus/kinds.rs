@@ -1,6 +1,6 @@
 //! Programs whose threads run on several kinds of caches with different rows.
 
-use crate::texts;
+use crate::protocol_files;
 
 use cohkit_litmus::axioms::Model;
 use cohkit_litmus::conformance_report::{self, check_conformance, ConformanceVerdict};
@@ -13,9 +13,9 @@ use cohkit_litmus::program::{Instruction, Program};
 use cohkit_litmus::run::{run_on, run_on_kinds, shortest, Options, RunResult};
 use cohkit_litmus::timed::{self, observe_on_kinds, Level, Machine, ObserveError};
 use cohkit_protocol::protocol::Protocol;
+use protocol_files::{home, read};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use texts::{home, read};
 
 /// Protocol with caches, and with devices that have none. Devices read and write at the home, and write only after a
 /// grant.

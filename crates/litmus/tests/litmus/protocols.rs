@@ -2,7 +2,7 @@
 
 use cohkit_litmus::cores::CoreKind;
 use cohkit_litmus::models::outcomes;
-use cohkit_litmus::program::{Observed, Outcome, Program};
+use cohkit_litmus::program::{Observable, Outcome, Program};
 use cohkit_litmus::run::{run, Options, RunResult};
 use cohkit_litmus::shapes::{all, program, Step};
 use cohkit_protocol::construct;
@@ -31,7 +31,7 @@ fn shape(threads: &[&[(bool, u8)]]) -> Program {
 fn has_outcome(outcomes: &std::collections::BTreeSet<Outcome>, values: &[i64]) -> bool {
     let registers = |end: &Outcome| -> Vec<i64> {
         let registers = end.0.iter();
-        let registers = registers.filter(|(o, _)| matches!(o, Observed::Register(..)));
+        let registers = registers.filter(|(o, _)| matches!(o, Observable::Register(..)));
         registers.map(|(_, &value)| value).collect()
     };
     outcomes.iter().any(|outcome| registers(outcome) == values)

@@ -4,14 +4,14 @@
 //! numbered lines nor the search with `run`. Its threads are lists of loads and stores that wait for each other
 //! according to the protocol's orders.
 
-use crate::texts;
+use crate::protocol_files;
 
 use cohkit_litmus::cores::CoreKind;
 use cohkit_litmus::cycles::named;
 use cohkit_litmus::herd;
 use cohkit_litmus::lines::Lines;
 use cohkit_litmus::program::{
-    Acquire, Instruction, Observed, Operand, Operation, Outcome, Program, Quantifier,
+    Acquire, Instruction, Observable, Operand, Operation, Outcome, Program, Quantifier,
 };
 use cohkit_litmus::run::{shortest, Options};
 use cohkit_protocol::orders::Issue;
@@ -19,9 +19,9 @@ use cohkit_protocol::protocol::{Permission, Protocol};
 use cohkit_protocol::threads::Accesses;
 use cohkit_system::data::{Data, Extent};
 use cohkit_system::world::{Operation as OfMemory, Payload, Step, System, World};
+use protocol_files::{home, read};
 use rustc_hash::FxHashSet;
 use std::collections::VecDeque;
-use texts::{home, read};
 
 /// Number of writes of each line, and its last value.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -295,9 +295,9 @@ impl<'o> Oracle<'o> {
             let last_load = loads.find(|(access, _)| access.operand == Ok(register));
             last_load.map_or(0, |(_, completed)| completed.unwrap_or_default())
         };
-        let value = |observed: &Observed| match *observed {
-            Observed::Register(thread, number) => register(thread, number),
-            Observed::Location(location) => {
+        let value = |observed: &Observable| match *observed {
+            Observable::Register(thread, number) => register(thread, number),
+            Observable::Location(location) => {
                 state.world.data.0[usize::from(lines[usize::from(location)])].1
             }
         };

@@ -1,6 +1,6 @@
 //! Occupancy of the tables of `cord`, which cores must not overflow, and its number of messages.
 
-use crate::texts;
+use crate::protocol_files;
 
 use cohkit_base::sequence::Action;
 use cohkit_litmus::axioms::{allowed, Model};
@@ -16,7 +16,7 @@ use cohkit_litmus::shape_generator::files;
 use cohkit_litmus::timed::{self, Level};
 use cohkit_litmus::values::Values;
 use cohkit_protocol::protocol::Protocol;
-use texts::{home, read};
+use protocol_files::{home, read};
 
 const SO: &str = include_str!("../../../../ordering/so.coh");
 const MP: &str = include_str!("../../../../ordering/mp.coh");

@@ -56,7 +56,7 @@ where
         let in_flight = |kind| {
             let flights = self.state.lines[line as usize].flights.iter();
             let is_counted =
-                |flight: &&MessageInFlight| flight.message == kind && flight.remote == remote;
+                |flight: &&InFlightMessage| flight.message == kind && flight.remote == remote;
             flights.filter(is_counted).count()
         };
         self.static_model
@@ -343,7 +343,7 @@ where
         line: Line,
         remote: u8,
         reaction: Reaction,
-        message: Option<&MessageInFlight>,
+        message: Option<&InFlightMessage>,
     ) -> Result<(), Violation> {
         let static_model = self.static_model;
         let old_words = self.state.lines[line as usize].remotes[usize::from(remote)]
@@ -447,7 +447,7 @@ where
         words: Option<Words>,
     ) -> Result<(), Violation> {
         let protocol = self.static_model.model.protocol;
-        let flight = MessageInFlight {
+        let flight = InFlightMessage {
             message,
             remote,
             to_home,

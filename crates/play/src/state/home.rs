@@ -13,7 +13,7 @@ where
     pub(super) fn offer_message(
         &mut self,
         line: Line,
-        flight: &MessageInFlight,
+        flight: &InFlightMessage,
     ) -> Result<bool, Violation> {
         let event = Cause::Message(flight.message);
         let trigger = trigger(event, Some(flight.remote.into()), &flight.fields);

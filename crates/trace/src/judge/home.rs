@@ -9,7 +9,7 @@ struct Snapshot {
     position: usize,
     summary: Summary,
     line: Line,
-    flights: Vec<MessageInFlight>,
+    flights: Vec<InFlightMessage>,
     registers: Option<Vec<Vec<Value>>>,
 }
 
@@ -177,7 +177,7 @@ impl TraceChecker<'_> {
         &mut self,
         line: &mut Line,
         event: Event,
-        received: Option<MessageInFlight>,
+        received: Option<InFlightMessage>,
         next_agent: Agent,
         effects: Vec<RowEffect>,
     ) -> CheckResult {

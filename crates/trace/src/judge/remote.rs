@@ -228,7 +228,7 @@ impl TraceChecker<'_> {
         line: &mut Line,
         remote_index: usize,
         event: Event,
-        received: Option<MessageInFlight>,
+        received: Option<InFlightMessage>,
         mut next_agent: Agent,
         effects: Vec<RowEffect>,
     ) -> CheckResult {

@@ -7,13 +7,13 @@ use cohkit_protocol::protocol::{ChannelId, MessageId};
 use std::collections::BTreeMap;
 
 /// A message in flight: index of the line, direction (true: to the home) and message.
-type MessageInFlight = (usize, bool, Message);
+type InFlightMessage = (usize, bool, Message);
 
 /// The messages in flight between remote and home.
 #[derive(Default)]
 pub(super) struct Link {
     /// Messages by arrival cycle and sequence number.
-    messages: BTreeMap<(u64, u64), MessageInFlight>,
+    messages: BTreeMap<(u64, u64), InFlightMessage>,
     /// Number of messages sent so far.
     sequence: u64,
 }
@@ -61,7 +61,7 @@ impl Link {
     }
 
     /// Removes a message that arrives in this cycle, if any is left.
-    pub fn next_arrival(&mut self, context: &mut Context) -> Option<MessageInFlight> {
+    pub fn next_arrival(&mut self, context: &mut Context) -> Option<InFlightMessage> {
         let entry = self.messages.first_entry()?;
         if entry.key().0 > context.cycle {
             return None;

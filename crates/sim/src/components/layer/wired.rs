@@ -5,7 +5,7 @@
 //! of it.
 
 use cohkit_link::bit_errors::RandomGenerator;
-use cohkit_link::testbench::{Earliest, Testbench, LANE_BYTE};
+use cohkit_link::testbench::{EarliestMessage, Testbench, LANE_BYTE};
 use cohkit_link::{ccix, cxl, end, Balance, Lanes, Layer, Message, Parameters, Ratio};
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -354,7 +354,8 @@ impl<L: Layer> Wired<L> {
         let sides = if any_event { 0..2 } else { sides };
         let (scale, testbench) = (&self.scale, &mut self.testbenches[link]);
         let take_time = |ticks, clocks| Scale::take_end(scale.time(ticks), clocks);
-        let mut earliest = Earliest::new(scale.clock_ticks, scale.two_picoseconds, take_time);
+        let mut earliest =
+            EarliestMessage::new(scale.clock_ticks, scale.two_picoseconds, take_time);
         testbench.due(sides, any_event, &mut earliest);
         earliest.time
     }
