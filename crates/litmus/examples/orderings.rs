@@ -1,7 +1,7 @@
 //! Runs all files of `litmus/shapes` on all protocols of `ordering`. Only `mp` shows outcomes that its guaranteed model
 //! forbids, and only on the listed files. The last line of the output is the result as JSON.
 //!
-//! * `--every-placement` runs every placement of locations at homes, which takes longer; otherwise locations are placement
+//! * `--every-placement` runs every placement of locations at homes, which takes longer; otherwise locations are placed
 //!   round robin.
 //! * `--small-tables` runs only `cord` and `tso/cord`, with the parameters of their system `two`: one entry per table.
 //! * `--mixes` runs every mix of store variants, on the protocols that have variants and keep their guarantee.
