@@ -13,8 +13,8 @@ use cohkit_protocol::controller::Controller;
 use cohkit_protocol::protocol::Protocol;
 use cohkit_protocol::remotes::Remotes;
 use cohkit_system::data::Current;
-use cohkit_system::world::{
-    explore, Found, Step, StepError, System, World, DEFAULT_CHANNEL_CAPACITY,
+use cohkit_system::state::{
+    explore, Found, Step, StepError, System, SystemState, DEFAULT_CHANNEL_CAPACITY,
 };
 use sequence_builder::SequenceBuilder;
 use serde_json::{json, Value};
@@ -52,7 +52,7 @@ struct Choice {
 }
 
 /// State of the system in which copies of a line are known only as current or outdated.
-type State = World<Current>;
+type State = SystemState<Current>;
 
 impl Explorer {
     /// Creates an explorer for the first of the selected systems.

@@ -5,7 +5,7 @@ use cohkit_base::words::counted;
 use cohkit_engine::report::Status;
 use cohkit_protocol::composition::{Composition, JointSystem, LevelBinding};
 use cohkit_protocol::construct::home;
-use cohkit_system::world::{
+use cohkit_system::state::{
     explore_levels, Clusters, Found, Levels, Search, StepError, System, DEFAULT_CHANNEL_CAPACITY,
 };
 use serde_json::{json, Value};

@@ -25,7 +25,7 @@ use cohkit_litmus::{herd, run as protocols, store_variants};
 use cohkit_protocol::construct::{self, ConstructionError};
 use cohkit_protocol::controller::Controller;
 use cohkit_protocol::protocol::Protocol;
-use cohkit_system::world::StepError;
+use cohkit_system::state::StepError;
 use serde_json::{json, Value};
 use std::collections::BTreeSet;
 use std::fmt::Write;

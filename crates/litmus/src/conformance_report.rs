@@ -2,7 +2,7 @@
 
 use cohkit_protocol::controller::Controller;
 use cohkit_protocol::protocol::Protocol;
-use cohkit_system::world::StepError;
+use cohkit_system::state::StepError;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -10,7 +10,7 @@
 use cohkit_protocol::controller::{Access, Controller};
 use cohkit_protocol::protocol::Protocol;
 use cohkit_protocol::threads::Accesses;
-use cohkit_system::world::{CompletedAccess, Levels, Operation, Payload, StepError, System};
+use cohkit_system::state::{CompletedAccess, Levels, Operation, Payload, StepError, System};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -19,9 +19,9 @@ use crate::cores::{FenceKind, FenceSupport, MemoryRequest};
 use crate::kinds::{write_access, Kinds};
 use crate::machine::{Machine, MachineState, Queue};
 use crate::program::{Program, StoreVariant, Update};
+use crate::states::Worlds;
 use crate::store_variants;
 use crate::values::{Values, WrittenValue};
-use crate::worlds::Worlds;
 
 /// Number of the world of a line, or of the world of all lines. Valid for one [`Lines`] until its [`Lines::forget`].
 pub type Line = u32;

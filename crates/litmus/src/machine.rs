@@ -3,8 +3,9 @@
 use cohkit_protocol::controller::{Access, Event};
 use cohkit_protocol::protocol::Protocol;
 use cohkit_system::data::Data;
-use cohkit_system::world::{
-    Arrival, Clusters, CompletedAccess, LevelStep, Levels, Order, Step, StepError, System, World,
+use cohkit_system::state::{
+    Arrival, Clusters, CompletedAccess, LevelStep, Levels, Order, Step, StepError, System,
+    SystemState,
 };
 
 /// Fixed part of a machine. Threads have their numbers in the program.
@@ -19,7 +20,7 @@ pub enum Machine<'p> {
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum MachineState<D: Data> {
     /// State of one level.
-    OneLevel(World<D>),
+    OneLevel(SystemState<D>),
     /// State of two levels.
     TwoLevels(Clusters<D>),
 }
@@ -39,7 +40,7 @@ impl<'p> Machine<'p> {
     /// Returns the initial state.
     pub fn first<D: Data>(&self) -> MachineState<D> {
         match self {
-            Machine::OneLevel(system, _) => MachineState::OneLevel(World::new(system)),
+            Machine::OneLevel(system, _) => MachineState::OneLevel(SystemState::new(system)),
             Machine::TwoLevels(levels, _) => MachineState::TwoLevels(Clusters::new(levels)),
         }
     }
@@ -54,7 +55,10 @@ impl<'p> Machine<'p> {
     }
 
     /// Creates a state from its worlds, one per system.
-    pub fn state<D: Data>(&self, mut worlds: impl Iterator<Item = World<D>>) -> MachineState<D> {
+    pub fn state<D: Data>(
+        &self,
+        mut worlds: impl Iterator<Item = SystemState<D>>,
+    ) -> MachineState<D> {
         let world = worlds.next().expect("a state has at least one world");
         match self {
             Machine::OneLevel(..) => MachineState::OneLevel(world),
@@ -233,8 +237,8 @@ impl<'p> Machine<'p> {
 
 impl<D: Data> MachineState<D> {
     /// The only world, or the world of the upper level and those below it.
-    pub fn worlds(&self) -> impl Iterator<Item = &World<D>> {
-        let (upper, lower): (_, &[World<D>]) = match self {
+    pub fn worlds(&self) -> impl Iterator<Item = &SystemState<D>> {
+        let (upper, lower): (_, &[SystemState<D>]) = match self {
             MachineState::OneLevel(world) => (world, &[]),
             MachineState::TwoLevels(clusters) => (&clusters.outer, &clusters.inner),
         };
@@ -242,8 +246,8 @@ impl<D: Data> MachineState<D> {
     }
 
     /// As [`MachineState::worlds`], mutable.
-    pub fn worlds_mut(&mut self) -> impl Iterator<Item = &mut World<D>> {
-        let (upper, lower): (_, &mut [World<D>]) = match self {
+    pub fn worlds_mut(&mut self) -> impl Iterator<Item = &mut SystemState<D>> {
+        let (upper, lower): (_, &mut [SystemState<D>]) = match self {
             MachineState::OneLevel(world) => (world, &mut []),
             MachineState::TwoLevels(clusters) => (&mut clusters.outer, &mut clusters.inner),
         };

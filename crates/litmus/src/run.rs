@@ -5,7 +5,7 @@ use cohkit_base::interner::Interner;
 use cohkit_base::sequence::Sequence;
 use cohkit_protocol::controller::Controller;
 use cohkit_protocol::protocol::Protocol;
-use cohkit_system::world::{Levels, StepError, System, DEFAULT_CHANNEL_CAPACITY};
+use cohkit_system::state::{Levels, StepError, System, DEFAULT_CHANNEL_CAPACITY};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use std::collections::{BTreeMap, BTreeSet};

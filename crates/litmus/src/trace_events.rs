@@ -6,8 +6,8 @@
 
 use cohkit_base::sequence::{Action, Sequence, Step};
 use cohkit_protocol::value_text::{AgentNames, Contents};
+use cohkit_system::state::{InFlightMessage, Payload, System, SystemState};
 use cohkit_system::stores::Ticket;
-use cohkit_system::world::{InFlightMessage, Payload, System, World};
 
 use crate::cores::{Core, FenceKind, MemoryRequest};
 use crate::program::{Location, Program, StoreVariant, Update};
@@ -32,8 +32,8 @@ pub struct Change<'s> {
     pub system: &'s System<'s>,
     /// Location of each line of the world, if any.
     pub locations: &'s [Option<Location>],
-    /// World before and after the step, if one changes.
-    pub worlds: Option<[&'s World<Values>; 2]>,
+    /// SystemState before and after the step, if one changes.
+    pub worlds: Option<[&'s SystemState<Values>; 2]>,
     /// Threads before and after the step.
     pub cores: [&'s [Core]; 2],
 }
@@ -248,7 +248,7 @@ impl<'s> ChartBuilder<'s> {
     }
 
     /// Adds the changes of memory and of the homes' registers.
-    fn add_home_changes(&mut self, change: &Change, [before, after]: [&World<Values>; 2]) {
+    fn add_home_changes(&mut self, change: &Change, [before, after]: [&SystemState<Values>; 2]) {
         let system = change.system;
         for (line, (old, new)) in before.lines.iter().zip(&after.lines).enumerate() {
             let home = self.home(line as u8, change);
@@ -276,7 +276,7 @@ impl<'s> ChartBuilder<'s> {
 
 /// Returns the messages in flight, sorted. Fields that change while a message stays in flight are reset: the order
 /// among messages, and the rank of a posted store.
-fn flights(world: &World<Values>) -> Vec<InFlightMessage<Values>> {
+fn flights(world: &SystemState<Values>) -> Vec<InFlightMessage<Values>> {
     let flights = world.network.flights().cloned();
     let mut flights: Vec<_> = flights
         .map(|flight| InFlightMessage {

@@ -4,7 +4,7 @@
 //! the lines, and the messages in flight are therefore stored once each, and numbered.
 
 use cohkit_base::interner::Interner;
-use cohkit_system::world::{CopyOnWrite, InFlightMessage, Line, Network, System, World};
+use cohkit_system::state::{CopyOnWrite, InFlightMessage, Line, Network, System, SystemState};
 use smallvec::SmallVec;
 
 use crate::values::Values;
@@ -32,7 +32,10 @@ impl Worlds {
     }
 
     /// Returns the number of these worlds together, and true if it is new.
-    pub fn number<'w>(&mut self, worlds: impl Iterator<Item = &'w World<Values>>) -> (u32, bool) {
+    pub fn number<'w>(
+        &mut self,
+        worlds: impl Iterator<Item = &'w SystemState<Values>>,
+    ) -> (u32, bool) {
         let mut row = Row::new();
         for world in worlds {
             row.push(self.data.add_clone(&world.data).0);
@@ -51,7 +54,7 @@ impl Worlds {
         &self,
         number: u32,
         systems: impl Iterator<Item = &'s System<'p>>,
-    ) -> Vec<World<Values>> {
+    ) -> Vec<SystemState<Values>> {
         let mut row = self.rows[number].iter().copied();
         let mut next = || row.next().expect("a row has all parts of its worlds");
         let world = |system: &System| {
@@ -63,7 +66,7 @@ impl Worlds {
                 let flight = self.flights[next()].clone();
                 network.insert_keeping_marks(system.protocol, flight);
             }
-            World {
+            SystemState {
                 data,
                 lines,
                 network,
@@ -84,7 +87,7 @@ mod tests {
     use crate::machine::{Machine, MachineState};
     use cohkit_protocol::protocol::{Home, Protocol};
     use cohkit_protocol::text::parse;
-    use cohkit_system::world::{LevelStep, Levels};
+    use cohkit_system::state::{LevelStep, Levels};
     use std::collections::HashSet;
 
     fn system(protocol: &Protocol, remotes: u16, lines: u8) -> System<'_> {

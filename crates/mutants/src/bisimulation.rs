@@ -7,7 +7,7 @@
 
 use cohkit_protocol::protocol::{MessageId, Permission};
 use cohkit_system::data::{Current, Data};
-use cohkit_system::world::{CompletedAccess, Endpoint, InFlightMessage, Step, System, World};
+use cohkit_system::state::{CompletedAccess, Endpoint, InFlightMessage, Step, System, SystemState};
 use std::collections::HashSet;
 
 /// Result of a search over pairs of states.
@@ -22,12 +22,12 @@ pub enum Bisimulation {
 }
 
 /// States of the two systems that the same steps reach, original first.
-type Pair = [World<Current>; 2];
+type Pair = [SystemState<Current>; 2];
 
 /// Compares at most `max_pairs` pairs of states of two systems, which have the same size. The search is depth-first,
 /// so that an incomplete search also reaches deep states.
 pub fn bisimulation(systems: [&System; 2], max_pairs: usize) -> Bisimulation {
-    let initial_pair = systems.map(World::new);
+    let initial_pair = systems.map(SystemState::new);
     if !have_equal_observables(systems, &initial_pair) {
         return Bisimulation::Different;
     }
@@ -65,7 +65,7 @@ fn successors(systems: [&System; 2], pair: &Pair) -> Option<Vec<Pair>> {
         let right_steps: Vec<Transition> = right.extract_if(.., has_label).collect();
         // Messages with the same label differ in their contents, by which they are sorted.
         for index in 0..left_steps.len().max(right_steps.len()) {
-            let successor_of = |steps: &[Transition], unchanged: &World<Current>| match steps
+            let successor_of = |steps: &[Transition], unchanged: &SystemState<Current>| match steps
                 .get(index)
                 .or(steps.last())
             {
@@ -115,13 +115,13 @@ struct Transition {
     /// Name of the step.
     label: Label,
     /// State after the step.
-    next_state: World<Current>,
+    next_state: SystemState<Current>,
     /// Accesses that the step completes.
     completed: Vec<CompletedAccess<Current>>,
 }
 
 /// Returns the steps that change the state. `None` if a step has a violation.
-fn transitions(system: &System, state: &World<Current>) -> Option<Vec<Transition>> {
+fn transitions(system: &System, state: &SystemState<Current>) -> Option<Vec<Transition>> {
     let mut transitions = Vec::new();
     for step in state.steps(system) {
         let mut next_state = state.clone();

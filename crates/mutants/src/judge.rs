@@ -12,8 +12,8 @@ use cohkit_protocol::construct::{construct, Construction};
 use cohkit_protocol::controller::{Controller, MEMORY_WRITES};
 use cohkit_protocol::protocol::{Home, Protocol, System};
 use cohkit_protocol::text::parse;
-use cohkit_system::world::System as World;
-use cohkit_system::world::{
+use cohkit_system::state::System as ExecutableSystem;
+use cohkit_system::state::{
     explore_levels, Found, Levels, Search, StepError, DEFAULT_CHANNEL_CAPACITY,
 };
 use std::borrow::Cow;
@@ -212,8 +212,8 @@ fn reference_system<'p>(
     protocol: &'p Protocol,
     home: &'p Controller,
     size: &SystemSize,
-) -> World<'p> {
-    let system = World::new(
+) -> ExecutableSystem<'p> {
+    let system = ExecutableSystem::new(
         protocol,
         home,
         size.remotes,
@@ -263,14 +263,14 @@ fn check_inner_level(inner: &Protocol, home: &Controller) -> MutantVerdict {
     let mut verdict = MutantVerdict::Survived;
     for (outer_caches, inner_caches) in [(2u16, 1u16), (1, 2)] {
         let levels = Levels::new(
-            World::new(
+            ExecutableSystem::new(
                 &outer,
                 outer_home,
                 outer_caches,
                 1,
                 DEFAULT_CHANNEL_CAPACITY,
             ),
-            World::new(inner, home, inner_caches, 1, DEFAULT_CHANNEL_CAPACITY),
+            ExecutableSystem::new(inner, home, inner_caches, 1, DEFAULT_CHANNEL_CAPACITY),
         );
         let search = Search {
             max_rows: 200_000,

@@ -7,7 +7,9 @@ use cohkit_protocol::execute::{Configuration, Machine};
 use cohkit_protocol::terms::MessageId;
 use cohkit_protocol::value_text::AgentNames;
 use cohkit_system::data::Current;
-use cohkit_system::world::{Arrival, InFlightMessage, Line, Lock, Operation, Step, System, World};
+use cohkit_system::state::{
+    Arrival, InFlightMessage, Line, Lock, Operation, Step, System, SystemState,
+};
 use serde_json::{json, Value};
 
 /// The parts of a message that do not change while it is in flight.
@@ -109,7 +111,7 @@ impl<'s> SequenceBuilder<'s> {
 
     /// Appends a step with its consequences: the messages that it sends, and the new states of agents. `before` and
     /// `after` are the states around the step.
-    pub fn append_step(&mut self, step: Step, [before, after]: [&World<Current>; 2]) {
+    pub fn append_step(&mut self, step: Step, [before, after]: [&SystemState<Current>; 2]) {
         let (memory, device) = (self.memory(), self.memory() + 1);
         let local = |number: u8| self.system.home.locals[usize::from(number)].name.clone();
         match step {
@@ -195,7 +197,7 @@ impl<'s> SequenceBuilder<'s> {
     }
 
     /// Records messages that are in flight now and were not before as sent.
-    fn record_sends(&mut self, after: &World<Current>) {
+    fn record_sends(&mut self, after: &SystemState<Current>) {
         let mut known_headers: Vec<MessageHeader> = self
             .in_flight
             .iter()
@@ -222,7 +224,11 @@ impl<'s> SequenceBuilder<'s> {
     }
 
     /// Records the new state of each agent whose state as text differs before and after the step.
-    fn record_state_changes(&mut self, before: &World<Current>, after: &World<Current>) {
+    fn record_state_changes(
+        &mut self,
+        before: &SystemState<Current>,
+        after: &SystemState<Current>,
+    ) {
         for (line, (old, new)) in (0..).zip(before.lines.iter().zip(&after.lines)) {
             let (old, new) = (self.states(line, old), self.states(line, new));
             for ((agent, old), (_, state)) in old.into_iter().zip(new) {
@@ -268,8 +274,8 @@ impl<'s> SequenceBuilder<'s> {
     }
 
     /// For each line: its agents with states, permissions and currency of copies, its memory, and the device's lock.
-    pub fn lines(&self, world: &World<Current>) -> Value {
-        let lines = (0..).zip(&world.lines).map(|(number, line)| {
+    pub fn lines(&self, system_state: &SystemState<Current>) -> Value {
+        let lines = (0..).zip(&system_state.lines).map(|(number, line)| {
             let agents = self.states(number, line).into_iter().map(|(agent, state)| {
                 let remote = line.remotes.get(agent);
                 let permission = remote.map(|remote| {

@@ -6,7 +6,7 @@ use cohkit_protocol::controller::MEMORY_WRITES;
 use cohkit_protocol::protocol::{MessageId, Permission};
 use cohkit_protocol::terms::VariableId as ValueId;
 use cohkit_system::hierarchy;
-use cohkit_system::world::WRITE_WITHOUT_PERMISSION;
+use cohkit_system::state::WRITE_WITHOUT_PERMISSION;
 use std::rc::Rc;
 
 use super::agents::{permission_code, Agents};

@@ -59,7 +59,7 @@
 //!
 //! With [`Options::parent_any`] an abstract outer level grants and revokes the home's permission to its memory. The
 //! home then behaves as below a cache of another protocol, and the outer level takes the place of the device.
-//! [`cohkit_system::world`] defines its steps.
+//! [`cohkit_system::state`] defines its steps.
 //!
 //! ## Parts
 //!

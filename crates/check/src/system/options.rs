@@ -3,7 +3,7 @@
 use std::fmt;
 
 use cohkit_engine::model::ModelError;
-use cohkit_system::world::DEFAULT_CHANNEL_CAPACITY;
+use cohkit_system::state::DEFAULT_CHANNEL_CAPACITY;
 
 /// Options of a model.
 #[derive(Clone, Debug)]
@@ -18,7 +18,7 @@ pub struct Options {
     /// True if the device may request its next local operation as soon as the home has accepted the previous one.
     /// Otherwise it waits for the acknowledgement.
     pub overlaps_requests: bool,
-    /// True if an outer level grants the home's permission to its memory, see [`cohkit_system::world`].
+    /// True if an outer level grants the home's permission to its memory, see [`cohkit_system::state`].
     pub parent_any: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Steps of the outer level that owns the memory, as defined by [`cohkit_system::world`]: when it grants a backing
+//! Steps of the outer level that owns the memory, as defined by [`cohkit_system::state`]: when it grants a backing
 //! permission, and when it revokes one.
 
 use cohkit_engine::model::{Expr, Rule, Stmt};

@@ -2,7 +2,7 @@
 
 use cohkit_engine::model::{Expr, Place, Violation};
 use cohkit_protocol::protocol::{Amount, Claim, Comparison};
-use cohkit_system::world::EXCEEDS_BACKING_PERMISSION;
+use cohkit_system::state::EXCEEDS_BACKING_PERMISSION;
 
 use super::device::{lock, Device};
 use super::in_flight::sum;

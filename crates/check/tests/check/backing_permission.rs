@@ -11,7 +11,7 @@ use cohkit_protocol::construct;
 use cohkit_protocol::protocol::Protocol;
 use cohkit_protocol::text::parse;
 use cohkit_system::data::Current;
-use cohkit_system::world::{explore, Found, StepError, System, World};
+use cohkit_system::state::{explore, Found, StepError, System, SystemState};
 use rumur::{require, rumur, Compiled};
 
 /// L1 caches below an L2, whose line is the memory of the L1s.
@@ -49,7 +49,7 @@ fn explore_text(text: &str, remotes: u16, lines: u8) -> Result<(u128, u128, u64)
     let protocol = parse_valid(text);
     let home = construct::home(&protocol, remotes).unwrap();
     let system = System::new(&protocol, &home, remotes, lines, 7).with_backing_permission();
-    match explore(&system, World::<Current>::new(&system), 50_000) {
+    match explore(&system, SystemState::<Current>::new(&system), 50_000) {
         Found::Safe {
             states,
             transitions,

@@ -10,7 +10,7 @@ use cohkit_protocol::construct;
 use cohkit_protocol::protocol::Protocol;
 use cohkit_protocol::text::parse;
 use cohkit_system::data::Current;
-use cohkit_system::world::{explore, Found, System, World};
+use cohkit_system::state::{explore, Found, System, SystemState};
 use rumur::{require, rumur, Compiled};
 
 /// CPUs that read and write, and devices that only read. The directory distinguishes the kinds: after a recall for a
@@ -273,7 +273,7 @@ fn search_report(text: &str, system: &str) -> Report {
     }
     let world = System::new(&protocol, &home, remotes, lines, options.capacity);
     match (
-        explore(&world, World::<Current>::new(&world), 200_000),
+        explore(&world, SystemState::<Current>::new(&world), 200_000),
         &report.outcome,
     ) {
         (

@@ -7,7 +7,7 @@ use cohkit_protocol::protocol::Protocol;
 use cohkit_protocol::remotes::Remotes;
 use cohkit_protocol::text::parse;
 use cohkit_system::data::{Current, Words};
-use cohkit_system::world::{explore, Found, System, World};
+use cohkit_system::state::{explore, Found, System, SystemState};
 use std::path::Path;
 
 /// Maximum number of states to explore; larger systems are left to the checker.
@@ -40,7 +40,7 @@ fn compare_engines(protocol: &Protocol, (remotes, lines, parent_any): (Remotes, 
     } else {
         world
     };
-    let found = explore(&world, World::<Current>::new(&world), MAX_STATES);
+    let found = explore(&world, SystemState::<Current>::new(&world), MAX_STATES);
     if matches!(found, Found::LimitReached { .. }) {
         return false;
     }
@@ -233,7 +233,11 @@ fn data_bits_are_as_exact_as_words() {
             let home = construct::home(protocol, remotes.total()).unwrap();
             let channel_capacity = system::Options::default().capacity;
             let world = System::new(protocol, &home, remotes, lines, channel_capacity);
-            let found = explore(&world, World::<Words>::new(&world), MAX_VISITED_STATES);
+            let found = explore(
+                &world,
+                SystemState::<Words>::new(&world),
+                MAX_VISITED_STATES,
+            );
             if let Found::Violated { errors, path } = found {
                 let name = &protocol.name;
                 panic!("{name} {remotes:?} {lines}: {errors:?} after {path:?}");

@@ -15,7 +15,7 @@ use cohkit_litmus::program::Program;
 use cohkit_litmus::run::{run, Options, RunResult};
 use cohkit_protocol::protocol::Protocol;
 use cohkit_protocol::text::parse;
-use cohkit_system::world::StepError;
+use cohkit_system::state::StepError;
 use protocol_files::home;
 use Refutation::{Shape, System, Written};
 

@@ -18,7 +18,7 @@ use cohkit_protocol::orders::Issue;
 use cohkit_protocol::protocol::{Permission, Protocol};
 use cohkit_protocol::threads::Accesses;
 use cohkit_system::data::{Data, Extent};
-use cohkit_system::world::{Operation as OfMemory, Payload, Step, System, World};
+use cohkit_system::state::{Operation as OfMemory, Payload, Step, System, SystemState};
 use protocol_files::{home, read};
 use rustc_hash::FxHashSet;
 use std::collections::VecDeque;
@@ -120,7 +120,7 @@ fn accesses(program: &Program, thread: usize) -> Vec<Access> {
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct State {
     /// Caches and homes of all lines.
-    world: World<Numbers>,
+    world: SystemState<Numbers>,
     /// Per thread and access, the value found; `None` until the access completes.
     completed: Vec<Vec<Option<i64>>>,
     /// Remaining number of spontaneous evictions and downgrades.
@@ -161,7 +161,7 @@ impl<'o> Oracle<'o> {
         let number = self.system.protocol.homes as u8;
         let lines = (0..).zip(homes).map(|(index, home)| index * number + home);
         let lines: Vec<u8> = lines.collect();
-        let mut world: World<Numbers> = World::new(&self.system);
+        let mut world: SystemState<Numbers> = SystemState::new(&self.system);
         for (&line, &value) in lines.iter().zip(&self.program.initial) {
             world.data.0[usize::from(line)].1 = value;
             world.lines[usize::from(line)].memory.1 = value;
@@ -192,7 +192,7 @@ impl<'o> Oracle<'o> {
     fn next(&self, state: &State, lines: &[u8]) -> Vec<(State, bool)> {
         let mut successors = Vec::new();
         let mut push =
-            |world: World<Numbers>, completed: Vec<_>, max_spontaneous_evictions: bool| {
+            |world: SystemState<Numbers>, completed: Vec<_>, max_spontaneous_evictions: bool| {
                 let mut next = State {
                     world,
                     completed: state.completed.clone(),
@@ -210,7 +210,7 @@ impl<'o> Oracle<'o> {
                 }
                 successors.push((next, !max_spontaneous_evictions));
             };
-        let read_values = |completed: Vec<cohkit_system::world::CompletedAccess<Numbers>>| {
+        let read_values = |completed: Vec<cohkit_system::state::CompletedAccess<Numbers>>| {
             let read_values = completed.into_iter();
             let read_values = read_values.map(|access| {
                 (

@@ -7,7 +7,7 @@ use cohkit_protocol::protocol::{Home, Protocol};
 use cohkit_protocol::remotes::Remotes;
 use cohkit_protocol::text::{composes, parse};
 use cohkit_system::data::{Current, Data, Words};
-use cohkit_system::world::{explore, Found, Step, System, World, DEFAULT_CHANNEL_CAPACITY};
+use cohkit_system::state::{explore, Found, Step, System, SystemState, DEFAULT_CHANNEL_CAPACITY};
 use std::path::Path;
 
 /// Maximum number of states to visit, in breadth-first order. With words, the number of states is unbounded.
@@ -24,7 +24,7 @@ enum FirstViolation {
 }
 
 fn first_violation<D: Data>(system: &System) -> FirstViolation {
-    let result: Found<World<D>, Step> = explore(system, World::new(system), MAX_STATES);
+    let result: Found<SystemState<D>, Step> = explore(system, SystemState::new(system), MAX_STATES);
     match result {
         Found::Violated { path, .. } => FirstViolation::After(path.len()),
         Found::Safe { .. } => FirstViolation::Never,

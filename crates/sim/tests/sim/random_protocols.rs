@@ -9,7 +9,7 @@ use cohkit_protocol::protocol::{Home, Protocol};
 use cohkit_protocol::text::parse;
 use cohkit_sim::simulation::run;
 use cohkit_system::data::Current;
-use cohkit_system::world::{explore, Found, System, World, DEFAULT_CHANNEL_CAPACITY};
+use cohkit_system::state::{explore, Found, System, SystemState, DEFAULT_CHANNEL_CAPACITY};
 use setups::seeds;
 use simulation::setup;
 
@@ -44,7 +44,7 @@ impl ProtocolCounts {
             panic!("a home with rows");
         };
         let system = System::new(protocol, home, remotes, lines, DEFAULT_CHANNEL_CAPACITY);
-        let exploration = explore(&system, World::<Current>::new(&system), MAX_STATES);
+        let exploration = explore(&system, SystemState::<Current>::new(&system), MAX_STATES);
         let may_stop = protocol.joins_lines().is_some();
         let Some(runs) = simulation::compare(protocol, &exploration, may_stop, seed)? else {
             return Ok(());

@@ -4,7 +4,7 @@ use cohkit_protocol::construct;
 use cohkit_protocol::protocol::{Permission, Protocol};
 use cohkit_protocol::text;
 use cohkit_system::data::{Current, Data};
-use cohkit_system::world::{explore, Clusters, Found, Levels, Lock, Payload, System, World};
+use cohkit_system::state::{explore, Clusters, Found, Levels, Lock, Payload, System, SystemState};
 use std::collections::HashSet;
 
 const INNER: &str = include_str!("../../../../protocols/mesi-l1.coh");
@@ -30,8 +30,12 @@ type Below = (
 type Message = (Option<u8>, Option<u8>, u16, Option<bool>);
 
 /// Projects the first line of an inner state whose home has `permission` to its memory.
-fn below<D: Data<Copy = bool>>(world: &World<D>, system: &System, permission: Permission) -> Below {
-    let line = &world.lines[0];
+fn below<D: Data<Copy = bool>>(
+    system_state: &SystemState<D>,
+    system: &System,
+    permission: Permission,
+) -> Below {
+    let line = &system_state.lines[0];
     let mut home = line.home.clone();
     let variables = &system.home.variables;
     let writes = variables.iter().position(|v| v.name == "memory writes");
@@ -48,7 +52,7 @@ fn below<D: Data<Copy = bool>>(world: &World<D>, system: &System, permission: Pe
             remote.copy,
         )
     });
-    let messages = world.network.flights().map(|flight| {
+    let messages = system_state.network.flights().map(|flight| {
         let carried = match flight.carried {
             Payload::Line(copy) => Some(copy),
             _ => None,
@@ -80,7 +84,7 @@ fn backing_permission_covers_every_l2_behaviour() {
         for (l2s, l1s) in [(2, 1), (1, 2)] {
             let lender = System::new(&inner, &home, l1s, 1, 7).with_backing_permission();
             let Found::Safe { states, .. } =
-                explore(&lender, World::<Current>::new(&lender), 100_000)
+                explore(&lender, SystemState::<Current>::new(&lender), 100_000)
             else {
                 panic!("it holds")
             };
@@ -99,10 +103,10 @@ fn backing_permission_covers_every_l2_behaviour() {
             };
             let mut shown_states = HashSet::new();
             for clusters in &states {
-                for (number, world) in clusters.inner.iter().enumerate() {
+                for (number, system_state) in clusters.inner.iter().enumerate() {
                     let state = clusters.outer.lines[0].remotes[number].configuration.state;
                     let permission = outer.remote.states[usize::from(state)].permission;
-                    let cluster_state = below(world, &levels.inner, permission);
+                    let cluster_state = below(system_state, &levels.inner, permission);
                     assert!(
                         lender_states.contains(&cluster_state),
                         "{} over {l1s}: {cluster_state:?}",

@@ -4,8 +4,9 @@ use cohkit_protocol::construct;
 use cohkit_protocol::protocol::Protocol;
 use cohkit_protocol::text;
 use cohkit_system::data::Current;
-use cohkit_system::world::{
-    explore, explore_levels, Clusters, Found, LevelStep, Levels, Search, StepError, System, World,
+use cohkit_system::state::{
+    explore, explore_levels, Clusters, Found, LevelStep, Levels, Search, StepError, System,
+    SystemState,
 };
 use std::collections::HashSet;
 
@@ -163,7 +164,11 @@ fn lower_level_is_coherent_on_its_own() {
     let protocol = read(INNER);
     let home = construct::home(&protocol, 2).unwrap();
     let system = System::new(&protocol, &home, 2u16, 1, 7);
-    size(explore(&system, World::<Current>::new(&system), 100_000));
+    size(explore(
+        &system,
+        SystemState::<Current>::new(&system),
+        100_000,
+    ));
 }
 
 /// Both searches, by states and by rows, find the same numbers of states and transitions and the same depth.
@@ -194,14 +199,14 @@ fn symmetry_merges_only_cache_renumberings() {
             let known_states: HashSet<&Clusters> = states.iter().collect();
             let mut representatives = 0;
             let mut visited: HashSet<&Clusters> = HashSet::new();
-            for world in &states {
+            for system_state in &states {
                 let permuted = match l2s {
-                    2 => world.permuted(levels, swapped, &[&[0], &[0]]),
-                    _ => world.permuted(levels, &[0], &[swapped]),
+                    2 => system_state.permuted(levels, swapped, &[&[0], &[0]]),
+                    _ => system_state.permuted(levels, &[0], &[swapped]),
                 };
                 let permuted = known_states.get(&permuted).expect("reached permuted state");
                 representatives += usize::from(!visited.contains(permuted));
-                visited.insert(world);
+                visited.insert(system_state);
             }
             assert_eq!(size(rows(l2s, l1s, true)).0, representatives);
         });

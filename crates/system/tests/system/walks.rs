@@ -7,7 +7,7 @@ use cohkit_protocol::construct;
 use cohkit_protocol::protocol::Protocol;
 use cohkit_protocol::text::parse;
 use cohkit_system::data::{Current, Data, Words};
-use cohkit_system::world::{Operation, Payload, Step, System, World};
+use cohkit_system::state::{Operation, Payload, Step, System, SystemState};
 use std::path::Path;
 
 /// Pseudorandom numbers by splitmix64.
@@ -33,8 +33,8 @@ fn read(path: &Path) -> Protocol {
 }
 
 /// For each copy of a remote, memory, operation or message, true if it is current; copies of messages last, sorted.
-fn copies<D: Data>(world: &World<D>) -> Vec<bool> {
-    let lines = (0..).zip(&world.lines);
+fn copies<D: Data>(system_state: &SystemState<D>) -> Vec<bool> {
+    let lines = (0..).zip(&system_state.lines);
     let mut copies: Vec<bool> = lines
         .flat_map(|(number, line)| {
             let remotes = line.remotes.iter().map(|remote| &remote.copy);
@@ -43,14 +43,14 @@ fn copies<D: Data>(world: &World<D>) -> Vec<bool> {
                 _ => None,
             };
             let copies = remotes.chain([&line.memory]).chain(slot);
-            let current = copies.map(|copy| world.data.is_current(number, copy));
+            let current = copies.map(|copy| system_state.data.is_current(number, copy));
             current.collect::<Vec<_>>()
         })
         .collect();
     // The order of equal messages with different copies does not matter.
-    let mut flights: Vec<bool> = (world.network.flights())
+    let mut flights: Vec<bool> = (system_state.network.flights())
         .filter_map(|flight| match &flight.carried {
-            Payload::Line(copy) => Some(world.data.is_current(flight.line, copy)),
+            Payload::Line(copy) => Some(system_state.data.is_current(flight.line, copy)),
             _ => None,
         })
         .collect();
@@ -63,8 +63,8 @@ fn copies<D: Data>(world: &World<D>) -> Vec<bool> {
 /// Returns false if the walk ended early at a violation in both states.
 fn walk(protocol: &Protocol, system: &System, seed: u64, steps: usize) -> bool {
     let mut random = Random(seed);
-    let mut bits = World::<Current>::new(system);
-    let mut words = World::<Words>::new(system);
+    let mut bits = SystemState::<Current>::new(system);
+    let mut words = SystemState::<Words>::new(system);
     for _ in 0..steps {
         let mut candidates = words.steps(system);
         let step = candidates.swap_remove(random.below(candidates.len()));

@@ -15,14 +15,14 @@ use cohkit_protocol::protocol::{Home, Permission, Protocol, Type};
 use cohkit_protocol::remotes::Remotes;
 use cohkit_protocol::text::parse;
 use cohkit_system::data::{Current, Words};
-use cohkit_system::world::{explore, Step, StepError, System, World};
+use cohkit_system::state::{explore, Step, StepError, System, SystemState};
 use std::collections::{BTreeMap, HashMap};
 
 /// Maximum number of states of a system to visit.
 const MAX_STATES: usize = 3_000;
 
 /// Result of the execution.
-pub type Found = cohkit_system::world::Found<World<Current>, Step>;
+pub type Found = cohkit_system::state::Found<SystemState<Current>, Step>;
 
 /// The verdict that all engines agree on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -66,7 +66,7 @@ pub fn case(text: &str) -> Result<Case, JudgeError> {
     let (remotes, lines) = (protocol.systems[0].remotes, lines_of(&protocol));
     let capacity = system::Options::default().capacity;
     let system = System::new(&protocol, home(&protocol), remotes, lines, capacity);
-    let found = explore(&system, World::new(&system), MAX_STATES);
+    let found = explore(&system, SystemState::new(&system), MAX_STATES);
     Ok(Case {
         protocol,
         remotes,
@@ -247,7 +247,7 @@ pub fn compare_engines(text: &str, seed: u64) -> Result<EngineComparison, JudgeE
 }
 
 /// Returns true if each access that begins in some state can begin, or be performed in place, from every state.
-fn accesses_can_begin_again(case: &Case, states: &[World<Current>]) -> bool {
+fn accesses_can_begin_again(case: &Case, states: &[SystemState<Current>]) -> bool {
     let Case {
         protocol, remotes, ..
     } = case;
@@ -259,12 +259,12 @@ fn accesses_can_begin_again(case: &Case, states: &[World<Current>]) -> bool {
         lines_of(protocol),
         capacity,
     );
-    let numbers: HashMap<&World<Current>, usize> = states.iter().zip(0..).collect();
+    let numbers: HashMap<&SystemState<Current>, usize> = states.iter().zip(0..).collect();
     let mut predecessors: Vec<Vec<usize>> = vec![Vec::new(); states.len()];
     let mut begins: BTreeMap<(u8, u8, &str), Vec<usize>> = BTreeMap::new();
-    for (from, world) in states.iter().enumerate() {
-        for step in world.steps(&system) {
-            let mut next = world.clone();
+    for (from, system_state) in states.iter().enumerate() {
+        for step in system_state.steps(&system) {
+            let mut next = system_state.clone();
             if next.take(&system, step) != Ok(true) {
                 continue;
             }
@@ -279,8 +279,9 @@ fn accesses_can_begin_again(case: &Case, states: &[World<Current>]) -> bool {
     }
     begins.into_iter().all(|((line, remote, access), begins)| {
         let mut reached = vec![false; states.len()];
-        let permitted = (0..states.len()).filter(|&world| {
-            let remote = &states[world].lines[usize::from(line)].remotes[usize::from(remote)];
+        let permitted = (0..states.len()).filter(|&system_state| {
+            let remote =
+                &states[system_state].lines[usize::from(line)].remotes[usize::from(remote)];
             let permission =
                 protocol.remote.states[usize::from(remote.configuration.state)].permission;
             match access {
@@ -290,9 +291,9 @@ fn accesses_can_begin_again(case: &Case, states: &[World<Current>]) -> bool {
             }
         });
         let mut work: Vec<usize> = permitted.chain(begins).collect();
-        while let Some(world) = work.pop() {
-            if !std::mem::replace(&mut reached[world], true) {
-                work.extend(&predecessors[world]);
+        while let Some(system_state) = work.pop() {
+            if !std::mem::replace(&mut reached[system_state], true) {
+                work.extend(&predecessors[system_state]);
             }
         }
         reached.iter().all(|&reached| reached)
@@ -433,16 +434,16 @@ fn compare_with_words(
         lines_of(protocol),
         capacity,
     );
-    let words = explore(&system, World::<Words>::new(&system), MAX_STATES);
+    let words = explore(&system, SystemState::<Words>::new(&system), MAX_STATES);
     match (found, &words) {
-        (_, cohkit_system::world::Found::Violated { path, .. }) if !matches!(found, Found::Violated { path: bits, .. } if bits.len() <= path.len()) =>
+        (_, cohkit_system::state::Found::Violated { path, .. }) if !matches!(found, Found::Violated { path: bits, .. } if bits.len() <= path.len()) =>
         {
             let steps = path.len();
             let reason =
                 format!("with words a property is violated after {steps} steps, with bits none");
             Err(JudgeError::Disagreement(reason))
         }
-        (Found::Violated { path, .. }, cohkit_system::world::Found::Safe { .. }) => {
+        (Found::Violated { path, .. }, cohkit_system::state::Found::Safe { .. }) => {
             let steps = path.len();
             let reason =
                 format!("with bits a property is violated after {steps} steps, with words none");
@@ -555,8 +556,8 @@ fn check_quiescence(
 }
 
 /// The agents of a state, by the checker's names, without initial values.
-fn agents(protocol: &Protocol, world: &World<Current>) -> BTreeMap<String, String> {
-    let line = &world.lines[0];
+fn agents(protocol: &Protocol, system_state: &SystemState<Current>) -> BTreeMap<String, String> {
+    let line = &system_state.lines[0];
     let mut values = BTreeMap::new();
     let mut agent = |controller: &Controller,
                      configuration: &cohkit_protocol::execute::Configuration,
@@ -635,15 +636,17 @@ fn agents(protocol: &Protocol, world: &World<Current>) -> BTreeMap<String, Strin
 fn compare_states(
     protocol: &Protocol,
     model: &Model,
-    states: &[World<Current>],
+    states: &[SystemState<Current>],
 ) -> Result<(), JudgeError> {
     // The agents of one line say little about coupled lines; the number of states is compared anyway.
     if lines_of(protocol) > 1 {
         return Ok(());
     }
     let graph = graph(model, MAX_STATES, None).map_err(JudgeError::Disagreement)?;
-    let mut executed: Vec<BTreeMap<String, String>> =
-        states.iter().map(|world| agents(protocol, world)).collect();
+    let mut executed: Vec<BTreeMap<String, String>> = states
+        .iter()
+        .map(|system_state| agents(protocol, system_state))
+        .collect();
     let initial = executed[0].clone();
     let mut lowered: Vec<BTreeMap<String, String>> = Vec::new();
     for (number, state) in graph.states.iter().enumerate() {

@@ -8,7 +8,7 @@ use cohkit_litmus::run::{run, Options, Placement, RunResult};
 use cohkit_litmus::timed;
 use cohkit_protocol::controller::Controller;
 use cohkit_protocol::protocol::Protocol;
-use cohkit_system::world::StepError;
+use cohkit_system::state::StepError;
 
 /// Maximum number of states of a program to visit.
 const MAX_STATES: usize = 20_000;

@@ -9,7 +9,7 @@ use cohkit_sim::kernel::NANOSECOND;
 use cohkit_sim::simulation::{run, RunError, Setup};
 use cohkit_sim::statistics::Statistics;
 use cohkit_system::data::Current;
-use cohkit_system::world::{Found, Step, World};
+use cohkit_system::state::{Found, Step, SystemState};
 use cohkit_units::Quantity;
 
 /// Returns a torture test of the first system's lines, with the accesses that the protocol has rows for. `remotes`
@@ -66,7 +66,7 @@ pub struct Runs {
 /// The two disagree; the error is a sentence.
 pub fn compare(
     protocol: &Protocol,
-    found: &Found<World<Current>, Step>,
+    found: &Found<SystemState<Current>, Step>,
     stops: bool,
     seed: u64,
 ) -> Result<Option<Runs>, String> {

@@ -15,7 +15,7 @@ use std::rc::Rc;
 
 use super::explore::{explore_within, CheckedSystem, Found};
 use super::levels::{judge, permissions, Clusters, LevelPermissions, LevelStep, Levels, Shared};
-use super::{StepError, System, World};
+use super::{StepError, System, SystemState};
 use crate::agent::Violation;
 
 /// Limits and options of an exploration.
@@ -53,7 +53,7 @@ type VisitSuccessor<'v, Search> = &'v mut dyn FnMut(&mut Search, LevelStep, Resu
 /// Interned states of one sort, each with properties that are computed once.
 struct Parts<A> {
     /// States by index; equal states have one index.
-    states: Interner<Rc<World<Shared>>>,
+    states: Interner<Rc<SystemState<Shared>>>,
     /// Properties of each state.
     properties: Vec<A>,
 }
@@ -67,8 +67,12 @@ impl<A> Parts<A> {
     }
 
     /// Returns the index of a state; `compute` is called if the state is new.
-    fn intern(&mut self, world: World<Shared>, compute: impl FnOnce(&World<Shared>) -> A) -> u32 {
-        let (number, is_new) = self.states.add(Rc::new(world));
+    fn intern(
+        &mut self,
+        system_state: SystemState<Shared>,
+        compute: impl FnOnce(&SystemState<Shared>) -> A,
+    ) -> u32 {
+        let (number, is_new) = self.states.add(Rc::new(system_state));
         if is_new {
             self.properties.push(compute(&self.states[number]));
         }
@@ -139,7 +143,7 @@ struct Product<'l, 'p> {
     /// Permutations of the outer caches, and of the caches below one of them.
     orders: [Vec<Vec<u8>>; 2],
     /// Placeholder for an inner state that a step does not read.
-    placeholder: World<Shared>,
+    placeholder: SystemState<Shared>,
 }
 
 /// All permutations of a system's remotes, the identity first. Only the identity if the remotes have several kinds or
@@ -177,22 +181,22 @@ impl<'l, 'p> Product<'l, 'p> {
             representatives: FxHashMap::default(),
             permuted: FxHashMap::default(),
             orders: [&levels.outer, &levels.inner].map(|system| permutations(system, symmetry)),
-            placeholder: World::new(&levels.inner),
+            placeholder: SystemState::new(&levels.inner),
             levels,
         }
     }
 
     /// Returns the index of an outer state.
-    fn intern_outer(&mut self, world: World<Shared>) -> u32 {
+    fn intern_outer(&mut self, system_state: SystemState<Shared>) -> u32 {
         let system = &self.levels.outer;
-        self.outer.intern(world, |world| UpperLevel {
-            quiescent: world.quiescent(system),
+        self.outer.intern(system_state, |system_state| UpperLevel {
+            quiescent: system_state.quiescent(system),
             permissions: (0..system.lines)
-                .map(|line| permissions(world, system, line))
+                .map(|line| permissions(system_state, system, line))
                 .collect(),
             copies: (0..usize::from(system.remotes))
                 .map(|remote| {
-                    let lines = (0..).zip(&world.lines);
+                    let lines = (0..).zip(&system_state.lines);
                     let bits = lines.map(|(l, line)| u8::from(line.remotes[remote].copy) << l);
                     bits.sum()
                 })
@@ -201,12 +205,12 @@ impl<'l, 'p> Product<'l, 'p> {
     }
 
     /// Returns the index of an inner state.
-    fn intern_inner(&mut self, world: World<Shared>) -> u32 {
+    fn intern_inner(&mut self, system_state: SystemState<Shared>) -> u32 {
         let system = &self.levels.inner;
-        self.inner.intern(world, |world| LowerLevel {
-            quiescent: world.quiescent(system),
+        self.inner.intern(system_state, |system_state| LowerLevel {
+            quiescent: system_state.quiescent(system),
             held: (0..system.lines)
-                .map(|line| LevelPermissions::of(world, system, line))
+                .map(|line| LevelPermissions::of(system_state, system, line))
                 .collect(),
         })
     }
@@ -228,7 +232,7 @@ impl<'l, 'p> Product<'l, 'p> {
         }
         let placeholders = vec![self.placeholder.clone(); usize::from(self.clusters)];
         let clusters = Clusters {
-            outer: World::clone(&self.outer.states[outer]),
+            outer: SystemState::clone(&self.outer.states[outer]),
             inner: placeholders,
         };
         let steps = clusters.outer.steps(&self.levels.outer).into_iter();
@@ -244,9 +248,9 @@ impl<'l, 'p> Product<'l, 'p> {
             return Rc::clone(known);
         }
         let mut systems = vec![self.placeholder.clone(); usize::from(self.clusters)];
-        systems[usize::from(number)] = World::clone(&self.inner.states[inner]);
+        systems[usize::from(number)] = SystemState::clone(&self.inner.states[inner]);
         let clusters = Clusters {
-            outer: World::clone(&self.outer.states[outer]),
+            outer: SystemState::clone(&self.outer.states[outer]),
             inner: systems,
         };
         let outer_steps = clusters.outer.steps(&self.levels.outer).into_iter();
@@ -305,9 +309,9 @@ impl<'l, 'p> Product<'l, 'p> {
         if let Some(&known) = self.mark_stale.get(&(inner, line)) {
             return known;
         }
-        let mut world = World::clone(&self.inner.states[inner]);
-        world.mark_copies_stale(&self.levels.inner, line, true);
-        let number = self.intern_inner(world);
+        let mut system_state = SystemState::clone(&self.inner.states[inner]);
+        system_state.mark_copies_stale(&self.levels.inner, line, true);
+        let number = self.intern_inner(system_state);
         self.mark_stale.insert((inner, line), number);
         number
     }
@@ -317,11 +321,11 @@ impl<'l, 'p> Product<'l, 'p> {
         if let Some(&known) = self.with_memory.get(&(inner, copies)) {
             return known;
         }
-        let mut world = World::clone(&self.inner.states[inner]);
-        for (line, place) in world.lines.iter_mut().enumerate() {
+        let mut system_state = SystemState::clone(&self.inner.states[inner]);
+        for (line, place) in system_state.lines.iter_mut().enumerate() {
             place.memory = copies >> line & 1 != 0;
         }
-        let number = self.intern_inner(world);
+        let number = self.intern_inner(system_state);
         self.with_memory.insert((inner, copies), number);
         number
     }
@@ -399,10 +403,10 @@ impl<'l, 'p> Product<'l, 'p> {
         if let Some(&known) = self.representatives.get(&inner) {
             return known;
         }
-        let world = Rc::clone(&self.inner.states[inner]);
+        let system_state = Rc::clone(&self.inner.states[inner]);
         let images: Vec<u32> = (0..self.orders[1].len())
             .map(|order| {
-                let permuted = world.permuted(&self.levels.inner, &self.orders[1][order]);
+                let permuted = system_state.permuted(&self.levels.inner, &self.orders[1][order]);
                 self.intern_inner(permuted)
             })
             .collect();
@@ -419,8 +423,8 @@ impl<'l, 'p> Product<'l, 'p> {
         if let Some(&known) = self.permuted.get(&key) {
             return known;
         }
-        let world = Rc::clone(&self.outer.states[outer]);
-        let permuted = world.permuted(&self.levels.outer, &self.orders[0][order]);
+        let system_state = Rc::clone(&self.outer.states[outer]);
+        let permuted = system_state.permuted(&self.levels.outer, &self.orders[0][order]);
         let number = self.intern_outer(permuted);
         self.permuted.insert(key, number);
         number

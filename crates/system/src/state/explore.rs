@@ -3,7 +3,7 @@
 use cohkit_base::exploration::{Exploration, Limits, TransitionSystem};
 use std::hash::Hash;
 
-use super::{Clusters, LevelStep, Levels, Step, StepError, System, World};
+use super::{Clusters, LevelStep, Levels, Step, StepError, System, SystemState};
 use crate::agent::Violation;
 use crate::data::Data;
 
@@ -31,14 +31,14 @@ pub trait CheckedSystem<S: Clone + Eq + Hash>: TransitionSystem<S, Error = StepE
     }
 }
 
-impl<D: Data> TransitionSystem<World<D>> for &System<'_> {
+impl<D: Data> TransitionSystem<SystemState<D>> for &System<'_> {
     type Step = Step;
     type Error = StepError;
 
     fn successors(
         &mut self,
-        state: &World<D>,
-        visit: &mut dyn FnMut(Step, Result<World<D>, StepError>),
+        state: &SystemState<D>,
+        visit: &mut dyn FnMut(Step, Result<SystemState<D>, StepError>),
     ) {
         for step in state.steps(self) {
             let mut next = state.clone();
@@ -52,13 +52,13 @@ impl<D: Data> TransitionSystem<World<D>> for &System<'_> {
     fn spontaneous(step: &Step) -> bool {
         step.spontaneous()
     }
-    fn quiescent(&self, state: &World<D>) -> bool {
+    fn quiescent(&self, state: &SystemState<D>) -> bool {
         state.quiescent(self)
     }
 }
 
-impl<D: Data> CheckedSystem<World<D>> for &System<'_> {
-    fn claims(&self, state: &World<D>) -> Result<(), Violation> {
+impl<D: Data> CheckedSystem<SystemState<D>> for &System<'_> {
+    fn claims(&self, state: &SystemState<D>) -> Result<(), Violation> {
         state.claims(self)
     }
 }

@@ -5,13 +5,13 @@ use cohkit_protocol::protocol::{Permission, StateId};
 use super::CompletedAccess;
 use crate::agent::{self, Bytes, HomeContext, MemoryOp, OutgoingMessage, RemoteContext, Violation};
 use crate::data::{Data, Extent};
+use crate::state::{DeferredStore, Line, Lock, Operation, StepError, System, SystemState};
 use crate::stores::{self, StoreSend, Ticket};
-use crate::world::{DeferredStore, Line, Lock, Operation, StepError, System, World};
 
 /// Environment of a remote.
-pub(super) struct WorldRemoteContext<'w, 's, 'p, D: Data> {
+pub(super) struct SystemRemoteContext<'w, 's, 'p, D: Data> {
     /// State before the row, changed while the row is executed.
-    pub(super) world: &'w mut World<D>,
+    pub(super) system_state: &'w mut SystemState<D>,
     /// Fixed part of the system.
     pub(super) system: &'s System<'p>,
     /// Line of the row.
@@ -32,9 +32,9 @@ pub(super) struct WorldRemoteContext<'w, 's, 'p, D: Data> {
     pub(super) bulk_transitions: Vec<(StateId, StateId)>,
 }
 
-impl<D: Data> WorldRemoteContext<'_, '_, '_, D> {
-    fn remote_state(&mut self) -> &mut crate::world::Remote<D> {
-        &mut self.world.line(self.line).remotes[usize::from(self.remote)]
+impl<D: Data> SystemRemoteContext<'_, '_, '_, D> {
+    fn remote_state(&mut self) -> &mut crate::state::Remote<D> {
+        &mut self.system_state.line(self.line).remotes[usize::from(self.remote)]
     }
 
     /// Returns the ticket of a store that is sent.
@@ -75,12 +75,12 @@ impl<D: Data> WorldRemoteContext<'_, '_, '_, D> {
     }
 }
 
-impl<D: Data> RemoteContext for WorldRemoteContext<'_, '_, '_, D> {
+impl<D: Data> RemoteContext for SystemRemoteContext<'_, '_, '_, D> {
     type Copy = D::Copy;
     type Error = StepError;
 
     fn is_current(&self, copy: &D::Copy) -> bool {
-        self.world.data.is_current(self.line, copy)
+        self.system_state.data.is_current(self.line, copy)
     }
 
     fn send(&mut self, outgoing: OutgoingMessage<D::Copy>) -> Result<(), StepError> {
@@ -95,24 +95,24 @@ impl<D: Data> RemoteContext for WorldRemoteContext<'_, '_, '_, D> {
             _ => Default::default(),
         };
         let from = Some(self.remote);
-        (self.world).send(self.system, self.line, from, store, outgoing)
+        (self.system_state).send(self.system, self.line, from, store, outgoing)
     }
 
     fn write(&mut self, copy: &D::Copy) -> Result<D::Copy, StepError> {
         if !self.in_place {
-            self.world
+            self.system_state
                 .check_program_order(self.line, self.remote, true)?;
         }
         let value = self.remote_state().write_value.take().unwrap_or_default();
         self.complete(Some(copy.clone()));
         Ok(self
-            .world
+            .system_state
             .write(self.system, self.line, copy, self.extent, &value))
     }
 
     fn read(&mut self, copy: &D::Copy) -> Result<(), StepError> {
         if !self.carries_copy {
-            self.world
+            self.system_state
                 .check_program_order(self.line, self.remote, false)?;
         }
         self.complete(Some(copy.clone()));
@@ -142,9 +142,9 @@ impl<D: Data> RemoteContext for WorldRemoteContext<'_, '_, '_, D> {
 }
 
 /// Environment of a home.
-pub(super) struct WorldHomeContext<'w, 's, 'p, D: Data> {
+pub(super) struct SystemHomeContext<'w, 's, 'p, D: Data> {
     /// State before the row, changed while the row is executed.
-    pub(super) world: &'w mut World<D>,
+    pub(super) system_state: &'w mut SystemState<D>,
     /// Fixed part of the system.
     pub(super) system: &'s System<'p>,
     /// Line of the row.
@@ -179,18 +179,18 @@ impl ConsumedStore {
     }
 }
 
-impl<D: Data> WorldHomeContext<'_, '_, '_, D> {
+impl<D: Data> SystemHomeContext<'_, '_, '_, D> {
     fn line_state(&mut self) -> &mut Line<D> {
-        self.world.line(self.line)
+        self.system_state.line(self.line)
     }
 }
 
-impl<D: Data> HomeContext for WorldHomeContext<'_, '_, '_, D> {
+impl<D: Data> HomeContext for SystemHomeContext<'_, '_, '_, D> {
     type Copy = D::Copy;
     type Error = StepError;
 
     fn is_current(&self, copy: &D::Copy) -> bool {
-        self.world.data.is_current(self.line, copy)
+        self.system_state.data.is_current(self.line, copy)
     }
 
     fn mark_stale(&self, copy: &D::Copy) -> D::Copy {
@@ -202,21 +202,23 @@ impl<D: Data> HomeContext for WorldHomeContext<'_, '_, '_, D> {
 
     fn send(&mut self, outgoing: OutgoingMessage<D::Copy>) -> Result<(), StepError> {
         let store = Default::default();
-        (self.world).send(self.system, self.line, None, store, outgoing)
+        (self.system_state).send(self.system, self.line, None, store, outgoing)
     }
 
     fn memory(&self) -> D::Copy {
-        self.world.lines[usize::from(self.line)].memory.clone()
+        self.system_state.lines[usize::from(self.line)]
+            .memory
+            .clone()
     }
 
     fn set_memory(&mut self, copy: &D::Copy) -> Result<(), StepError> {
-        self.world.may_write(self.line)?;
+        self.system_state.may_write(self.line)?;
         self.line_state().memory = copy.clone();
         Ok(())
     }
 
     fn lock(&self) -> Permission {
-        match self.world.lines[usize::from(self.line)].lock {
+        match self.system_state.lines[usize::from(self.line)].lock {
             Lock::Held(permission) => permission,
             Lock::Unlocked | Lock::Unlocking => Permission::None,
         }
@@ -229,7 +231,7 @@ impl<D: Data> HomeContext for WorldHomeContext<'_, '_, '_, D> {
             .map(|consumed_store| consumed_store.ticket));
         if let (true, Some(remote)) = (self.system.facts.stores_pending, from) {
             let ticket = ticket.unwrap_or_default();
-            (self.world).record_performed_store(self.system, self.line, remote, ticket)?;
+            (self.system_state).record_performed_store(self.system, self.line, remote, ticket)?;
             // A store that this row has deferred is recorded at two places until the row ends.
             let is_deferred_by_row = self
                 .consumed_store
@@ -247,7 +249,7 @@ impl<D: Data> HomeContext for WorldHomeContext<'_, '_, '_, D> {
             }
         }
         let value = self.line_state().consumed_value.take().unwrap_or_default();
-        self.world
+        self.system_state
             .store_to_memory(self.system, self.line, whole_line, &value)
     }
 

@@ -9,10 +9,10 @@ use super::row_owner::{trigger, RowOwner};
 use super::CompletedAccess;
 use crate::data::{Data, Extent};
 use crate::plan::{hits, write_hits};
-use crate::world::network::InFlightMessage;
-use crate::world::{StepError, System, World};
+use crate::state::network::InFlightMessage;
+use crate::state::{StepError, System, SystemState};
 
-impl<D: Data> World<D> {
+impl<D: Data> SystemState<D> {
     /// Begins an access of a remote, or performs it at once. Returns false if the access must be tried again; `self` is
     /// then unspecified. The caller begins no other access of the remote to the line before this one has completed.
     ///
@@ -55,7 +55,7 @@ impl<D: Data> World<D> {
     }
 
     /// Performs a write in a copy; all other copies become stale.
-    pub(in crate::world) fn write(
+    pub(in crate::state) fn write(
         &mut self,
         system: &System,
         line: u8,

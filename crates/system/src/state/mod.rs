@@ -1,8 +1,9 @@
 //! An executable system without time: its states, their possible steps and the successors.
 //!
-//! A [`System`] is the fixed part: a protocol, its home, and the numbers of remotes and lines. A [`World`] is one
-//! state. [`World::steps`] lists the steps, [`World::take`] applies one, [`World::claims`] checks the properties. This
-//! executor is simple and exact, and is the reference of the checker's models; for large systems it is slow.
+//! A [`System`] is the fixed part: a protocol, its home, and the numbers of remotes and lines. A [`SystemState`] is one
+//! state. [`SystemState::steps`] lists the steps, [`SystemState::take`] applies one, [`SystemState::claims`] checks the
+//! properties. This executor is simple and exact, and is the reference of the checker's models; for large systems it is
+//! slow.
 //!
 //! Remotes start each access whenever their rows allow it. The device requests local operations and unlocks at any
 //! time. A caller with threads or an application in their place drives the agents through [`crate::agent`].
@@ -36,8 +37,8 @@ pub use network::{Arrival, Endpoint, InFlightMessage, Network, Order, Payload};
 pub use product_search::{explore_levels, Search};
 pub use steps::{CompletedAccess, Step};
 
-/// Default channel capacity where the protocol file declares no bound: of equal messages in an unordered channel, and of
-/// messages per line in one order.
+/// Default channel capacity where the protocol file declares no bound: of equal messages in an unordered channel, and
+/// of messages per line in one order.
 pub const DEFAULT_CHANNEL_CAPACITY: u16 = 7;
 
 /// The fixed part of a system.
@@ -214,7 +215,7 @@ pub struct Line<D: Data> {
 
 /// A state of a system.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub struct World<D: Data> {
+pub struct SystemState<D: Data> {
     /// Data shared by all copies.
     pub data: D,
     /// State of each line, by number.
@@ -238,9 +239,9 @@ impl From<Violation> for StepError {
     }
 }
 
-impl<D: Data> World<D> {
+impl<D: Data> SystemState<D> {
     /// Returns the initial state.
-    pub fn new(system: &System) -> World<D> {
+    pub fn new(system: &System) -> SystemState<D> {
         let data = D::new(system.lines);
         let remote = |number| {
             let (kind, _) = system.of_each.kind(u16::from(number));
@@ -273,13 +274,13 @@ impl<D: Data> World<D> {
                 lock: Lock::Unlocked,
             })
         };
-        let mut world = World {
+        let mut system_state = SystemState {
             lines: (0..system.lines).map(line).collect(),
             network: Network::new(),
             data,
         };
-        (0..system.lines).for_each(|line| world.set_memory_writes(system, line));
-        world
+        (0..system.lines).for_each(|line| system_state.set_memory_writes(system, line));
+        system_state
     }
 
     /// True if the system is quiescent: nothing is outstanding, in flight or locked.

@@ -21,7 +21,7 @@ use cohkit_protocol::controller::{Access, Event};
 use cohkit_protocol::execute::{Outcome, Trigger};
 use cohkit_protocol::protocol::Permission;
 
-use super::{CompletedAccess, Lock, Step, StepError, System, World};
+use super::{CompletedAccess, Lock, Step, StepError, System, SystemState};
 use crate::agent::Violation;
 use crate::data::{Data, Extent};
 use crate::hierarchy;
@@ -101,9 +101,9 @@ impl<'p> Levels<'p> {
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Clusters<D: Data = Shared> {
     /// State of the outer system.
-    pub outer: World<D>,
+    pub outer: SystemState<D>,
     /// State of the system below each outer cache.
-    pub inner: Vec<World<D>>,
+    pub inner: Vec<SystemState<D>>,
 }
 
 /// A step of either level.
@@ -118,9 +118,9 @@ pub enum LevelStep {
 impl<D: Data> Clusters<D> {
     /// Returns the initial state: the outer caches hold nothing, so the inner homes have no permission to memory.
     pub fn new(levels: &Levels) -> Clusters<D> {
-        let inner = (0..levels.outer.remotes).map(|_| World::new(&levels.inner));
+        let inner = (0..levels.outer.remotes).map(|_| SystemState::new(&levels.inner));
         let mut clusters = Clusters {
-            outer: World::new(&levels.outer),
+            outer: SystemState::new(&levels.outer),
             inner: inner.collect(),
         };
         clusters.copy_outer_lines();
@@ -366,7 +366,9 @@ impl<D: Data> Clusters<D> {
             }
             _ => 0,
         };
-        let take = |world: &mut World<D>| world.take_recording(&levels.inner, step, completed);
+        let take = |system_state: &mut SystemState<D>| {
+            system_state.take_recording(&levels.inner, step, completed)
+        };
         self.apply_inner(levels, number, line, take)
     }
 
@@ -377,11 +379,15 @@ impl<D: Data> Clusters<D> {
         levels: &Levels,
         number: u8,
         line: u8,
-        apply: impl FnOnce(&mut World<D>) -> Result<bool, StepError>,
+        apply: impl FnOnce(&mut SystemState<D>) -> Result<bool, StepError>,
     ) -> Result<(bool, Option<u8>), StepError> {
         let index = usize::from(number);
-        let memories = |world: &World<D>| -> Vec<D::Copy> {
-            world.lines.iter().map(|line| line.memory.clone()).collect()
+        let memories = |system_state: &SystemState<D>| -> Vec<D::Copy> {
+            system_state
+                .lines
+                .iter()
+                .map(|line| line.memory.clone())
+                .collect()
         };
         let (memories_before, data) =
             (memories(&self.inner[index]), self.inner[index].data.clone());
@@ -441,8 +447,8 @@ impl<D: Data> Clusters<D> {
         (access, value): (Access, D::Write),
         completed: &mut Vec<CompletedAccess<D>>,
     ) -> Result<bool, StepError> {
-        let begin = |world: &mut World<D>| {
-            world.begin(&levels.inner, (line, remote), access, value, completed)
+        let begin = |system_state: &mut SystemState<D>| {
+            system_state.begin(&levels.inner, (line, remote), access, value, completed)
         };
         let (is_taken, wrote) = self.apply_inner(levels, number, line, begin)?;
         if let Some(line) = wrote {
@@ -571,13 +577,18 @@ impl<D: Data> Clusters<D> {
     /// True if nothing is outstanding.
     pub fn quiescent(&self, levels: &Levels) -> bool {
         let mut inner = self.inner.iter();
-        self.outer.quiescent(&levels.outer) && inner.all(|world| world.quiescent(&levels.inner))
+        self.outer.quiescent(&levels.outer)
+            && inner.all(|system_state| system_state.quiescent(&levels.inner))
     }
 }
 
 /// Permission of each cache of a system to a line.
-pub(super) fn permissions<D: Data>(world: &World<D>, system: &System, line: u8) -> Vec<Permission> {
-    let remotes = world.lines[usize::from(line)].remotes.iter();
+pub(super) fn permissions<D: Data>(
+    system_state: &SystemState<D>,
+    system: &System,
+    line: u8,
+) -> Vec<Permission> {
+    let remotes = system_state.lines[usize::from(line)].remotes.iter();
     remotes
         .map(|r| system.permission(&r.configuration))
         .collect()
@@ -596,9 +607,13 @@ pub(super) struct LevelPermissions {
 
 impl LevelPermissions {
     /// Summary of the permissions and copies of all remotes of one system for a line.
-    pub(super) fn of<D: Data>(world: &World<D>, system: &System, line: u8) -> LevelPermissions {
-        let permissions = permissions(world, system, line);
-        let remotes = world.lines[usize::from(line)]
+    pub(super) fn of<D: Data>(
+        system_state: &SystemState<D>,
+        system: &System,
+        line: u8,
+    ) -> LevelPermissions {
+        let permissions = permissions(system_state, system, line);
+        let remotes = system_state.lines[usize::from(line)]
             .remotes
             .iter()
             .zip(&permissions);
@@ -613,7 +628,7 @@ impl LevelPermissions {
                 .unwrap_or(Permission::None),
             holders: readable.count(),
             has_stale_copy: remotes.into_iter().any(|(r, permission)| {
-                *permission > Permission::None && !world.data.is_current(line, &r.copy)
+                *permission > Permission::None && !system_state.data.is_current(line, &r.copy)
             }),
         }
     }

@@ -1,6 +1,6 @@
 //! Lack of room in a network, which blocks a step.
 
-use crate::world::StepError;
+use crate::state::StepError;
 
 /// A message finds no room in a network. Within a step this is an excess without a description; no step returns it.
 pub(super) fn no_room() -> StepError {

@@ -3,14 +3,14 @@
 use cohkit_protocol::execute::{Act, Configuration};
 use cohkit_protocol::protocol::StateId;
 
-use super::contexts::WorldRemoteContext;
+use super::contexts::SystemRemoteContext;
 use super::CompletedAccess;
 use crate::agent::{self, Violation};
 use crate::data::{Data, Extent};
+use crate::state::{StepError, System, SystemState};
 use crate::stores::{self, AtomicRead, StoreSend};
-use crate::world::{StepError, System, World};
 
-impl<D: Data> World<D> {
+impl<D: Data> SystemState<D> {
     /// Applies a row of a remote: its index, its acts, and the configuration after it. `carried_copy` is the copy in
     /// the current message, and `extent` the part of the line that a write changes. Completed accesses are appended to
     /// `completed`.
@@ -29,8 +29,8 @@ impl<D: Data> World<D> {
         let old_copy = self.lines[usize::from(line)].remotes[usize::from(remote)]
             .copy
             .clone();
-        let mut context = WorldRemoteContext {
-            world: self,
+        let mut context = SystemRemoteContext {
+            system_state: self,
             system,
             line,
             remote,

@@ -14,7 +14,7 @@ use cohkit_protocol::controller::{Access, Event};
 use cohkit_protocol::protocol::Permission;
 
 use super::network::{Arrival, Order};
-use super::{Line, Operation, StepError, System, World};
+use super::{Line, Operation, StepError, System, SystemState};
 use crate::data::Data;
 use network_room::blocked_without_room;
 
@@ -81,7 +81,7 @@ pub struct CompletedAccess<D: Data> {
     pub old_copy: Option<D::Copy>,
 }
 
-impl<D: Data> World<D> {
+impl<D: Data> SystemState<D> {
     /// Applies a step. Returns false if the step is blocked or a no-op; `self` is then unspecified.
     ///
     /// # Errors
@@ -90,7 +90,7 @@ impl<D: Data> World<D> {
         self.take_recording(system, step, &mut Vec::new())
     }
 
-    /// Applies a step like [`World::take`], and appends the accesses that it completes to `completed`.
+    /// Applies a step like [`SystemState::take`], and appends the accesses that it completes to `completed`.
     ///
     /// # Errors
     /// The step violates a property or exceeds a capacity.
@@ -108,7 +108,7 @@ impl<D: Data> World<D> {
         result
     }
 
-    /// Applies a step like [`World::take_recording`]; a row without room for its messages is an error here.
+    /// Applies a step like [`SystemState::take_recording`]; a row without room for its messages is an error here.
     fn apply_step(
         &mut self,
         system: &System,

@@ -10,11 +10,11 @@ use super::row_owner::RowOwner;
 use super::CompletedAccess;
 use crate::agent::{Bytes, HomeInput, OutgoingMessage, Violation};
 use crate::data::{Data, Extent};
+use crate::state::network::{order_of, Arrival, Endpoint, InFlightMessage, Payload};
+use crate::state::{StepError, System, SystemState};
 use crate::stores::Ticket;
-use crate::world::network::{order_of, Arrival, Endpoint, InFlightMessage, Payload};
-use crate::world::{StepError, System, World};
 
-impl<D: Data> World<D> {
+impl<D: Data> SystemState<D> {
     /// Delivers a message to its receiver. `choice` is the index of the member that a choosing row takes. Returns
     /// false if the message is absent or stalls.
     pub(super) fn receive(

@@ -5,13 +5,13 @@ use cohkit_protocol::protocol::{MessageId, Permission};
 
 use crate::agent::{self, Violation};
 use crate::data::Data;
+use crate::state::network::{InFlightMessage, Payload};
+use crate::state::{StepError, System, SystemState};
 use crate::stores::{self, AtomicRead, Ticket};
-use crate::world::network::{InFlightMessage, Payload};
-use crate::world::{StepError, System, World};
 
-impl<D: Data> World<D> {
+impl<D: Data> SystemState<D> {
     /// Checks that the remote's earlier stores to the line are performed, before it performs an access in its copy.
-    pub(in crate::world) fn check_program_order(
+    pub(in crate::state) fn check_program_order(
         &self,
         line: u8,
         remote: u8,

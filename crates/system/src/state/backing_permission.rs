@@ -14,7 +14,7 @@
 
 use cohkit_protocol::protocol::Permission;
 
-use super::{Lock, System, World};
+use super::{Lock, System, SystemState};
 use crate::agent::Violation;
 use crate::data::{Data, Extent};
 use crate::hierarchy;
@@ -30,7 +30,7 @@ impl System<'_> {
     }
 }
 
-impl<D: Data> World<D> {
+impl<D: Data> SystemState<D> {
     /// The permission that the requests of the line that may arrive next need, if it exceeds the backing permission.
     fn needed_permission(&self, system: &System, line: u8) -> Option<Permission> {
         let needs = system.backing_needs.as_ref()?;
@@ -151,7 +151,7 @@ pub const EXCEEDS_BACKING_PERMISSION: &str =
 mod tests {
     use super::*;
     use crate::data::Current;
-    use crate::world::{explore, Found, StepError};
+    use crate::state::{explore, Found, StepError};
     use cohkit_protocol::construct;
     use cohkit_protocol::text::parse;
 
@@ -162,7 +162,7 @@ mod tests {
         let home = construct::home(&protocol, 2).expect("a home");
         let mut system = System::new(&protocol, &home, 2u16, 1, 7).with_backing_permission();
         leave_out(&mut system);
-        match explore(&system, World::<Current>::new(&system), 50_000) {
+        match explore(&system, SystemState::<Current>::new(&system), 50_000) {
             Found::Safe {
                 stuck_path: None, ..
             } => None,

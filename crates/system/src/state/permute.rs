@@ -6,7 +6,7 @@ use cohkit_protocol::protocol::{Protocol, Type};
 use cohkit_protocol::terms::IndexDomain;
 
 use super::network::{InFlightMessage, Network};
-use super::{CopyOnWrite, System, World};
+use super::{CopyOnWrite, System, SystemState};
 use crate::data::Data;
 
 /// New number of each remote.
@@ -61,9 +61,9 @@ fn configuration(
     permuted
 }
 
-impl<D: Data> World<D> {
+impl<D: Data> SystemState<D> {
     /// The same state with permuted remotes. Remotes of one kind differ in their numbers only.
-    pub fn permuted(&self, system: &System, numbers: Numbers) -> World<D> {
+    pub fn permuted(&self, system: &System, numbers: Numbers) -> SystemState<D> {
         let mut result = self.clone();
         for (line, original) in result.lines.iter_mut().zip(&self.lines) {
             line.home = configuration(system.home, system.home_machine(), &original.home, numbers);

@@ -4,14 +4,14 @@ use cohkit_protocol::controller::Event;
 use cohkit_protocol::execute::{Outcome, Trigger};
 use cohkit_protocol::protocol::Permission;
 
-use super::contexts::{ConsumedStore, WorldHomeContext};
+use super::contexts::{ConsumedStore, SystemHomeContext};
 use super::row_owner::{trigger, RowOwner};
 use crate::agent::{self, read_under_lock, store_under_lock, HomeInput, Violation};
 use crate::data::{Data, Extent};
+use crate::state::{Lock, Operation, StepError, System, SystemState};
 use crate::stores::{self, Ticket};
-use crate::world::{Lock, Operation, StepError, System, World};
 
-impl<D: Data> World<D> {
+impl<D: Data> SystemState<D> {
     /// Performs the requested memory operation.
     pub(super) fn perform_memory_operation(
         &mut self,
@@ -230,8 +230,8 @@ impl<D: Data> World<D> {
             Outcome::Refuse => return Ok(Answer::Refused),
             Outcome::Unexpected => return Ok(Answer::None),
         };
-        let mut context = WorldHomeContext {
-            world: self,
+        let mut context = SystemHomeContext {
+            system_state: self,
             system,
             line,
             consumed_store: ticket.map(ConsumedStore::new),

@@ -2,11 +2,11 @@
 
 use cohkit_protocol::protocol::{Amount, Claim, Comparison, Permission};
 
-use super::{Line, Lock, System, World};
+use super::{Line, Lock, System, SystemState};
 use crate::agent::Violation;
 use crate::data::Data;
 
-impl<D: Data> World<D> {
+impl<D: Data> SystemState<D> {
     /// Checks the properties of the state.
     ///
     /// # Errors

@@ -5,7 +5,7 @@ use cohkit_protocol::execute::{RowError, Trigger};
 use cohkit_protocol::rows::{event_words, fault_words};
 
 use crate::agent::Violation;
-use crate::world::{StepError, System};
+use crate::state::{StepError, System};
 
 /// The trigger of an event that is no message.
 pub(super) fn trigger(event: Event, remote: Option<u8>, home: u16) -> Trigger<'static> {

@@ -1,7 +1,7 @@
 //! Descriptions of steps.
 
 use super::levels::{Clusters, LevelStep, Levels};
-use super::{Arrival, Step, System, World};
+use super::{Arrival, Step, System, SystemState};
 use crate::data::Data;
 use cohkit_protocol::protocol::Permission;
 
@@ -13,7 +13,7 @@ fn permission_purpose(permission: Permission) -> &'static str {
     }
 }
 
-impl<D: Data> World<D> {
+impl<D: Data> SystemState<D> {
     /// Describes a step that can be taken in this state: `cache 1: store`, `GetM of cache 1 reaches the home`.
     pub fn words(&self, system: &System, step: Step) -> String {
         match (self.describe_step(system, step), system.lines) {

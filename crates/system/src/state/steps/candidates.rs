@@ -5,10 +5,10 @@ use cohkit_protocol::protocol::Permission;
 
 use super::Step;
 use crate::data::Data;
-use crate::world::network::InFlightMessage;
-use crate::world::{Lock, Operation, System, World};
+use crate::state::network::InFlightMessage;
+use crate::state::{Lock, Operation, System, SystemState};
 
-impl<D: Data> World<D> {
+impl<D: Data> SystemState<D> {
     /// Candidate steps. Some of them may turn out to be blocked.
     pub fn steps(&self, system: &System) -> Vec<Step> {
         let mut steps = Vec::new();
@@ -44,7 +44,7 @@ impl<D: Data> World<D> {
         );
     }
 
-    /// Like [`World::steps`], without the accesses of remotes.
+    /// Like [`SystemState::steps`], without the accesses of remotes.
     pub fn steps_without_remotes(&self, system: &System) -> Vec<Step> {
         let mut steps = Vec::new();
         (0..system.lines).for_each(|line| self.push_home_steps(system, line, &mut steps));
