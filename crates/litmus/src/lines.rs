@@ -19,9 +19,9 @@ use crate::cores::{FenceKind, FenceSupport, MemoryRequest};
 use crate::kinds::{write_access, Kinds};
 use crate::machine::{Machine, MachineState, Queue};
 use crate::program::{Program, StoreVariant, Update};
-use crate::states::Worlds;
 use crate::store_variants;
 use crate::values::{Values, WrittenValue};
+use crate::worlds::Worlds;
 
 /// Number of the world of a line, or of the world of all lines. Valid for one [`Lines`] until its [`Lines::forget`].
 pub type Line = u32;
