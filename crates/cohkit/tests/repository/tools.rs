@@ -72,7 +72,7 @@ fn missing_tools_are_never_ignored_silently() {
     files(&root(), &mut paths);
     let is_test = |path: &&PathBuf| {
         let path = path.strip_prefix(root()).unwrap_or(path);
-        let this_file = Path::new("crates/cohkit/tests/house/tools.rs");
+        let this_file = Path::new("crates/cohkit/tests/repository/tools.rs");
         let has_extension = |suffix: &str| {
             path.extension()
                 .is_some_and(|extension| extension == suffix)

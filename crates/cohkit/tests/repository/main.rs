@@ -1,7 +1,7 @@
 //! Rules of the repository that no compiler checks.
 
 mod documents;
-mod floors;
+mod layers;
 use cohkit_testing::require;
 #[cfg(unix)]
 mod tools;

@@ -66,25 +66,25 @@ fn packages() -> Vec<Value> {
 
 #[test]
 fn crates_depend_only_on_lower_layers() {
-    let floor = |name: &str| {
+    let layer = |name: &str| {
         CRATE_LAYERS
             .iter()
             .find(|(crate_name, _)| *crate_name == name)
-            .map(|&(_, floor)| floor)
+            .map(|&(_, layer)| layer)
     };
     for package in packages() {
         let name = package["name"].as_str().expect("a JSON string");
-        let own_floor =
-            floor(name).unwrap_or_else(|| panic!("give the crate {name} a layer in CRATE_LAYERS"));
+        let own_layer =
+            layer(name).unwrap_or_else(|| panic!("give the crate {name} a layer in CRATE_LAYERS"));
         for dependency in package["dependencies"].as_array().expect("a JSON list") {
             // Tests may depend on any crate; shipped code only on lower layers.
             if dependency["kind"] == "dev" {
                 continue;
             }
             let dependency_name = dependency["name"].as_str().expect("a JSON string");
-            if let Some(floor) = floor(dependency_name) {
+            if let Some(layer) = layer(dependency_name) {
                 assert!(
-                    floor < own_floor,
+                    layer < own_layer,
                     "{name} must not depend on {dependency_name}"
                 );
             }
