@@ -18,7 +18,8 @@ use cohkit_litmus::lines::Lines;
 use cohkit_litmus::print::print;
 use cohkit_litmus::program::{Claim, Outcome, Program, Quantifier, StoreVariant};
 use cohkit_litmus::run::{
-    run_below as explore_below, run_on_kinds as explore, shortest, RunResult, ShortestPath,
+    run_on_kinds as explore, run_on_two_levels as explore_below, shortest_path, RunResult,
+    ShortestPath,
 };
 use cohkit_litmus::warm_caches::named;
 use cohkit_litmus::{herd, run as protocols, store_variants};
@@ -501,7 +502,7 @@ fn shortest_path(
         locations,
         run_options.channel_capacity,
     );
-    Ok(shortest(
+    Ok(shortest_path(
         &mut lines,
         program,
         &run_options,

@@ -246,7 +246,7 @@ fn installed_modules() -> Result<BTreeMap<String, String>, String> {
     let mut command = Command::new(&python);
     command.args(["-P", "-c", VERSION_SCRIPT]).args(names);
     let python_path = python.display();
-    let output = match tool::within(&mut command, VERSION_TIMEOUT) {
+    let output = match tool::output_within(&mut command, VERSION_TIMEOUT) {
         Ok(Some(output)) => output,
         Ok(None) => {
             return Err(format!(

@@ -127,7 +127,7 @@ fn candidates() -> Vec<PathBuf> {
 /// Runs [`PROBE_SCRIPT`] with a Python, for at most `limit`.
 fn probe_python(python: &Path, limit: Duration) -> PackageStatus {
     let mut command = Command::new(python);
-    let output = match tool::within(command.args(["-P", "-c", PROBE_SCRIPT]), limit) {
+    let output = match tool::output_within(command.args(["-P", "-c", PROBE_SCRIPT]), limit) {
         Ok(Some(output)) => output,
         Ok(None) => {
             return PackageStatus::Failed(format!(

@@ -180,7 +180,7 @@ fn parse_initial_values<'t>(
     let mut symbols = Vec::new();
     let items = initial_values.split(';').into_iter();
     for item in items.filter(|item| !item.text.is_empty()) {
-        let (left, right) = match item.once("=") {
+        let (left, right) = match item.split_once("=") {
             Some((left, right)) => (left, Some(right)),
             None => (item, None),
         };
@@ -193,7 +193,7 @@ fn parse_initial_values<'t>(
         }
         // Skip a type before the name.
         let name_offset = |piece: Piece| piece.text.rfind([' ', '\t', '*']).map(|index| index + 1);
-        if let Some((thread, name)) = left.once(":") {
+        if let Some((thread, name)) = left.split_once(":") {
             let name_start = name_offset(thread);
             let thread = thread.from(name_start.unwrap_or(0));
             let thread = thread_number(program, thread)?;
@@ -362,7 +362,7 @@ impl<'t> Code<'_, 't> {
     fn read_column(&mut self, column: &[Piece<'t>]) -> Result<()> {
         for &cell in column {
             let mut cell = cell;
-            while let Some((label, rest)) = cell.once(":") {
+            while let Some((label, rest)) = cell.split_once(":") {
                 self.add_label(label)?;
                 cell = rest;
             }

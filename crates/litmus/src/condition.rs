@@ -280,7 +280,7 @@ impl Reader<'_> {
 
     /// Reads `0:X2`, `x` or `[x]`.
     fn observed(&mut self, piece: Piece) -> Result<Observable> {
-        if let Some((thread, register)) = piece.once(":") {
+        if let Some((thread, register)) = piece.split_once(":") {
             let thread = thread_number(self.program, thread)?;
             let register = (self.register)(self.program, thread, register)?;
             return Ok(Observable::Register(thread, register));

@@ -12,7 +12,7 @@ use crate::cores::CoreKind;
 use crate::kinds::Kinds;
 use crate::lines::Lines;
 use crate::program::{Outcome, Program};
-use crate::run::{run_on, shortest, Options, RunResult, ShortestPath};
+use crate::run::{run_on, shortest_path, Options, RunResult, ShortestPath};
 use crate::warm_caches::conformance_programs;
 
 /// Result of a conformance check.
@@ -182,14 +182,14 @@ pub fn check_conformance<'h>(
                     Some((mut verdict, forbidden)) => {
                         if let ConformanceVerdict::Violated { path, .. } = &mut verdict {
                             let is_forbidden = |end: Option<&Outcome>| end == forbidden.as_ref();
-                            let shortest_path = shortest(
+                            let found_path = shortest_path(
                                 &mut lines,
                                 &program,
                                 &options,
                                 &is_forbidden,
                                 should_continue,
                             );
-                            *path = shortest_path.map(Box::new);
+                            *path = found_path.map(Box::new);
                         }
                         report.verdict = verdict;
                         return report;

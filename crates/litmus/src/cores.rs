@@ -449,7 +449,7 @@ impl Core {
         let value = self
             .forwardable_value(code, at)
             .expect("an earlier store with a known value");
-        self.end(code, at, value);
+        self.complete(code, at, value);
     }
 
     /// Completes the first fence or acquire of this kind that the thread has requested. Panics if there is none.
@@ -464,12 +464,12 @@ impl Core {
         // Only the first access to a location can have been issued.
         let mut window = self.window.iter();
         let position = window.position(|access| access.location == Some(location));
-        self.end(code, position.expect("an issued access"), value);
+        self.complete(code, position.expect("an issued access"), value);
     }
 
     /// Completes the access at window position `at`: writes its destination register, and passes the value on to later
     /// accesses in the window. An acquiring read stays in the window if the cache is still to execute its acquire.
-    fn end(&mut self, code: &[Instruction], at: usize, value: i64) {
+    fn complete(&mut self, code: &[Instruction], at: usize, value: i64) {
         let instruction = code[self.window[at].code_index];
         match self.fence_support.acquired && instruction.acquires() {
             true => self.window[at].has_value = true,
@@ -496,7 +496,7 @@ impl Core {
     }
 
     /// Returns the code indices of the instructions in the window, with the locations that they access.
-    pub fn open(&self) -> impl Iterator<Item = (usize, Option<Location>)> + '_ {
+    pub fn active_instructions(&self) -> impl Iterator<Item = (usize, Option<Location>)> + '_ {
         self.window
             .iter()
             .map(|access| (access.code_index, access.location))

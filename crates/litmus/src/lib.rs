@@ -31,7 +31,7 @@
 //!
 //! ```
 //! use cohkit_litmus::run::{run, RunResult, Options};
-//! use cohkit_litmus::{cores::Cores, herd, models};
+//! use cohkit_litmus::{cores::CoreKind, herd, models};
 //! use cohkit_protocol::{protocol::Home, text::parse};
 //!
 //! let store_buffering = r"X86 SB

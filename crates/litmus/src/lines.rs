@@ -23,7 +23,8 @@ use crate::store_variants;
 use crate::values::{Values, WrittenValue};
 use crate::worlds::Worlds;
 
-/// Number of the world of a line, or of the world of all lines. Valid for one [`Lines`] until its [`Lines::forget`].
+/// Number of the world of a line, or of the world of all lines. Valid for one [`Lines`] until its
+/// [`Lines::trim_cache`].
 pub type Line = u32;
 
 /// Completion that a thread is notified of.
@@ -47,7 +48,7 @@ pub struct Move {
     pub is_spontaneous: bool,
     /// Order across lines whose first message the step consumes. The step is possible only if that message is of this
     /// line.
-    pub takes: Option<Queue>,
+    pub consumed_order: Option<Queue>,
     /// Orders across lines of the messages that the step sends, one entry per message.
     pub sent_orders: Vec<Queue>,
 }
@@ -111,7 +112,7 @@ impl<'p> Lines<'p> {
     ///
     /// # Errors
     /// A protocol joins lines, or has several kinds of remotes.
-    pub fn below(levels: Levels<'p>, placements: Vec<(u8, u8)>) -> Result<Lines<'p>, String> {
+    pub fn two_levels(levels: Levels<'p>, placements: Vec<(u8, u8)>) -> Result<Lines<'p>, String> {
         for protocol in [levels.outer.protocol, levels.inner.protocol] {
             if let Some(feature) = protocol.joins_lines() {
                 return Err(format!(
@@ -155,12 +156,12 @@ impl<'p> Lines<'p> {
     }
 
     /// Describes the first access that a program needs and for which the thread's cache has no row, if any.
-    pub fn lacks(&self, program: &Program) -> Option<String> {
-        self.kinds.lacks(self.protocol(), program)
+    pub fn unsupported_access(&self, program: &Program) -> Option<String> {
+        self.kinds.unsupported_access(self.protocol(), program)
     }
 
     /// Returns the program as the cores of these caches run it.
-    pub fn ordered(&self, program: &Program) -> Program {
+    pub fn with_fences(&self, program: &Program) -> Program {
         store_variants::with_fences(self.protocol(), &self.kinds, program)
     }
 
@@ -247,7 +248,7 @@ impl<'p> Lines<'p> {
 
     /// Clears the cache if it has more than 2,000,000 worlds, where it costs more memory than it saves time. This
     /// invalidates all [`Line`] numbers.
-    pub fn forget(&mut self) {
+    pub fn trim_cache(&mut self) {
         if self.worlds.count() > MAX_CACHED_WORLDS {
             self.worlds = Worlds::default();
             self.last = None;
@@ -272,14 +273,14 @@ impl<'p> Lines<'p> {
     ///
     /// # Errors
     /// The first property that the initial state violates.
-    pub fn first(&mut self, values: &[(u8, i64)]) -> Result<Vec<Line>, StepError> {
+    pub fn initial_lines(&mut self, values: &[(u8, i64)]) -> Result<Vec<Line>, StepError> {
         let worlds: Vec<Vec<(u8, i64)>> = match self.joined() {
             true => vec![values.to_vec()],
             false => values.iter().map(|&(_, value)| vec![(0, value)]).collect(),
         };
         let mut initial_lines = Vec::new();
         for values in worlds {
-            let mut state: MachineState<Values> = self.machine.first();
+            let mut state: MachineState<Values> = self.machine.initial_state();
             for (line, value) in values {
                 let line = usize::from(line);
                 for world in state.worlds_mut() {
@@ -339,12 +340,18 @@ impl<'p> Lines<'p> {
             let mut completions = Vec::new();
             if self.machine.take(&mut next, step, &mut completions)? {
                 // Orders within a line do not affect other lines, and a world of all lines keeps its orders itself.
-                let takes = match self.joined() {
+                let consumed_order = match self.joined() {
                     true => None,
-                    false => self.machine.takes(step),
+                    false => self.machine.consumed_order(step),
                 };
                 let is_spontaneous = self.machine.is_spontaneous(&state, step);
-                moves.push(self.make_move(&state, next, completions, takes, is_spontaneous)?);
+                moves.push(self.make_move(
+                    &state,
+                    next,
+                    completions,
+                    consumed_order,
+                    is_spontaneous,
+                )?);
             }
         }
         let moves: Rc<[Move]> = moves.into();
@@ -451,14 +458,14 @@ impl<'p> Lines<'p> {
         Ok(begun)
     }
 
-    /// Returns the step that leads to `next`. `takes` is the order across lines from which the step consumes a
+    /// Returns the step that leads to `next`. `consumed_order` is the order across lines from which the step consumes a
     /// message.
     fn make_move(
         &mut self,
         state: &MachineState<Values>,
         next: MachineState<Values>,
         completions: Vec<CompletedAccess<Values>>,
-        takes: Option<Queue>,
+        consumed_order: Option<Queue>,
         is_spontaneous: bool,
     ) -> Result<Move, StepError> {
         let completions = completions.into_iter();
@@ -475,7 +482,7 @@ impl<'p> Lines<'p> {
                 self.machine.queued(state).into_iter().collect();
             for (queue, queued) in self.machine.queued(&next) {
                 let queued_before = queued_before.get(&queue).copied().unwrap_or(0);
-                let remaining = queued_before - usize::from(takes == Some(queue));
+                let remaining = queued_before - usize::from(consumed_order == Some(queue));
                 sent_orders.extend(std::iter::repeat_n(queue, queued - remaining));
             }
         }
@@ -483,7 +490,7 @@ impl<'p> Lines<'p> {
             to: self.number(next)?,
             completions: completions.collect(),
             is_spontaneous,
-            takes,
+            consumed_order,
             sent_orders,
         })
     }

@@ -38,7 +38,7 @@ impl<'p> Machine<'p> {
     }
 
     /// Returns the initial state.
-    pub fn first<D: Data>(&self) -> MachineState<D> {
+    pub fn initial_state<D: Data>(&self) -> MachineState<D> {
         match self {
             Machine::OneLevel(system, _) => MachineState::OneLevel(SystemState::new(system)),
             Machine::TwoLevels(levels, _) => MachineState::TwoLevels(Clusters::new(levels)),
@@ -207,7 +207,7 @@ impl<'p> Machine<'p> {
     }
 
     /// Returns the order across lines from which a step consumes the first message, if any.
-    pub fn takes(&self, step: LevelStep) -> Option<Queue> {
+    pub fn consumed_order(&self, step: LevelStep) -> Option<Queue> {
         let (world, step) = match step {
             LevelStep::Outer(step) => (0, step),
             LevelStep::Inner(cluster, step) => (cluster + 1, step),

@@ -115,7 +115,7 @@ impl<'t> Piece<'t> {
     }
 
     /// Returns the trimmed parts before and after the first separator, if there is one.
-    pub fn once(self, separator: &str) -> Option<(Piece<'t>, Piece<'t>)> {
+    pub fn split_once(self, separator: &str) -> Option<(Piece<'t>, Piece<'t>)> {
         let offset = self.text.find(separator)?;
         let after = self.from(offset + separator.len());
         Some((self.until(offset).trim(), after.trim()))

@@ -133,7 +133,7 @@ fn address<'t>(code: &mut Code<'_, 't>, cell: &Cell<'t>) -> Result<Address> {
     }
     cell.check_operand_count(2)?;
     let inner = parts[1]
-        .once("(")
+        .split_once("(")
         .filter(|(_, base)| base.text.ends_with(')'));
     let Some((offset, base)) = inner else {
         return error_with_help(parts[1], "an address must be in parentheses", "`0(r2)`");

@@ -355,7 +355,9 @@ fn emit_branch<'t>(
 
 /// Parses an address: `0(x6)` or `(x6)`.
 fn address<'t>(code: &mut Code<'_, 't>, piece: Piece<'t>) -> Result<Address> {
-    let parts = piece.once("(").filter(|(_, base)| base.text.ends_with(')'));
+    let parts = piece
+        .split_once("(")
+        .filter(|(_, base)| base.text.ends_with(')'));
     let Some((offset, base)) = parts else {
         return error_with_help(piece, "an address must be in parentheses", "`0(x6)`");
     };

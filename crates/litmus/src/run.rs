@@ -119,7 +119,7 @@ pub fn run_on_kinds(
 /// Returns all outcomes of each program on the lower of two cache levels. `levels` is the upper level, then the lower.
 /// All programs have the same number of threads. Outcomes are the union over all assignments of threads to clusters and
 /// caches.
-pub fn run_below(
+pub fn run_on_two_levels(
     levels: [(&Protocol, &Controller); 2],
     programs: &[Program],
     options: &Options,
@@ -152,7 +152,7 @@ pub fn run_below(
                 options.channel_capacity,
             )
         });
-        let mut lines = match Lines::below(Levels::new(outer, inner), placements) {
+        let mut lines = match Lines::two_levels(Levels::new(outer, inner), placements) {
             Ok(lines) => lines,
             Err(reason) => {
                 return programs
@@ -189,11 +189,11 @@ pub fn run_on(
     should_continue: &mut dyn FnMut() -> bool,
 ) -> RunResult {
     assert_eq!(usize::from(lines.threads()), program.threads.len());
-    if let Some(reason) = lines.lacks(program) {
+    if let Some(reason) = lines.unsupported_access(program) {
         return RunResult::UnsupportedPlacement(reason);
     }
-    lines.forget();
-    let program = &lines.ordered(program);
+    lines.trim_cache();
+    let program = &lines.with_fences(program);
     let mut runner = Runner::new(lines, program, options);
     // Outcomes are the union over all placements.
     let (mut outcomes, mut visited) = (BTreeSet::new(), 0);
@@ -232,14 +232,14 @@ pub struct ShortestPath {
 
 /// Returns a shortest path to an outcome that satisfies `is_goal`, or to a state from which no outcome is reachable if
 /// `is_goal(None)`. Returns `None` if there is no such path, or with two levels of caches.
-pub fn shortest(
+pub fn shortest_path(
     lines: &mut Lines,
     program: &Program,
     options: &Options,
     is_goal: &dyn Fn(Option<&Outcome>) -> bool,
     should_continue: &mut dyn FnMut() -> bool,
 ) -> Option<ShortestPath> {
-    let program = &lines.ordered(program);
+    let program = &lines.with_fences(program);
     let mut runner = Runner::new(lines, program, options);
     let mut best: Option<(Vec<u8>, StatePath)> = None;
     for placement in runner.placements(options) {
@@ -249,7 +249,7 @@ pub fn shortest(
         };
         if best
             .as_ref()
-            .is_none_or(|(_, shortest)| path.len() < shortest.len())
+            .is_none_or(|(_, best_path)| path.len() < best_path.len())
         {
             best = Some((placement, path));
         }
@@ -327,7 +327,7 @@ impl<'r, 'p> Runner<'r, 'p> {
             .copied()
             .zip(values.copied())
             .collect();
-        let mut initial_state = Row::from_vec(self.lines.first(&values)?);
+        let mut initial_state = Row::from_vec(self.lines.initial_lines(&values)?);
         initial_state.extend(self.threads.iter().map(|_| 0));
         initial_state.push(self.queues.add(Queues::new()).0);
         initial_state.push(u32::from(options.max_spontaneous_evictions));
@@ -543,9 +543,9 @@ impl<'r, 'p> Runner<'r, 'p> {
         next[line] = step.to;
         let (queues, evictions) = (state.len() - 2, state.len() - 1);
         next[evictions] -= u32::from(step.is_spontaneous);
-        if step.takes.is_some() || !step.sent_orders.is_empty() {
+        if step.consumed_order.is_some() || !step.sent_orders.is_empty() {
             let mut order_queues = self.queues[state[queues]].clone();
-            if let Some(order) = step.takes {
+            if let Some(order) = step.consumed_order {
                 match order_queues.get_mut(&order) {
                     Some(queue) if usize::from(queue[0]) == line => {
                         queue.remove(0);

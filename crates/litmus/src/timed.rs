@@ -179,7 +179,7 @@ pub fn observe_on_kinds(
         .as_ref()
         .unwrap_or(&first_machine.upper)
         .protocol;
-    if let Some(reason) = kinds.lacks(protocol, program) {
+    if let Some(reason) = kinds.unsupported_access(protocol, program) {
         return Err(ObserveError::Lacks(reason));
     }
     let levels = [Some(&first_machine.upper), first_machine.lower.as_ref()];

@@ -155,10 +155,11 @@ impl<'s> ChartBuilder<'s> {
         let [before, after] = change.cores;
         for (number, (before, after)) in before.iter().zip(after).enumerate() {
             let code = &self.program.threads[number].code;
-            for (index, location) in before
-                .open()
-                .filter(|access| !after.open().any(|candidate| candidate == *access))
-            {
+            for (index, location) in before.active_instructions().filter(|access| {
+                !after
+                    .active_instructions()
+                    .any(|candidate| candidate == *access)
+            }) {
                 if let (Some(location), Some(to)) = (location, code[index].destination()) {
                     let name = &self.program.locations[usize::from(location)];
                     let value = after.registers[to];

@@ -101,8 +101,8 @@ mod tests {
     /// if and only if they are equal.
     fn round_trips(machine: &Machine, limit: usize) {
         let mut worlds = Worlds::default();
-        let mut states: Vec<MachineState<Values>> = vec![machine.first()];
-        let mut visited = HashSet::from([machine.first()]);
+        let mut states: Vec<MachineState<Values>> = vec![machine.initial_state()];
+        let mut visited = HashSet::from([machine.initial_state()]);
         let mut next = 0;
         while let Some(state) = states.get(next).cloned() {
             let (number, new) = worlds.number(state.worlds());

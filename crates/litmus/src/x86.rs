@@ -312,7 +312,7 @@ fn parse_operand<'t>(code: &mut Code<'_, 't>, piece: Piece<'t>) -> Result<Parsed
         let inner = piece.from(1).until(inner.len()).trim();
         return memory_operand(code, piece, (inner, Operand::Number(0)));
     }
-    let Some((offset, inner)) = piece.once("(").filter(|_| piece.text.ends_with(')')) else {
+    let Some((offset, inner)) = piece.split_once("(").filter(|_| piece.text.ends_with(')')) else {
         let digits = piece.from(usize::from(piece.text.starts_with('$')));
         return code.operand(digits, "").map(ParsedOperand::Value);
     };

@@ -52,7 +52,7 @@ pub(crate) fn search_path_from(folder: Option<&Path>) -> OsString {
 pub fn version(program: &str, arguments: &[&str], path: &OsStr, limit: Duration) -> VersionResult {
     let argument = arguments.join(" ");
     let mut command = Command::new(program);
-    let output = within(command.args(arguments).env("PATH", path), limit);
+    let output = output_within(command.args(arguments).env("PATH", path), limit);
     let output = match output {
         Ok(Some(output)) => output,
         Ok(None) => {
@@ -91,7 +91,7 @@ pub fn version(program: &str, arguments: &[&str], path: &OsStr, limit: Duration)
 ///
 /// # Errors
 /// The program cannot be started.
-pub fn within(command: &mut Command, limit: Duration) -> io::Result<Option<Output>> {
+pub fn output_within(command: &mut Command, limit: Duration) -> io::Result<Option<Output>> {
     let end = Instant::now() + limit;
     run_to_end(command, MAX_OUTPUT_BYTES, &|| Instant::now() >= end)
 }
@@ -214,13 +214,13 @@ mod tests {
     #[test]
     fn unresponsive_and_endless_tools_are_killed() {
         let mut command = Command::new("sh");
-        let output = within(
+        let output = output_within(
             command.args(["-c", "sleep 1000000"]),
             Duration::from_millis(50),
         );
         assert!(output.expect("there is a shell").is_none());
         let mut command = Command::new("sh");
-        let output = within(
+        let output = output_within(
             command.args(["-c", "exec cat /dev/zero"]),
             Duration::from_secs(100),
         );

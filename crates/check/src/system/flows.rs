@@ -155,7 +155,7 @@ impl Queue {
 }
 
 /// Indexes a place by sender and receiver; the home needs no index.
-pub(super) fn ends(place: Place, from: Option<&Expr>, to: Option<&Expr>) -> Place {
+pub(super) fn at_endpoints(place: Place, from: Option<&Expr>, to: Option<&Expr>) -> Place {
     [from, to]
         .into_iter()
         .flatten()

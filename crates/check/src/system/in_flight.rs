@@ -6,7 +6,7 @@ use cohkit_protocol::protocol::MessageId;
 
 use super::channels::Channels;
 use super::context::Context;
-use super::flows::{ends, Direction, Queue, Storage};
+use super::flows::{at_endpoints, Direction, Queue, Storage};
 
 impl Channels<'_> {
     /// Returns the index of the flow of a message type in one direction; `None` if no row sends such a message.
@@ -36,7 +36,7 @@ impl Channels<'_> {
         line: &Expr,
         (from, to): (Option<&Expr>, Option<&Expr>),
     ) -> Place {
-        ends(self.queues_of(queue, line), from, to)
+        at_endpoints(self.queues_of(queue, line), from, to)
     }
 
     /// True if the messages of a flow carry a copy of the line.
@@ -156,7 +156,7 @@ impl Channels<'_> {
         let (line, to) = (&context.line, context.remote.as_ref());
         match self.flows[flow].storage {
             Storage::Counted(variable) => {
-                let place = ends(variable.at(line), from, to);
+                let place = at_endpoints(variable.at(line), from, to);
                 (self.frame).any_cell(&self.flows[flow].stored, place, &|place| {
                     let matches = place.clone().at(false).gt(0);
                     match stale_only {
@@ -219,7 +219,7 @@ impl Channels<'_> {
     ) -> Expr {
         let mut has_none = Expr::Bool(true);
         for (flow, variable) in self.preceding_flows(message, direction) {
-            let place = ends(variable.at(line), from, to);
+            let place = at_endpoints(variable.at(line), from, to);
             let carries = self.carries_line(flow);
             let [stored @ .., _] = &self.flows[flow].stored[..] else {
                 continue;
@@ -273,7 +273,7 @@ impl Channels<'_> {
                 let (from, to) = (from.map(Expr::from), to.map(Expr::from));
                 counts.push(match self.flows[flow].storage {
                     Storage::Counted(variable) => {
-                        let place = ends(variable.at(line), from.as_ref(), to.as_ref());
+                        let place = at_endpoints(variable.at(line), from.as_ref(), to.as_ref());
                         self.count_cells(flow, place)
                     }
                     Storage::Queued(queue, label) if self.queues[queue].senders.is_some() => {

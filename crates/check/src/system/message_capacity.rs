@@ -5,7 +5,7 @@ use cohkit_protocol::controller::{Expression, Statement, Target};
 use cohkit_protocol::protocol::MessageId;
 
 use super::context::Context;
-use super::flows::{ends, Direction, Storage};
+use super::flows::{at_endpoints, Direction, Storage};
 use super::frame::Frame;
 use super::layout::Layout;
 use super::options::SystemError;
@@ -26,7 +26,7 @@ pub(super) fn within_bounds(layout: &Layout, context: &Context, body: &[Statemen
         let from = context.remote.as_ref();
         let count = match channels.flows[flow].storage {
             Storage::Counted(variable) => {
-                channels.count_cells(flow, ends(variable.at(&context.line), from, None))
+                channels.count_cells(flow, at_endpoints(variable.at(&context.line), from, None))
             }
             Storage::Queued(index, label) => {
                 let queue = channels.queue_at(index, &context.line, (from, None));
@@ -136,7 +136,7 @@ fn count_in_flight_to(layout: &Layout, order: usize, line: &Expr, to: Option<&Ex
             let senders = if from { frame.remotes } else { 1 };
             for sender in 0..senders {
                 let sender = from.then(|| Expr::from(sender));
-                let place = ends(place.clone(), sender.as_ref(), to);
+                let place = at_endpoints(place.clone(), sender.as_ref(), to);
                 count = count + Expr::from(place.field("length"));
             }
         }

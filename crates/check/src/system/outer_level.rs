@@ -6,7 +6,7 @@ use cohkit_protocol::protocol::Permission;
 
 use super::agents::permission_code;
 use super::device::{lock, Device};
-use super::flows::{ends, Direction, Storage};
+use super::flows::{at_endpoints, Direction, Storage};
 use super::layout::Layout;
 use super::options::SystemError;
 
@@ -114,7 +114,7 @@ fn any_request_needs(layout: &Layout, line: &Expr, permission: Permission) -> Ex
             let ends_of = (Some(&sender), None);
             match flow.storage {
                 Storage::Counted(variable) => {
-                    let place = ends(variable.at(line), Some(&sender), None);
+                    let place = at_endpoints(variable.at(line), Some(&sender), None);
                     let is_waiting = channels.count_cells(index, place).gt(0);
                     is_waiting.and(channels.has_no_predecessor(message, direction, line, ends_of))
                 }

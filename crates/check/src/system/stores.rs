@@ -11,7 +11,7 @@ use std::rc::Rc;
 use super::channels::Channels;
 use super::context::Context;
 use super::execution::Execution;
-use super::flows::{ends, Direction, Flow};
+use super::flows::{at_endpoints, Direction, Flow};
 use super::frame::Frame;
 use super::memory::DeferredStore;
 use super::tickets::{ConsumedStore, StoreVariables, Tickets};
@@ -304,7 +304,7 @@ impl<'p> PendingStores<'p> {
             let (Some(tickets), Some(variable)) = (tickets, flow.storage.counter()) else {
                 continue;
             };
-            let place = ends(variable.at(line), Some(remote), None);
+            let place = at_endpoints(variable.at(line), Some(remote), None);
             let types = self.types_of_others(flow);
             out.extend(self.frame.for_each_cell(&types, place, &|place| {
                 let follower_bits = match flow.has_ordered_followers {
@@ -330,7 +330,7 @@ impl<'p> PendingStores<'p> {
                 true => vec![self.frame.remote_type],
                 false => Vec::new(),
             };
-            let place = ends(self.channels.queues_of(index, line), Some(remote), None);
+            let place = at_endpoints(self.channels.queues_of(index, line), Some(remote), None);
             out.extend(self.frame.for_each_cell(&types, place, &|place| {
                 let per_entry = self.frame.scope.with_bound(queue.positions, |i| {
                     let entry = place.field("slot").at(i);

@@ -6,7 +6,7 @@ use cohkit_engine::model::{Expr, Place, Stmt, TypeId, VariableId, Violation};
 use cohkit_protocol::protocol::MessageId;
 
 use super::channels::Channels;
-use super::flows::{ends, Direction, Flow, Storage};
+use super::flows::{at_endpoints, Direction, Flow, Storage};
 
 /// A message to be stored.
 pub(super) struct OutgoingMessage {
@@ -53,16 +53,16 @@ impl Channels<'_> {
     /// to `out`.
     pub fn insert(&self, flow: usize, outgoing: OutgoingMessage, out: &mut Vec<Stmt>) {
         let (message, direction) = (self.flows[flow].message, self.flows[flow].direction);
-        let ends = (outgoing.from.as_ref(), outgoing.to.as_ref());
+        let endpoints = (outgoing.from.as_ref(), outgoing.to.as_ref());
         match self.flows[flow].storage {
             Storage::Counted(variable) => {
                 self.increment_counter(flow, variable, &outgoing, out);
-                out.extend(self.mark_followers(message, direction, &outgoing.line, ends));
+                out.extend(self.mark_followers(message, direction, &outgoing.line, endpoints));
             }
             Storage::Queued(index, label) => {
                 let place = match self.queues[index].senders {
                     Some(_) => self.queue_between(index, &outgoing.line, &outgoing.sending_home),
-                    None => self.queue_at(index, &outgoing.line, ends),
+                    None => self.queue_at(index, &outgoing.line, endpoints),
                 };
                 self.append_message(&self.flows[flow], (index, label), place, outgoing, out);
             }
@@ -78,7 +78,7 @@ impl Channels<'_> {
         out: &mut Vec<Stmt>,
     ) {
         let (flow, current) = (&self.flows[flow], &outgoing.current);
-        let place = ends(
+        let place = at_endpoints(
             variable.at(&outgoing.line),
             outgoing.from.as_ref(),
             outgoing.to.as_ref(),
@@ -172,7 +172,7 @@ impl Channels<'_> {
     ) -> Vec<Stmt> {
         let mut out = Vec::new();
         for (flow, variable) in self.preceding_flows(message, direction) {
-            let place = ends(variable.at(line), from, to);
+            let place = at_endpoints(variable.at(line), from, to);
             let carries = self.carries_line(flow);
             let [stored @ .., _] = &self.flows[flow].stored[..] else {
                 continue;
@@ -205,7 +205,8 @@ impl Channels<'_> {
         let (message, direction) = (self.flows[flow].message, self.flows[flow].direction);
         match self.flows[flow].storage {
             Storage::Counted(variable) => {
-                let mut arrival = self.counted_arrival(flow, ends(variable.at(l), from, to));
+                let mut arrival =
+                    self.counted_arrival(flow, at_endpoints(variable.at(l), from, to));
                 let no_predecessor = self.has_no_predecessor(message, direction, line, (from, to));
                 arrival.present = arrival.present.and(no_predecessor);
                 arrival

@@ -56,12 +56,12 @@ pub(super) fn message_remark(
     ]);
     words.extend(agents.state_words(context));
     if let Storage::Queued(queue, _) = flow.storage {
-        let ends = (context.sender.as_ref(), context.remote.as_ref());
+        let endpoints = (context.sender.as_ref(), context.remote.as_ref());
         let queue = match (channels.queues[queue].senders, parameters.last()) {
             (Some(_), Some(&sending_home)) => {
                 channels.queue_between(queue, &context.line, &sending_home.into())
             }
-            _ => channels.queue_at(queue, &context.line, ends),
+            _ => channels.queue_at(queue, &context.line, endpoints),
         };
         let length = queue.field("length");
         words.push(Piece::Choice(

@@ -11,7 +11,7 @@ use cohkit_litmus::cores::CoreKind;
 use cohkit_litmus::cycles::{classic, named};
 use cohkit_litmus::lines::Lines;
 use cohkit_litmus::program::Outcome;
-use cohkit_litmus::run::{run, run_on, shortest, Options, RunResult};
+use cohkit_litmus::run::{run, run_on, shortest_path, Options, RunResult};
 use cohkit_protocol::protocol::{Home, Protocol};
 use protocol_files::read;
 use std::collections::BTreeSet;
@@ -329,7 +329,7 @@ fn shortest_path_lists_received_messages_in_order() {
     };
     let mut lines = Lines::new(&protocol, home, 3, 3, options.channel_capacity);
     let is_goal = |outcome: Option<&Outcome>| outcome.is_some_and(|outcome| program.holds(outcome));
-    let path = shortest(&mut lines, &program, &options, &is_goal, &mut || true)
+    let path = shortest_path(&mut lines, &program, &options, &is_goal, &mut || true)
         .expect("a path to the outcome");
     let chart = path.chart;
     assert_eq!(
@@ -373,7 +373,7 @@ fn shortest_path_lists_received_messages_in_order() {
         "finds x = 0",
     ];
     assert_eq!(last_thread_actions.collect::<Vec<_>>(), expected);
-    let no_path = shortest(&mut lines, &program, &options, &|_| false, &mut || true);
+    let no_path = shortest_path(&mut lines, &program, &options, &|_| false, &mut || true);
     assert_eq!(no_path, None);
 }
 

@@ -10,7 +10,7 @@ use cohkit_litmus::kinds::Kinds;
 use cohkit_litmus::lines::Lines;
 use cohkit_litmus::models::outcomes;
 use cohkit_litmus::program::{Instruction, Program};
-use cohkit_litmus::run::{run_on, run_on_kinds, shortest, Options, RunResult};
+use cohkit_litmus::run::{run_on, run_on_kinds, shortest_path, Options, RunResult};
 use cohkit_litmus::timed::{self, observe_on_kinds, Level, Machine, ObserveError};
 use cohkit_protocol::protocol::Protocol;
 use protocol_files::{home, read};
@@ -339,7 +339,7 @@ fn chart_lifelines_are_threads() {
         run_on(&mut lines, &shape, &options, &mut || true),
         RunResult::Outcomes { .. }
     ));
-    let chart = shortest(
+    let chart = shortest_path(
         &mut lines,
         &shape,
         &options,

@@ -8,7 +8,7 @@ use cohkit_litmus::lines::Lines;
 use cohkit_litmus::models;
 use cohkit_litmus::print::print;
 use cohkit_litmus::program::Program;
-use cohkit_litmus::run::{run_below, run_on, Options, RunResult};
+use cohkit_litmus::run::{run_on, run_on_two_levels, Options, RunResult};
 use cohkit_litmus::shapes;
 use cohkit_protocol::construct;
 use cohkit_protocol::orders::{Issue, Orders};
@@ -300,7 +300,7 @@ fn check_exact_outcomes_below(shapes: &[(Program, u8)], all_cores: &[CoreKind]) 
                 ..Options::default()
             };
             let levels = [(&outer, &outer_home), (&inner, &inner_home)];
-            let results = run_below(levels, &shapes, &options, &mut || true);
+            let results = run_on_two_levels(levels, &shapes, &options, &mut || true);
             for (shape, found) in shapes.iter().zip(results) {
                 match found {
                     RunResult::Outcomes { outcomes, .. } => {

@@ -13,7 +13,7 @@ use cohkit_litmus::lines::Lines;
 use cohkit_litmus::program::{
     Acquire, Instruction, Observable, Operand, Operation, Outcome, Program, Quantifier,
 };
-use cohkit_litmus::run::{shortest, Options};
+use cohkit_litmus::run::{shortest_path, Options};
 use cohkit_protocol::orders::Issue;
 use cohkit_protocol::protocol::{Permission, Protocol};
 use cohkit_protocol::threads::Accesses;
@@ -419,7 +419,7 @@ fn reported_path_is_shortest() {
             locations,
             options.channel_capacity,
         );
-        let reported = shortest(&mut lines, &program, &options, &is_goal, &mut || true);
+        let reported = shortest_path(&mut lines, &program, &options, &is_goal, &mut || true);
         let reported = reported.map(|path| path.steps);
         let waits = kept_orders(cores);
         let oracle = Oracle::new(&protocol, &program, &waits);

@@ -11,7 +11,7 @@ use cohkit_litmus::machine::MachineState;
 use cohkit_litmus::program::{
     Claim, Instruction, Operand, Program, Quantifier, StoreVariant, Thread,
 };
-use cohkit_litmus::run::{run_on, shortest, Options, Placement, RunResult};
+use cohkit_litmus::run::{run_on, shortest_path, Options, Placement, RunResult};
 use cohkit_litmus::shape_generator::files;
 use cohkit_litmus::timed::{self, Level};
 use cohkit_litmus::values::Values;
@@ -367,7 +367,7 @@ fn messages(text: &str, program: &Program) -> Vec<String> {
         locations,
         options.channel_capacity,
     );
-    let path = shortest(
+    let path = shortest_path(
         &mut lines,
         program,
         &options,
