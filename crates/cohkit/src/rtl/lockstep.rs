@@ -455,7 +455,7 @@ fn shape_json(name: &str, shape: &Shape, (seeds, messages): (u64, u64)) -> serde
         "reads": shape.reads,
         "writes": shape.writes,
         "locals": shape.locals,
-        "waiting": shape.waiting,
+        "waiting": shape.max_deferred,
         "store_slots": shape.store_slots,
         "change_depth": shape.change_depth,
         "recall_delay_cycles": 1_u64 << shape.recall_delay_log2,

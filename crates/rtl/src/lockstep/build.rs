@@ -254,7 +254,7 @@ fn command(
         ("Reads", shape.reads),
         ("Writes", shape.writes),
         ("Locals", shape.locals),
-        ("MaxDeferred", shape.waiting),
+        ("MaxDeferred", shape.max_deferred),
         ("StoreSlots", shape.store_slots),
         ("ChangeDepth", shape.change_depth),
         ("UnitsPerPort", shape.units_per_port),

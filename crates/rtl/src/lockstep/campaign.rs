@@ -89,15 +89,15 @@ impl Setup<'_> {
         event: usize,
         seed: u64,
     ) -> Result<bool, RunError> {
-        let aim = self
+        let first_target = self
             .graph
             .and_then(|graph| graph.index_from_last((state, event)));
         let mutated = self.mutated_row(state, event, seed);
         // A path may be blocked, and a row has no effect if a resource is missing; further runs use it again.
         for attempt in 0..ATTEMPTS {
             let seed = seed.wrapping_add(attempt);
-            let run = match aim {
-                Some(aim) => Run::directed_run(aim, seed),
+            let run = match first_target {
+                Some(first_target) => Run::directed_run(first_target, seed),
                 None => Run::new(seed, 2000),
             };
             match self.run_mutated(run, state, event, mutated) {

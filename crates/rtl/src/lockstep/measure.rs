@@ -51,7 +51,7 @@ pub(super) fn run(pattern: Pattern, lines: usize, memory: u64, delay: u64) -> Ru
         delay,
         ready: 16,
         device: 0,
-        aim: 0,
+        first_target: 0,
         illegal_inputs: 0,
         exact: true,
     }
@@ -134,11 +134,11 @@ pub struct Parts {
     /// From a request at the home's port, for a line without holder, to the read request to memory.
     pub latency: u64,
     /// From memory's answer at the home's port to the last beat of the message with its data.
-    pub resume: u64,
+    pub completion_latency: u64,
     /// Cycles for which such a request occupies its unit, before the unit accepts the next event.
     pub occupancy: u64,
     /// Cycles for which such an answer of memory occupies its unit.
-    pub resume_occupancy: u64,
+    pub completion_occupancy: u64,
     /// Additional latency of a local operation that takes a line from the remote. It excludes the remote's latency, and
     /// twice `latency`: once for the operation, and once for the remote's answer.
     pub local: u64,
@@ -204,9 +204,10 @@ fn derive_parts(
     };
     Some(Parts {
         latency,
-        resume: cycle_of(read, is_tx_last)?.checked_sub(cycle_of(read, is_memory_data)?)?,
+        completion_latency: cycle_of(read, is_tx_last)?
+            .checked_sub(cycle_of(read, is_memory_data)?)?,
         occupancy: occupancy(|event| matches!(event, Event::Message(_)))?,
-        resume_occupancy: occupancy(|event| matches!(event, Event::MemoryData(_)))?,
+        completion_occupancy: occupancy(|event| matches!(event, Event::MemoryData(_)))?,
         local: (forward_cycles + answer_cycles).saturating_sub(2 * latency),
     })
 }

@@ -22,7 +22,7 @@ pub struct Shape {
     /// Local operations in progress per unit.
     pub locals: usize,
     /// Maximum number of requests that a unit defers, and of lines of a unit that the device locks.
-    pub waiting: usize,
+    pub max_deferred: usize,
     /// Payload slots of requests per unit.
     pub store_slots: usize,
     /// Permission changes that a slice queues for the listener, a power of two.
@@ -112,7 +112,7 @@ const SMALL: Shape = Shape {
     reads: 2,
     writes: 1,
     locals: 2,
-    waiting: 2,
+    max_deferred: 2,
     store_slots: 2,
     change_depth: 2,
     units_per_port: 8,
@@ -147,7 +147,7 @@ pub const SHAPES: [(&str, Shape); 14] = [
             reads: 3,
             writes: 2,
             locals: 3,
-            waiting: 3,
+            max_deferred: 3,
             store_slots: 3,
             change_depth: 4,
             units_per_port: 1,
@@ -163,7 +163,7 @@ pub const SHAPES: [(&str, Shape); 14] = [
         Shape {
             reads: 1,
             locals: 1,
-            waiting: 1,
+            max_deferred: 1,
             store_slots: 1,
             ..SMALL
         },
@@ -291,7 +291,7 @@ mod tests {
             |shape| shape.reads,
             |shape| shape.writes,
             |shape| shape.locals,
-            |shape| shape.waiting,
+            |shape| shape.max_deferred,
             |shape| shape.store_slots,
             |shape| shape.change_depth,
             |shape| shape.units_per_port,
@@ -327,7 +327,7 @@ mod tests {
             ("Reads", shipped.reads),
             ("Writes", shipped.writes),
             ("Locals", shipped.locals),
-            ("MaxDeferred", shipped.waiting),
+            ("MaxDeferred", shipped.max_deferred),
             ("StoreSlots", shipped.store_slots),
             ("ChangeDepth", shipped.change_depth),
             ("UnitsPerPort", shipped.units_per_port),

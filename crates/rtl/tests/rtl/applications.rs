@@ -29,7 +29,7 @@ fn home() -> Option<Built> {
         locals: 1,
         reads: 3,
         writes: 2,
-        waiting: 3,
+        max_deferred: 3,
         store_slots: 4,
         endpoint: Endpoint::Application,
         ..Shape::default()
@@ -283,7 +283,7 @@ fn exact(scenario: Arc<dyn Playable>, shape: &Shape) -> Setup {
             quantity.value = value as u64;
         }
     }
-    platform.home.stall_entries.value = shape.waiting as u64;
+    platform.home.stall_entries.value = shape.max_deferred as u64;
     let slices = platform.home.slices.value;
     platform.cache.sets.value = (slices * shape.units as u64) << shape.set_bits;
     platform.cache.ways.value = shape.ways as u64;

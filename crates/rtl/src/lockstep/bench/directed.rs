@@ -46,11 +46,11 @@ pub(super) struct Director<'a> {
 }
 
 impl<'a> Director<'a> {
-    /// Creates a director whose first target is the row `aim`, counted from the last.
-    pub fn new(graph: Option<&'a ReachabilityGraph>, aim: usize) -> Director<'a> {
+    /// Creates a director whose first target is the row `first_target`, counted from the last.
+    pub fn new(graph: Option<&'a ReachabilityGraph>, first_target: usize) -> Director<'a> {
         Director {
             graph,
-            next: aim,
+            next: first_target,
             pause: 0,
             lines: Vec::new(),
         }

@@ -71,7 +71,7 @@ impl<'a> Bench<'a> {
             changes: Changes::new(units, max_delay),
             is_listening: false,
             endpoint: EndpointModel::new(shape.endpoint, run.lines),
-            director: Director::new(setup.graph.filter(|_| !run.exact), run.aim),
+            director: Director::new(setup.graph.filter(|_| !run.exact), run.first_target),
             ports: Ports::default(),
             unopened_waveform: None,
         }

@@ -169,7 +169,7 @@ impl Units {
             units: (0..reference.units()).map(|_| Unit::default()).collect(),
             max_requests: match all_lines_fit {
                 true => usize::MAX,
-                false => shape.waiting,
+                false => shape.max_deferred,
             },
         }
     }
@@ -217,7 +217,7 @@ impl Units {
             reads,
             writes,
             locals,
-            waiting,
+            max_deferred,
             ways,
             ..
         } = reference.shape;
@@ -247,7 +247,7 @@ impl Units {
                 let no_lock = used.is_device_event()
                     && used.row.effect == rom::Effect::Take
                     && reference.rom.locking[usize::from(operation)]
-                    && resources.locks >= waiting;
+                    && resources.locks >= max_deferred;
                 let (is_certain, is_possible) = is_full(&mut resources.locals, locals);
                 (is_certain || no_lock, is_possible || no_lock)
             }
