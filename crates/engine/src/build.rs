@@ -128,7 +128,7 @@ impl Builder {
     fn add(&mut self, name: impl Into<String>, ty: TypeId, role: Role) -> VariableId {
         self.model.variables.push(Variable {
             name: name.into(),
-            display_name: None,
+            spoken_name: None,
             ty,
             role,
         });
@@ -136,8 +136,8 @@ impl Builder {
     }
 
     /// Sets the text that sentences use for a variable, without its indices.
-    pub fn set_display_name(&mut self, variable: VariableId, display_name: impl Into<String>) {
-        self.model.variables[variable.index()].display_name = Some(display_name.into());
+    pub fn set_spoken_name(&mut self, variable: VariableId, spoken_name: impl Into<String>) {
+        self.model.variables[variable.index()].spoken_name = Some(spoken_name.into());
     }
 
     /// Declares a part of the state.

@@ -196,7 +196,7 @@ pub struct Variable {
     /// Name, for traces and texts. State variables need distinct names.
     pub name: String,
     /// Text used for the variable in sentences, without its indices; `None` to use its name.
-    pub display_name: Option<String>,
+    pub spoken_name: Option<String>,
     /// Type of its values.
     pub ty: TypeId,
     /// Kind and lifetime.

@@ -54,11 +54,11 @@ impl<'p> Side<'p> {
             }
             let variable = place(format!("{name}_{}", v.name), element, v.register);
             // With several kinds of remotes, the name already contains the kind.
-            let display_name = match v.name.contains('.') {
+            let spoken_name = match v.name.contains('.') {
                 true => v.name.clone(),
                 false => format!("{name}.{}", v.name),
             };
-            scope.with_builder(|build| build.set_display_name(variable, display_name));
+            scope.with_builder(|build| build.set_spoken_name(variable, spoken_name));
             variable
         });
         let variables = variables.collect();

@@ -67,7 +67,7 @@ impl Model {
             })
     }
 
-    /// Returns the text of a place for messages: [`Variable::display_name`] if there is one, otherwise the name with
+    /// Returns the text of a place for messages: [`Variable::spoken_name`] if there is one, otherwise the name with
     /// fields and indices. Computed indices, and places nested in more than eight indices, are written as `...`.
     pub fn spell(&self, place: &Place) -> String {
         self.spell_in_indices(place, 0)
@@ -76,8 +76,8 @@ impl Model {
     /// As [`Model::spell`], inside `depth` indices of other places.
     fn spell_in_indices(&self, place: &Place, depth: u32) -> String {
         let variable = self.variable(place.variable);
-        if let Some(display_name) = &variable.display_name {
-            return display_name.clone();
+        if let Some(spoken_name) = &variable.spoken_name {
+            return spoken_name.clone();
         }
         let mut text = variable.name.clone();
         for step in &place.path {

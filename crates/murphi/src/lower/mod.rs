@@ -359,7 +359,7 @@ impl<'t> Lowering<'t, '_> {
     fn variable(&mut self, name: &str, ty: TypeId, role: Role) -> VariableId {
         self.model.variables.push(Variable {
             name: name.into(),
-            display_name: None,
+            spoken_name: None,
             ty,
             role,
         });
