@@ -57,14 +57,14 @@ pub(crate) fn run(options: &Doctor, console: &mut Console) -> Result<ExitStatus,
         });
         let programs: Vec<Vec<_>> = programs.collect();
         let modules = modules.join().expect("the thread does not panic");
-        let answers = programs.into_iter().map(|tool_answers| {
-            let answers = tool_answers.into_iter();
-            answers.map(|answer| answer.join().expect("the thread does not panic"))
+        let results = programs.into_iter().map(|queries| {
+            let queries = queries.into_iter();
+            queries.map(|query| query.join().expect("the thread does not panic"))
         });
-        let answers: Vec<Vec<_>> = answers.map(Iterator::collect).collect();
-        let tools = TOOLS.iter().zip(answers);
+        let results: Vec<Vec<_>> = results.map(Iterator::collect).collect();
+        let tools = TOOLS.iter().zip(results);
         tools
-            .map(|(tool, answers)| inspect_tool(tool, answers, &modules))
+            .map(|(tool, results)| inspect_tool(tool, results, &modules))
             .collect()
     });
     let result = if options.output.form.json {
@@ -145,7 +145,7 @@ fn wrap_words(words: &str) -> String {
     text + "\n"
 }
 
-/// Combines the answers of a tool's programs with the versions of its Python modules. A tool is usable only if
+/// Combines the results of a tool's programs with the versions of its Python modules. A tool is usable only if
 /// all of its programs and modules are.
 fn inspect_tool(
     tool: &Tool,

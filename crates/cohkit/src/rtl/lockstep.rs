@@ -412,9 +412,9 @@ fn text(
         counted(options.seeds, "seed"),
         rows - uncovered.len(),
         counted(total.cycles, "cycle"),
-        counted(total.local_responses, "local answer"),
+        counted(total.local_responses, "local response"),
         counted(total.evictions, "eviction"),
-        counted(total.illegal_inputs, "stranger"),
+        counted(total.illegal_inputs, "illegal input"),
     );
     let seeds = SHAPES.iter().zip(total.shapes);
     let seeds = seeds.filter(|(_, (seeds, _))| *seeds > 0);
