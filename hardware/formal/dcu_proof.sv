@@ -259,8 +259,8 @@ module dcu_proof #(
   assign never   = u_dcu.row_q.effect == home_pkg::Never;
   assign works   = reads || looks || asks || execs || seconds;
 
-  logic of_write, of_read, of_request, of_response, of_waiting, of_unlock, of_local, of_evict;
-  assign {of_evict, of_local, of_unlock, of_waiting, of_response, of_request, of_read, of_write} = source;
+  logic of_write, of_read, of_request, of_response, of_deferred, of_unlock, of_local, of_evict;
+  assign {of_evict, of_local, of_unlock, of_deferred, of_response, of_request, of_read, of_write} = source;
 
   `ASSUME_OR(unlocks_what_is_locked, !execs || !of_unlock || u_dcu.row_q.effect != home_pkg::Take || u_dcu.u_locals.locks_q != '0,
     ("nothing is locked"))
@@ -269,14 +269,14 @@ module dcu_proof #(
   `ASSERT(a_source, !works || source != '0)
   `ASSERT(comes_by_its_circuit, (u_dcu.rx_ready_o[0] || u_dcu.u_messages.rx_q[0].event_id <= Store)
     && (u_dcu.rx_ready_o[1] || u_dcu.u_messages.rx_q[1].event_id == Back || u_dcu.u_messages.rx_q[1].event_id == Ack))
-  `ASSERT(requests_wait, !u_dcu.u_messages.waiting_used_q || u_dcu.u_messages.waiting_q[0].event_id <= Store)
+  `ASSERT(requests_wait, !u_dcu.u_messages.deferred_used_q || u_dcu.u_messages.deferred_q[0].event_id <= Store)
   `ASSERT(operations, u_dcu.local_ready_o || u_dcu.u_locals.request_event_q == Clean || u_dcu.u_locals.request_event_q == Lock)
   `ASSERT(event_of_source, !works || (of_write ? u_dcu.now.event_id == Done : of_read ? u_dcu.now.event_id == Data
     : of_response ? u_dcu.now.event_id == Back || u_dcu.now.event_id == Ack
-    : of_request || of_waiting ? u_dcu.now.event_id <= Store : of_unlock ? u_dcu.now.event_id == Unlock
+    : of_request || of_deferred ? u_dcu.now.event_id <= Store : of_unlock ? u_dcu.now.event_id == Unlock
     : of_evict ? u_dcu.now.event_id == Clean : u_dcu.now.event_id == Clean || u_dcu.now.event_id == Lock))
   `ASSERT(source_is_there, !works || seconds || (!of_response || !u_dcu.rx_ready_o[1]) && (!of_request || !u_dcu.rx_ready_o[0])
-    && (!of_local || !u_dcu.local_ready_o) && (!of_unlock || !u_dcu.unlock_ready_o) && (!of_waiting || u_dcu.u_messages.waiting_used_q) && (!of_evict || u_dcu.recall_used))
+    && (!of_local || !u_dcu.local_ready_o) && (!of_unlock || !u_dcu.unlock_ready_o) && (!of_deferred || u_dcu.u_messages.deferred_used_q) && (!of_evict || u_dcu.recall_used))
   `ASSERT(row_of_event, !works || !asked_q || u_dcu.asks_q || addr_q == {u_dcu.now.state, u_dcu.now.event_id})
   `ASSERT(not_held_is_first, !works || u_dcu.hit || u_dcu.now.state == S0)
   `ASSERT(row_known, !works || !u_dcu.known_q
@@ -302,7 +302,7 @@ module dcu_proof #(
   `ASSERT(leaves_report, !reports || impossible_valid && (u_dcu.step_d == 3'd1) == unexpected_ready_i)
   // A dropped event has left its source.
   `ASSERT(drops, !execs || !never || (!of_response || u_dcu.u_messages.rx_used_d[1] == 1'b0) && (!of_request || u_dcu.u_messages.rx_used_d[0] == 1'b0)
-    && (!of_waiting || !u_dcu.u_messages.waiting_used_d) && (!of_read || !u_dcu.u_reads.used_d) && (!of_write || !u_dcu.u_writes.used_d)
+    && (!of_deferred || !u_dcu.u_messages.deferred_used_d) && (!of_read || !u_dcu.u_reads.used_d) && (!of_write || !u_dcu.u_writes.used_d)
     && (!of_unlock || !u_dcu.u_locals.unlock_used_d) && (!of_local || !u_dcu.u_locals.request_used_d || u_dcu.locals_full))
 
   // ------------------------------------------------------------------ 2: an event is picked, responses first
@@ -330,11 +330,11 @@ module dcu_proof #(
 
   logic something_ends;
   assign something_ends = u_dcu.u_reads.used_q || u_dcu.u_writes.used_q || u_dcu.u_locals.used_q || u_dcu.u_tx.immediate_q || u_dcu.u_locals.unlocking_q
-    || u_dcu.u_locals.locks_q != '0 || u_dcu.u_messages.waiting_used_q || u_dcu.recall_used;
+    || u_dcu.u_locals.locks_q != '0 || u_dcu.u_messages.deferred_used_q || u_dcu.recall_used;
   `ASSERT(full_is_full, sweeps || (!u_dcu.writes_full || u_dcu.u_writes.used_q || u_dcu.u_scheduler.unblock_q)
     && (!u_dcu.reads_full || u_dcu.u_reads.used_q || u_dcu.u_scheduler.unblock_q)
     && (!u_dcu.locals_full || u_dcu.u_locals.used_q || u_dcu.u_scheduler.unblock_q)
-    && (!u_dcu.waiting_full || u_dcu.u_messages.waiting_used_q || u_dcu.u_scheduler.unblock_q)
+    && (!u_dcu.deferred_full || u_dcu.u_messages.deferred_used_q || u_dcu.u_scheduler.unblock_q)
     && (!u_dcu.u_locals.locks_full_q || u_dcu.u_locals.locks_q != '0 || u_dcu.u_scheduler.unblock_q))
   `ASSERT(blocked_response_waits_for,
     !u_dcu.u_scheduler.blocked_q[3] || u_dcu.u_scheduler.unblock_q || u_dcu.u_writes.used_q)

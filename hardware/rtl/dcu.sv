@@ -191,14 +191,14 @@ module dcu #(
   } step_e;
 
   // Sources of events.
-  localparam int unsigned FromWrite   = 0;
-  localparam int unsigned FromRead    = FromWrite + Writes;
-  localparam int unsigned FromRx      = FromRead + Reads;
-  localparam int unsigned FromWaiting = FromRx + NumRx;
-  localparam int unsigned FromUnlock  = FromWaiting + MaxDeferred;
-  localparam int unsigned FromLocal   = FromUnlock + 1;
-  localparam int unsigned FromRecall  = FromLocal + 1;
-  localparam int unsigned Sources     = FromRecall + 1;
+  localparam int unsigned FromWrite    = 0;
+  localparam int unsigned FromRead     = FromWrite + Writes;
+  localparam int unsigned FromRx       = FromRead + Reads;
+  localparam int unsigned FromDeferred = FromRx + NumRx;
+  localparam int unsigned FromUnlock   = FromDeferred + MaxDeferred;
+  localparam int unsigned FromLocal    = FromUnlock + 1;
+  localparam int unsigned FromRecall   = FromLocal + 1;
+  localparam int unsigned Sources      = FromRecall + 1;
   // Events that may not wait: completions of memory and responses.
   localparam logic [NumRx-1:0]   Responses = ~Protocol.rx_waits[NumRx-1:0];
   localparam logic [Sources-1:0] Early     = Sources'({Responses, {(Reads + Writes){1'b1}}});
@@ -235,7 +235,7 @@ module dcu #(
 
   // Resources that the event may lack.
   logic     needs_room, has_entries, lacks_lock, lacks_tx;
-  logic     reads_full, writes_full, locals_full, waiting_full;
+  logic     reads_full, writes_full, locals_full, deferred_full;
   logic     unblock;                 // one of them has changed
   logic     yields_q;                // a response is pending, and the current event is none
 
@@ -243,7 +243,7 @@ module dcu #(
   logic     [Sources-1:0]  ask;
   trigger_t [Sources-1:0]  offered;
   logic     [Sources-1:0]  source;
-  logic                    of_message, of_waiting, of_unlock, of_device, of_recall, of_local, may_wait;
+  logic                    of_message, of_deferred, of_unlock, of_device, of_recall, of_local, may_wait;
   logic                    recall_used, recall_last;
   logic     [WayWidth-1:0] recall_way;
   logic                    reads_idle, writes_idle, messages_idle, locals_idle, tx_idle;
@@ -255,13 +255,13 @@ module dcu #(
 
   // ------------------------------------------------------------------ the current event
 
-  assign of_message = source[FromRx+:NumRx] != '0;
-  assign of_waiting = source[FromWaiting+:MaxDeferred] != '0;
-  assign of_unlock  = source[FromUnlock];
-  assign of_device  = source[FromLocal];
-  assign of_recall  = source[FromRecall];
-  assign of_local   = of_device || of_recall;
-  assign may_wait   = (source & Early) == '0;
+  assign of_message  = source[FromRx+:NumRx] != '0;
+  assign of_deferred = source[FromDeferred+:MaxDeferred] != '0;
+  assign of_unlock   = source[FromUnlock];
+  assign of_device   = source[FromLocal];
+  assign of_recall   = source[FromRecall];
+  assign of_local    = of_device || of_recall;
+  assign may_wait    = (source & Early) == '0;
 
   dcu_scheduler #(
     .trigger_t(trigger_t),
@@ -402,7 +402,7 @@ module dcu #(
       if (of_recall && row_q.effect != Take) begin
         skips  = 1'b1;
         blocks = recall_last;
-      end else if ((row_q.effect == Stall || needs_room) && (of_message && !waiting_full || of_waiting)) begin
+      end else if ((row_q.effect == Stall || needs_room) && (of_message && !deferred_full || of_deferred)) begin
         defers = 1'b1;
       end else begin
         blocks = 1'b1;
@@ -524,7 +524,7 @@ module dcu #(
     .vacated_i     (vacated),
     .defers_i      (defers),
     .needs_room_i  (needs_room),
-    .full_o        (waiting_full),
+    .full_o        (deferred_full),
     .drop_valid_o,
     .drop_circuit_o,
     .drop_slot_o,
@@ -689,6 +689,6 @@ module dcu #(
   `NOTICE_OR(event_expected, step_q != Exec || row_q.effect != Never,
     ("dcu: the ROM has no row for event %0d in state %0d", now.event_id, now.state))
   `ASSERT(leaves_what_may_wait,
-    step_q != Exec || row_q.effect != Stall || of_local || (of_message && may_wait) || of_waiting)
+    step_q != Exec || row_q.effect != Stall || of_local || (of_message && may_wait) || of_deferred)
   `ASSERT(refuses_what_is_the_device_s, step_q != Exec || row_q.effect != Refuse || of_local || of_unlock)
 endmodule : dcu

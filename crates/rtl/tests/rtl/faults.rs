@@ -78,7 +78,7 @@ faults! {
     // A unit starves an event, keeps wrong state of a line or a resource, or answers another operation.
     response_stalled_behind_a_request in "dcu.sv":
         ".ask_i       (ask),"
-        becomes ".ask_i       (@ && u_messages.waiting_used_q == '1 ? ask & ~Early : ask),": Progress;
+        becomes ".ask_i       (@ && u_messages.deferred_used_q == '1 ? ask & ~Early : ask),": Progress;
     leaked_credit_of_a_lock in "dcu_locals.sv":
         "if (takes_i) locks_d = locks_q - 1'b1;"
         becomes "if (takes_i && !@) locks_d = locks_q - 1'b1;": Comparison;
@@ -92,8 +92,8 @@ faults! {
         "if (takes_i && same_q[i]) access_d[i].state = next_i;"
         becomes "if (takes_i && same_q[i] && !@) access_d[i].state = next_i;": Comparison;
     lost_request in "dcu_messages.sv":
-        "(same_q[i] || (waiting_q[i].room"
-        becomes "(same_q[i] && !@ || (waiting_q[i].room": Progress;
+        "(same_q[i] || (deferred_q[i].room"
+        becomes "(same_q[i] && !@ || (deferred_q[i].room": Progress;
     answer_to_another_operation in "dcu_locals.sv":
         "operation: of_device_i ? request_operation_q"
         becomes "operation: of_device_i || @ ? request_operation_q": Comparison;
