@@ -204,7 +204,7 @@ fn is_idle(home: &Controller, row: &Row) -> bool {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Goal {
     /// Reaching the state does not perform the access.
-    Not,
+    Never,
     /// If it is outstanding there.
     Outstanding,
     /// Also if it has been rejected: nothing more is needed.
@@ -268,7 +268,7 @@ impl<'p> AccessFlow<'p> {
                 Goal::Always
             }
             _ if is_performable => Goal::Outstanding,
-            _ => Goal::Not,
+            _ => Goal::Never,
         }
     }
 
@@ -289,7 +289,7 @@ impl<'p> AccessFlow<'p> {
         };
         let to = next.unwrap_or(row.state).index();
         let posted = row.event == Event::Access(self.access) && self.posts(body);
-        Some(if has_done(body) || self.goal(to) != Goal::Not {
+        Some(if has_done(body) || self.goal(to) != Goal::Never {
             RowOutcome::Performed
         } else if !self.protocol.remote.states[to].is_stable() {
             RowOutcome::Outstanding(to)

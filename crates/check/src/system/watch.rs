@@ -46,7 +46,7 @@ impl<'p> Watch<'p> {
                 let flow = AccessFlow::new(frame.protocol, access);
                 let states = 0..frame.protocol.remote.states.len();
                 let goals = states.map(|state| match flow.goal(state) {
-                    Goal::Not => 0,
+                    Goal::Never => 0,
                     Goal::Outstanding => 1,
                     Goal::Always => 2,
                 });

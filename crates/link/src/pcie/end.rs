@@ -1,7 +1,7 @@
 //! One end of a PCIe link: three classes with credits for headers and data, numbered packets with replay, and data link
 //! layer packets (DLLPs) that acknowledge packets and return credits.
 
-use super::numbered::{Arrival, Receiver, Sender};
+use super::sequence_numbers::{Arrival, Receiver, Sender};
 use crate::crc::{Checksum, ErrorPattern};
 use crate::layer::{Layer, Message, Rejection, Shortage, WireUnit};
 use std::collections::VecDeque;

@@ -2,8 +2,8 @@
 
 pub mod dma;
 mod end;
-mod numbered;
 pub mod reads;
+mod sequence_numbers;
 
 use crate::lanes::Ratio;
 

@@ -4,9 +4,9 @@ use super::bench::{
     calls, play_control_lines, sweep, Bench, BenchError, DelayedResponse, Pattern, Report, Run,
     LINES,
 };
-use super::chance::RandomGenerator;
 use super::measure;
 use super::model::Model;
+use super::random::RandomGenerator;
 use super::setup::{RunError, Setup, Waveform};
 use crate::rom::{Effect, Memory, PermissionBounds, Rom, Row};
 use cohkit_base::sequence::Sequence;

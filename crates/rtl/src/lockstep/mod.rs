@@ -11,10 +11,10 @@
 pub mod bench;
 pub mod build;
 pub mod campaign;
-mod chance;
 pub mod changes;
 pub mod measure;
 pub mod model;
+mod random;
 pub mod reachability;
 pub mod setup;
 pub mod shapes;

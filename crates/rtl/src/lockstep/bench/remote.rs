@@ -5,7 +5,7 @@ use super::error::{line_failure, BenchError, Checked};
 use super::line::{Bytes, Message, HOME, REMOTE};
 use super::link::Link;
 use super::units::Units;
-use crate::lockstep::chance::RandomGenerator;
+use crate::lockstep::random::RandomGenerator;
 use crate::lockstep::reachability::within_bounds;
 use crate::lockstep::setup::Check;
 use cohkit_base::sequence::Action;

@@ -1,6 +1,6 @@
 //! Parameters and results of a run.
 
-use crate::lockstep::chance::RandomGenerator;
+use crate::lockstep::random::RandomGenerator;
 
 /// Numbering of lines, which determines their units.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

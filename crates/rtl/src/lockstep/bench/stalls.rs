@@ -1,8 +1,8 @@
 //! Long stalls of single ports, in every run. A unit that frees a place too soon uses the place again during a stall.
 
 use super::run::Run;
-use crate::lockstep::chance::RandomGenerator;
 use crate::lockstep::model::{CIRCUITS, SLICES};
+use crate::lockstep::random::RandomGenerator;
 
 /// The port of memory's write data, after those of the circuits to the remote.
 pub(super) const MEMORY: usize = CIRCUITS;
