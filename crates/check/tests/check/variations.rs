@@ -53,6 +53,7 @@ fn products_have_the_published_sizes() {
     let mut files: Vec<_> = std::fs::read_dir(folder)
         .unwrap()
         .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "coh"))
         .collect();
     files.sort();
     for path in files {

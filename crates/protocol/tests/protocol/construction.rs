@@ -1,6 +1,6 @@
-//! Variations of one protocol, each a file whose first lines state the expected table (`#! key: value`). The sizes were
-//! found by an independent study implementation of the same construction. The checker's tests read the same files for
-//! the sizes of the products.
+//! Variations of one protocol, each a file whose first lines state the expected table (`#! key: value`);
+//! `tests/construction/README.md` explains the keys. The sizes were found by an independent study implementation of the
+//! same construction. The checker's tests read the same files for the sizes of the products.
 
 use cohkit_base::sequence::{Action, Sequence, Step};
 use cohkit_protocol::construct::explore::{Cell, HomeGraph};
@@ -107,6 +107,7 @@ fn variations_have_the_sizes_and_verdicts_of_the_study() {
     let mut names: Vec<_> = fs::read_dir(construction_folder())
         .unwrap()
         .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "coh"))
         .collect();
     names.sort();
     assert!(names.len() > 40, "the variations are there");
