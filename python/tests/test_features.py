@@ -81,14 +81,14 @@ def title(text: str) -> str:
 
 
 def test_shipped_protocols_match_the_feature_matrix(root: Path, tmp_path: Path, cohkit_command: Command) -> None:
-    table = "| Text | What it is | Promises | Home | Machines | Hardware |\n|---|---|---|---|---|---|\n"
+    table = "| Protocol | Description | Guarantees | Home | Machines | Hardware |\n|---|---|---|---|---|---|\n"
     for text in texts(root, composed=False):
         table += row(root, text, cohkit_command, tmp_path / text.stem)
     compare(root, "protocols", table)
 
 
 def test_compositions_that_ship_are_listed(root: Path) -> None:
-    table = "| Text | What it is | Composes |\n|---|---|---|\n"
+    table = "| Composition | Description | Composed protocols |\n|---|---|---|\n"
     for file in texts(root, composed=True):
         text = file.read_text()
         uses = re.findall(r'^use "(.*)" as (\w+)$', text, re.MULTILINE)
@@ -109,5 +109,5 @@ def test_evidence_for_each_standard_exists(root: Path) -> None:
     assert len(evidence_files) > 10
     assert [file for file in evidence_files if not (root / file).is_file()] == []
     # The header of each table ends with the column that names tests.
-    rows = [line for line in standards.splitlines() if line.startswith("| ") and not line.endswith("| Held by |")]
+    rows = [line for line in standards.splitlines() if line.startswith("| ") and not line.endswith("| Test |")]
     assert [line for line in rows if not re.search(r"`(?:crates|python)/", line)] == []
