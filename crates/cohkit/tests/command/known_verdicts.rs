@@ -1,5 +1,5 @@
-//! Verdicts on small protocols whose correct verdict is known: one mistake each, or none. The first comment of each
-//! file states it.
+//! Verdicts on small protocols whose correct verdict is known: one fault each, or none. The first comment of each file
+//! describes the protocol and its verdict, and `# fault:` marks the faulty rows.
 
 use crate::{cohkit, text};
 use std::path::{Path, PathBuf};
@@ -44,7 +44,7 @@ fn protocol_verdicts_match_the_table() {
     assert_eq!(
         files.count(),
         VERDICTS.len(),
-        "each text stands in the table"
+        "the table lists each file"
     );
 }
 
