@@ -41,11 +41,7 @@ fn protocol_verdicts_match_the_table() {
     assert!(mismatches.is_empty(), "{mismatches}");
     let folder = protocol_file("").parent().map(Path::read_dir);
     let files = folder.expect("a folder").expect("the file can be read");
-    assert_eq!(
-        files.count(),
-        VERDICTS.len(),
-        "the table lists each file"
-    );
+    assert_eq!(files.count(), VERDICTS.len(), "the table lists each file");
 }
 
 /// Arguments of a simulation of two caches on a small region, with further quantities set; the protocol file follows
