@@ -285,7 +285,7 @@ fn properties_of_verdicts_are_in_the_language_reference() {
     verdict_properties.dedup();
     let reference = root().join("docs/language.md");
     let reference = std::fs::read_to_string(reference).expect("the reference can be read");
-    let table = reference.split_once("| property | what it says |\n|---|---|\n");
+    let table = reference.split_once("| Property | Requirement |\n|---|---|\n");
     let table = table.expect("the table of properties").1.lines();
     let rows = table.map_while(|line| line.strip_prefix("| ")?.split_once(" | "));
     let mut listed_properties: Vec<String> = rows.map(|(name, _)| name.to_string()).collect();
